@@ -1,0 +1,97 @@
+# Everything that these targets write is below this folder: .venv, .work and what .gitignore names.
+# Java 17 or newer, Python 3.11 or newer, make and git are all that must be there beforehand.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+WORK := .work
+JARS := $(WORK)/jars
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-cache-dir
+PYTHON_READY := .venv/.installed
+JARS_READY := $(JARS)/.fetched
+UV := uv==0.13.8
+ARGS ?=
+
+.PHONY: help setup demo test lint check bench lock clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(PYTHON_READY) $(JARS_READY) ## Install Python packages into .venv and jars into .work/jars
+	@:
+
+demo: setup ## Run the demo: broker, registry and service on this machine (ARGS=...)
+	$(PY) -m examples.demo $(ARGS)
+
+test: setup ## Run the tests (ARGS=... goes to pytest)
+	$(PY) -m pytest $(ARGS)
+
+lint: $(PYTHON_READY) ## Check style, format, types and import layers
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+check: lint test ## Run lint and test
+
+bench: setup ## Run the benchmarks (ARGS=...)
+	$(PY) -m bench $(ARGS)
+
+lock: $(PYTHON_READY) ## Pin anew: the newest allowed Python packages, and the jars' checksums
+	$(PY) -m venv $(WORK)/uv
+	$(WORK)/uv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir '$(UV)'
+	@$(call compile,requirements.lock,run time and development,--extra dev)
+	@$(call compile,requirements-runtime.lock,run time alone,)
+	$(PY) -m service.pipeline.jars lock
+
+clean: ## Remove all that make and the tools wrote
+	rm -rf .venv $(WORK) build dist *.egg-info .coverage .hypothesis .*_cache
+	rm -rf spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# pyspark has no wheel: it and the project are built with the pinned setuptools, installed first.
+$(PYTHON_READY): requirements.lock pyproject.toml
+	@$(call need,git,git)
+	@$(need_java)
+	@$(find_python); \
+	[ -x $(PY) ] || { echo "creating .venv with $$python"; "$$python" -m venv .venv; }
+	@mkdir -p $(WORK)
+	@awk '/^[a-z]/ { keep = /^setuptools==/ } keep' requirements.lock > $(WORK)/build.lock
+	$(PIP) install --quiet --require-hashes -r $(WORK)/build.lock
+	$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(JARS_READY): service/pipeline/jars.lock.toml | $(PYTHON_READY)
+	$(PY) -m service.pipeline.jars fetch spark broker registry --into $(JARS)
+	@touch $@
+
+need = command -v $(1) > /dev/null || { echo "error: $(2) is needed and was not found" >&2; exit 1; }
+
+define need_java
+java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+version=$$("$$java" -version 2>&1 | sed -nE 's/.*version "(1\.)?([0-9]+).*/\2/p' | head -n 1 || true); \
+[ "$${version:-0}" -ge 17 ] || { \
+  echo "error: Java 17 or newer is needed; found: $${version:-none} ($$java)." >&2; \
+  echo "Install it, or let JAVA_HOME name its folder." >&2; exit 1; }
+endef
+
+define find_python
+python=; for each in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+  if "$$each" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; \
+  then python=$$each; break; fi; done; \
+[ -n "$$python" ] || { echo "error: Python 3.11 or newer (with venv) is needed" >&2; exit 1; }
+endef
+
+# $(1) file, $(2) what it holds, $(3) options
+define compile
+{ echo '# Python packages of spark-cep, pinned with hashes: $(2).'; \
+  echo '# Written by `make lock`; install with `pip install --require-hashes -r $(1)`.'; \
+  echo '# setuptools is here to build what has no wheel (pyspark) and the project itself.'; \
+  echo 'setuptools>=77' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache --generate-hashes \
+    --universal --no-header --python-version 3.11 $(3) pyproject.toml - \
+    | sed 's/-r -$$/building from source/'; } > $(WORK)/$(1); \
+mv $(WORK)/$(1) $(1); echo 'wrote $(1)'
+endef

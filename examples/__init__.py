@@ -1,0 +1,1 @@
+"""Programs that show spark-cep at work, and the servers that they and the tests start."""

@@ -1,0 +1,239 @@
+"""A one-node Kafka broker (KRaft) as a child process.
+
+Guarantees: records outlive :meth:`EmbeddedBroker.kill` and a restart, which keeps ports and data;
+records of any time are kept (no retention by age, no bound on a timestamp in the future);
+transactions work; topics exist only when they were created.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from examples.embedded.process import HOST, ChildProcess, free_ports, listening
+from service.errors import StartError
+from service.pipeline.jars import find_java, resolve
+
+_FOREVER = 2**63 - 1
+_JVM = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-Dlog4j2.disableJmx=true",
+)
+_LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %-5p %c{1} %m%n
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+"""
+
+
+class EmbeddedBroker:
+    """One broker. ``with EmbeddedBroker(folder, jars) as broker: … broker.bootstrap …``
+
+    ``sasl=(user, password)`` adds a second listener, at :attr:`sasl_bootstrap`, that demands
+    SASL_PLAINTEXT with SCRAM-SHA-256; :meth:`sasl_client` holds a client's settings for it.
+    ``settings`` are added to ``server.properties`` or replace what stands there.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        jars_folder: Path,
+        *,
+        port: int | None = None,
+        sasl: tuple[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        heap: str = "512m",
+    ) -> None:
+        self.folder = folder.resolve()
+        chosen, self._controller_port, self._sasl_port = free_ports(3)
+        self.port = port or chosen
+        self.bootstrap = f"{HOST}:{self.port}"
+        self.sasl_bootstrap = f"{HOST}:{self._sasl_port}" if sasl else None
+        self._jars_folder = jars_folder
+        self._sasl = sasl
+        self._settings = dict(settings or {})
+        self._heap = heap
+        self._process: ChildProcess | None = None
+
+    @property
+    def log(self) -> Path:
+        """What the broker wrote to its console, over all of its starts."""
+        return self.folder / "broker.log"
+
+    @property
+    def pid(self) -> int | None:
+        """The running broker's process id; None when it does not run."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> Self:
+        """Start the broker (format its storage the first time) and wait until it serves."""
+        if self._process is None:
+            self._process = self._prepare()
+        self._process.start(self._ready)
+        return self
+
+    def stop(self) -> None:
+        """Shut down in good order."""
+        if self._process is not None:
+            self._process.stop()
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+
+    def restart(self) -> Self:
+        """Start again with the same data and ports, after a kill as after a stop."""
+        self.stop()
+        return self.start()
+
+    def pause(self) -> None:
+        """Freeze the broker: connections stay open, nothing answers."""
+        if self._process is not None:
+            self._process.pause()
+
+    def resume(self) -> None:
+        """Let a paused broker go on."""
+        if self._process is not None:
+            self._process.resume()
+
+    def create_topics(
+        self, topics: Mapping[str, int], config: Mapping[str, str] | None = None
+    ) -> None:
+        """Create topics (name to number of partitions); raise when one cannot be created."""
+        new = [
+            NewTopic(
+                name, num_partitions=partitions, replication_factor=1, config=dict(config or {})
+            )
+            for name, partitions in topics.items()
+        ]
+        admin = self.admin()  # must outlive the futures
+        for created in admin.create_topics(new, operation_timeout=30).values():
+            created.result(timeout=30)
+
+    def admin(self) -> AdminClient:
+        """A new administration client of the listener without security."""
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    def sasl_client(self) -> dict[str, str]:
+        """Kafka client settings (librdkafka's names) for the listener with security."""
+        if self._sasl is None or self.sasl_bootstrap is None:
+            raise StartError("the broker was made without sasl=(user, password)")
+        user, password = self._sasl
+        return {
+            "bootstrap.servers": self.sasl_bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.username": user,
+            "sasl.password": password,
+        }
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _ready(self) -> bool:
+        if not listening(self.port):
+            return False
+        try:
+            return bool(self.admin().list_topics(timeout=2).brokers)
+        except KafkaException:
+            return False
+
+    def _prepare(self) -> ChildProcess:
+        temporary = self.folder / "tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        (self.folder / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
+        properties = self.folder / "server.properties"
+        properties.write_text(
+            "".join(f"{name}={value}\n" for name, value in self._properties().items()),
+            encoding="utf-8",
+        )
+        java = [
+            str(find_java()),
+            f"-Xmx{self._heap}",
+            *_JVM,
+            f"-Djava.io.tmpdir={temporary}",
+            f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}",
+            "-cp",
+            os.pathsep.join(str(jar.resolve()) for jar in resolve("broker", self._jars_folder)),
+        ]
+        if not (self.folder / "data" / "meta.properties").exists():
+            self._format(java, properties)
+        return ChildProcess(
+            "the Kafka broker",
+            [*java, "kafka.Kafka", str(properties)],
+            self.log,
+            folder=self.folder,
+        )
+
+    def _format(self, java: list[str], properties: Path) -> None:
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        command = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}"]
+        command += ["--config", str(properties)]
+        if self._sasl is not None:
+            user, password = self._sasl
+            command += ["--add-scram", f"SCRAM-SHA-256=[name={user},password={password}]"]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise StartError(
+                f"the broker's storage could not be formatted:\n{done.stdout}{done.stderr}"
+            )
+
+    def _properties(self) -> dict[str, str]:
+        listeners = {"PLAINTEXT": self.port, "CONTROLLER": self._controller_port}
+        protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
+        properties: dict[str, object] = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "broker.heartbeat.interval.ms": 500,
+            "broker.session.timeout.ms": 3000,  # a restart after a kill waits for its end
+            "log.dirs": self.folder / "data",
+            "auto.create.topics.enable": "false",
+            "group.initial.rebalance.delay.ms": 0,
+            "log.retention.ms": -1,
+            "log.roll.ms": _FOREVER,
+            "log.message.timestamp.after.max.ms": _FOREVER,
+            "num.network.threads": 2,
+            "num.io.threads": 4,
+            "offsets.topic.num.partitions": 4,
+            "offsets.topic.replication.factor": 1,
+            "transaction.state.log.num.partitions": 4,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "share.coordinator.state.topic.num.partitions": 1,
+            "share.coordinator.state.topic.replication.factor": 1,
+            "share.coordinator.state.topic.min.isr": 1,
+        }
+        if self._sasl is not None:
+            listeners["SECURE"] = self._sasl_port
+            protocols["SECURE"] = "SASL_PLAINTEXT"
+            properties["sasl.enabled.mechanisms"] = "SCRAM-SHA-256"
+            properties["listener.name.secure.scram-sha-256.sasl.jaas.config"] = (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            )
+        properties["listeners"] = ",".join(f"{k}://{HOST}:{v}" for k, v in listeners.items())
+        properties["listener.security.protocol.map"] = ",".join(
+            f"{name}:{protocol}" for name, protocol in protocols.items()
+        )
+        return {name: str(value) for name, value in properties.items()} | self._settings

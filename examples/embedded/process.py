@@ -1,0 +1,175 @@
+"""A server as a child process: started, waited for, stopped, and never left behind.
+
+Guarantees:
+
+* :meth:`ChildProcess.start` returns when the server answers, or raises StartError with the end of
+  its log; a server that failed to answer is not left running.
+* The child runs in a session of its own (Ctrl-C does not reach it) and on Linux the kernel kills it
+  when this process ends in whatever way. Elsewhere it is killed when the interpreter exits.
+* :meth:`ChildProcess.stop` and :meth:`ChildProcess.kill` return when the child is gone, and may be
+  called at any time, any number of times.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Self
+
+from service.errors import StartError
+
+HOST = "127.0.0.1"
+_POLL_SECONDS = 0.05
+_TAIL_LINES = 30
+
+# Run by a bare interpreter that then becomes the server: asks the kernel for SIGKILL at the
+# parent's death (PR_SET_PDEATHSIG, kept over exec) and gives up if the parent is already gone.
+_TIE_TO_PARENT = """\
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+# "Parent" is to the kernel the thread that forked. So one thread starts every child: it lives until
+# the interpreter exits, while the caller's thread may end earlier.
+_STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded-starter")
+
+
+def free_ports(count: int) -> list[int]:
+    """Distinct TCP ports of the loopback interface that nobody listens on."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def listening(port: int) -> bool:
+    """Whether a server accepts connections at the port."""
+    try:
+        with socket.create_connection((HOST, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def tail(path: Path, lines: int = _TAIL_LINES) -> str:
+    """The last lines of a log file."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+class ChildProcess:
+    """One server process; it can be started again after it was stopped or killed."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        *,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._command = list(command)
+        self._folder = folder
+        self._environment = dict(os.environ) | dict(environment or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The running server's process id; None when it does not run."""
+        return self._process.pid if self._process is not None and self.running else None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there (a paused one is)."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self, ready: Callable[[], bool], *, within: float = 60.0) -> None:
+        """Start the server and wait until ``ready``; raise StartError when that does not happen."""
+        if self.running:
+            raise StartError(f"{self.name} runs already, as process {self.pid}")
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._process = _STARTER.submit(self._spawn).result()
+        deadline = time.monotonic() + within
+        try:
+            while not ready():
+                if not self.running:
+                    raise self._failed(f"ended with exit code {self._process.returncode}")
+                if time.monotonic() > deadline:
+                    raise self._failed(f"was not ready within {within:g} s")
+                time.sleep(_POLL_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self, grace: float = 15.0) -> None:
+        """Ask the server to end; kill it when it has not within ``grace`` seconds."""
+        if self._process is not None and self.running:
+            self._signal(signal.SIGCONT)
+            self._signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the server at once, with SIGKILL: it gets no chance to flush or to say goodbye."""
+        if self._process is not None:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+        atexit.unregister(self.kill)
+
+    def pause(self) -> None:
+        """Freeze the server: its connections stay open and nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused server go on."""
+        self._signal(signal.SIGCONT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        command = self._command
+        if sys.platform == "linux":
+            command = [sys.executable, "-I", "-S", "-c", _TIE_TO_PARENT, str(os.getpid()), *command]
+        else:
+            atexit.register(self.kill)
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                cwd=self._folder,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    def _failed(self, how: str) -> StartError:
+        return StartError(f"{self.name} {how}; the end of {self.log}:\n{tail(self.log)}")

@@ -1,0 +1,210 @@
+"""Output records: matches, timeouts, late events and dead letters as Kafka takes them.
+
+Matches, timeouts and dead letters are Avro by the public schemas in ``schemas/``, framed with the
+id under which the schema is registered. Late events keep key, value and headers unchanged, so the
+reader of the input can read them too, and get headers of their own. An encoder holds plain values
+only: it can be pickled, and parses the schemas again where it arrives.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from time import time_ns
+from typing import Any, Literal, NamedTuple
+
+import fastavro
+
+from service.codecs.framing import frame
+from service.codecs.values import output_value
+from service.errors import OutputError
+from service.model import DeadLetter, LateEvent, Match, TakenEvent, Timeout
+
+Kind = Literal["match", "timeout", "late", "dead-letter"]
+Contract = Literal["match", "timeout", "dead-letter"]
+
+KIND_HEADER = "spark-cep-kind"
+RULE_ID_HEADER = "spark-cep-rule-id"
+RULE_VERSION_HEADER = "spark-cep-rule-version"
+MATCH_ID_HEADER = "spark-cep-match-id"
+REASON_HEADER = "spark-cep-reason"
+TOPIC_HEADER = "spark-cep-topic"
+PARTITION_HEADER = "spark-cep-partition"
+OFFSET_HEADER = "spark-cep-offset"
+EVENT_TIME_HEADER = "spark-cep-event-time"
+WATERMARK_HEADER = "spark-cep-watermark"
+
+Header = tuple[str, bytes | None]
+
+
+class OutputRecord(NamedTuple):
+    """One record for the sink. A header's value is ``None`` only where an input record's was."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: list[Header]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTopics:
+    """The topic of each kind of output."""
+
+    matches: str
+    timeouts: str
+    late: str
+    dead_letters: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSchemaIds:
+    """The ids under which the registry knows the output schemas."""
+
+    match: int
+    timeout: int
+    dead_letter: int
+
+
+def schema_text(contract: Contract) -> str:
+    """The public Avro schema of a kind of output record, as it is to be registered."""
+    return (files("schemas") / f"{contract}.avsc").read_text("utf-8")
+
+
+@cache
+def _parsed(contract: Contract) -> Any:
+    return fastavro.parse_schema(json.loads(schema_text(contract)))
+
+
+def wall_clock() -> int:
+    """Processing time in milliseconds since 1970-01-01 UTC."""
+    return time_ns() // 1_000_000
+
+
+class OutputEncoder:
+    """Turns what the matcher and the decoder hand out into records; ``clock`` gives processing
+    time in milliseconds."""
+
+    def __init__(
+        self,
+        topics: OutputTopics,
+        schema_ids: OutputSchemaIds,
+        clock: Callable[[], int] = wall_clock,
+    ) -> None:
+        self._topics = topics
+        self._ids = schema_ids
+        self._clock = clock
+
+    def match(self, match: Match) -> OutputRecord:
+        """The record of a complete match."""
+        datum = self._common(match) | {"time": match.time}
+        value = _encode("match", self._ids.match, datum, f"match {match.match_id}")
+        return OutputRecord(
+            self._topics.matches, _utf8(match.key), value, _rule_headers("match", match)
+        )
+
+    def timeout(self, timeout: Timeout) -> OutputRecord:
+        """The record of a partial match whose deadline passed."""
+        datum = self._common(timeout) | {
+            "deadline": timeout.deadline,
+            "already_matched": timeout.already_matched,
+        }
+        value = _encode("timeout", self._ids.timeout, datum, f"timeout {timeout.match_id}")
+        return OutputRecord(
+            self._topics.timeouts, _utf8(timeout.key), value, _rule_headers("timeout", timeout)
+        )
+
+    def late(self, event: LateEvent) -> OutputRecord:
+        """The original record of a late event; its own headers come first."""
+        headers: list[Header] = [
+            *event.headers,
+            (KIND_HEADER, b"late"),
+            (TOPIC_HEADER, event.at.topic.encode()),
+            (PARTITION_HEADER, b"%d" % event.at.partition),
+            (OFFSET_HEADER, b"%d" % event.at.offset),
+            (EVENT_TIME_HEADER, b"%d" % event.time),
+            (WATERMARK_HEADER, b"%d" % event.watermark),
+        ]
+        return OutputRecord(self._topics.late, event.record_key, event.record_value, headers)
+
+    def dead_letter(self, letter: DeadLetter) -> OutputRecord:
+        """The record of something that could not be processed, under its original key."""
+        datum = {
+            "topic": letter.at.topic,
+            "partition": letter.at.partition,
+            "offset": letter.at.offset,
+            "reason": letter.reason,
+            "detail": letter.detail,
+            "rule_id": letter.rule_id,
+            "step": letter.step,
+            "record_key": letter.record_key,
+            "record_value": letter.record_value,
+            "failed_at": self._clock(),
+        }
+        origin = f"dead letter of {letter.at.topic}-{letter.at.partition}@{letter.at.offset}"
+        value = _encode("dead-letter", self._ids.dead_letter, datum, origin)
+        headers: list[Header] = [
+            (KIND_HEADER, b"dead-letter"),
+            (REASON_HEADER, letter.reason.encode()),
+        ]
+        if letter.rule_id is not None:
+            headers.append((RULE_ID_HEADER, letter.rule_id.encode()))
+        return OutputRecord(self._topics.dead_letters, letter.record_key, value, headers)
+
+    def _common(self, result: Match | Timeout) -> dict[str, Any]:
+        return {
+            "match_id": result.match_id,
+            "rule_id": result.rule_id,
+            "rule_version": result.rule_version,
+            "key": result.key,
+            "start": result.start,
+            "emitted_at": self._clock(),
+            "measures": _values(result.measures),
+            "steps": [
+                {"step": step, "events": _events(events)} for step, events in result.steps.items()
+            ],
+        }
+
+
+def _rule_headers(kind: Kind, result: Match | Timeout) -> list[Header]:
+    return [
+        (KIND_HEADER, kind.encode()),
+        (RULE_ID_HEADER, result.rule_id.encode()),
+        (RULE_VERSION_HEADER, b"%d" % result.rule_version),
+        (MATCH_ID_HEADER, result.match_id.encode()),
+    ]
+
+
+def _events(events: Sequence[TakenEvent]) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": event.at.topic,
+            "partition": event.at.partition,
+            "offset": event.at.offset,
+            "time": event.time,
+            "type": event.type,
+            "columns": None if event.columns is None else _values(event.columns),
+            "payload": event.payload,
+        }
+        for event in events
+    ]
+
+
+def _values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: output_value(value) for name, value in values.items()}
+
+
+def _encode(contract: Contract, schema_id: int, datum: dict[str, Any], origin: str) -> bytes:
+    body = BytesIO()
+    try:
+        fastavro.schemaless_writer(body, _parsed(contract), datum)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise OutputError(f"{origin} cannot be written as Avro: {error}") from error
+    return frame(schema_id, body.getvalue())
+
+
+def _utf8(key: str | None) -> bytes | None:
+    return None if key is None else key.encode()

@@ -1,0 +1,154 @@
+"""Many rules as one plan: rules that share a key share a partitioning of the stream.
+
+A partitioning numbers the conditions (*atoms*) and columns (*slots*) that its rules need, each
+once however many rules use it, so that Spark evaluates them in one pass and an event crosses to
+the matcher with one bit mask and one row of columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from service.compiler.lowering import lower
+from service.compiler.plan import LookBackAtom, Plan
+from service.pattern.expressions import ColumnPath, Expression, LookBack
+from service.pattern.tree import Rule
+
+ALL_STEPS = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One column that travels with events: ``path`` of record type ``of_type``, or, with
+    ``None``, of whichever of the ``events`` inputs has it (all of them when empty)."""
+
+    events: tuple[str, ...]
+    of_type: str | None
+    path: ColumnPath
+
+    @property
+    def name(self) -> str:
+        """Identity of the slot's meaning, for state written under another rule set."""
+        return "|".join((",".join(self.events), self.of_type or "", ".".join(self.path)))
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One bit of an event's mask. ``atom`` ``None``: the event is of the ``events`` inputs."""
+
+    events: tuple[str, ...]
+    of_type: str | None
+    expression: Expression | None
+
+    @property
+    def name(self) -> str:
+        """Identity of the bit's meaning, for state written under another rule set."""
+        text = self.expression.canonical if self.expression is not None else ""
+        return "|".join((",".join(self.events), self.of_type or "", text))
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRule:
+    """One rule of a partitioning. ``input_bit`` is set on events of the rule's inputs;
+    ``bits[i]`` is the partitioning's bit of the plan's event atom ``i``."""
+
+    plan: Plan
+    input_bit: int
+    bits: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """Rules with the same key expressions. ``key`` empty: one global partition."""
+
+    key: tuple[Expression, ...]
+    rules: tuple[PlannedRule, ...]
+    conditions: tuple[Condition, ...]
+    slots: tuple[Slot, ...]
+    keeps_payload: bool
+
+    @cached_property
+    def key_name(self) -> str:
+        """Identity of the key, part of every state entry's key."""
+        return ", ".join(expression.canonical for expression in self.key)
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Identity of the bit and slot numbering that stored events use."""
+        names = [condition.name for condition in self.conditions] + ["--"]
+        names += [slot.name for slot in self.slots]
+        return hashlib.sha256("\n".join(names).encode()).digest()[:8]
+
+
+@dataclass(frozen=True)
+class RuleSetPlan:
+    """All enabled rules, compiled and grouped into partitionings."""
+
+    partitionings: tuple[Partitioning, ...]
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """Every rule's plan."""
+        return tuple(rule.plan for part in self.partitionings for rule in part.rules)
+
+
+def compile_rules(rules: Iterable[Rule]) -> RuleSetPlan:
+    """Compile the enabled ``rules`` (validated before) into one plan."""
+    by_key: dict[tuple[str, ...], list[Rule]] = {}
+    for rule in rules:
+        if rule.enabled:
+            by_key.setdefault(tuple(e.canonical for e in rule.key), []).append(rule)
+    return RuleSetPlan(tuple(_partitioning(group) for group in by_key.values()))
+
+
+def _partitioning(rules: Sequence[Rule]) -> Partitioning:
+    conditions: dict[Condition, int] = {}
+    slots: dict[Slot, None] = {}
+    planned = []
+    for rule in rules:
+        plan = lower(rule)
+        input_bit = conditions.setdefault(Condition(rule.events, None, None), len(conditions))
+        bits = tuple(
+            conditions.setdefault(
+                Condition(rule.events, atom.of_type, atom.expression), len(conditions)
+            )
+            for atom in plan.event_atoms
+        )
+        planned.append(PlannedRule(plan, input_bit, bits))
+        slots.update(dict.fromkeys(slots_of(plan)))
+    return Partitioning(
+        key=rules[0].key,
+        rules=tuple(planned),
+        conditions=tuple(conditions),
+        slots=tuple(slots),
+        keeps_payload=any(rule.emit.events == "all" for rule in rules),
+    )
+
+
+def slots_of(plan: Plan) -> list[Slot]:
+    """The columns that the machine and the measures of ``plan`` read."""
+    rule = plan.rule
+    slots: list[Slot] = []
+
+    def add(paths: Iterable[ColumnPath], of_type: str | None) -> None:
+        slots.extend(Slot(rule.events, of_type, path) for path in sorted(paths))
+
+    def add_look_backs(look_backs: Iterable[LookBack]) -> None:
+        for look_back in look_backs:
+            if look_back.argument is not None:
+                step = look_back.step
+                of_type = None if step == ALL_STEPS else plan.type_of(step)
+                add(look_back.argument.columns, of_type)
+
+    for atom in plan.atoms:
+        if isinstance(atom, LookBackAtom):
+            add(atom.expression.columns, atom.of_type)
+            add_look_backs(atom.expression.look_backs)
+    for measure in rule.emit.measures.values():
+        add_look_backs(measure.look_backs)
+    if isinstance(rule.emit.events, tuple):
+        add((tuple(name.split(".")) for name in rule.emit.events), None)
+    return slots

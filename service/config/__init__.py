@@ -1,0 +1,44 @@
+"""The settings of the service: one typed model, read from a YAML file and the environment.
+
+``load`` is the only reader of the environment. ``kafka``, ``topics`` and ``engine`` hold the
+sections; ``sources`` and ``problems`` turn texts into settings or into messages; ``reference``
+writes the documentation and the JSON Schema.
+"""
+
+from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
+from service.config.kafka import Kafka, Security
+from service.config.quantities import reveal
+from service.config.redaction import SPARK_REDACTION_REGEX
+from service.config.settings import Settings, load
+from service.config.topics import (
+    KAFKA_TIMESTAMP,
+    Input,
+    NewTopics,
+    Outputs,
+    OutputTopics,
+    ReaderSchema,
+    Registry,
+)
+
+__all__ = [
+    "KAFKA_TIMESTAMP",
+    "SPARK_REDACTION_REGEX",
+    "Input",
+    "Kafka",
+    "NewTopics",
+    "Observability",
+    "OutputTopics",
+    "Outputs",
+    "ReaderSchema",
+    "Registry",
+    "Rules",
+    "Security",
+    "Settings",
+    "Source",
+    "Spark",
+    "State",
+    "Time",
+    "Trigger",
+    "load",
+    "reveal",
+]

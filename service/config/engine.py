@@ -1,0 +1,301 @@
+"""How the job runs: time, source, state, Spark, trigger, rules, and what it shows of itself."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, model_validator
+
+from service.config.quantities import (
+    Duration,
+    Place,
+    PositiveDuration,
+    Properties,
+    Section,
+    Shown,
+    Size,
+    contradiction,
+    refused,
+    setting,
+)
+
+LATEST, EARLIEST = -1, -2
+"""What Kafka writes for "the end" and "the beginning" in place of an offset."""
+
+_MOMENT = "a date and time with its zone, as 2026-01-31T12:00:00Z"
+
+
+def _moment(value: Any) -> Any:
+    if not isinstance(value, str | datetime):
+        raise refused(_MOMENT)
+    return value
+
+
+def _zoned(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise refused(_MOMENT)
+    return value
+
+
+class Time(Section):
+    """Event time: order, lateness, and the watermark that moves deadlines."""
+
+    allowed_disorder: Duration = setting(
+        10_000,
+        description=(
+            "How far events may be out of order; an event older than the watermark, which trails "
+            "by this much, is late."
+        ),
+    )
+    watermark: Literal["partition_minimum", "maximum"] = setting(
+        "partition_minimum",
+        description=(
+            "What the watermark follows: the slowest partition, so that one that lags behind "
+            "makes no late events, or the newest event anywhere."
+        ),
+    )
+    partition_idle_after: PositiveDuration = setting(
+        60_000,
+        description="A partition without new records for so long is no longer waited for.",
+    )
+    advance_when_idle: PositiveDuration | None = setting(
+        None,
+        description=(
+            "When the whole input has been idle for so long, event time advances with the clock; "
+            "absent: it waits for events."
+        ),
+    )
+    max_ahead: PositiveDuration | None = setting(
+        86_400_000,
+        description=(
+            "An event whose time is further than this ahead of its Kafka record's timestamp is a "
+            "dead letter, because one wrong clock would make every other event late; `null`: no "
+            "limit."
+        ),
+    )
+
+
+class Source(Section):
+    """How the input is read. Where it starts counts at the first start only."""
+
+    starting_offsets: Literal["earliest", "latest"] = setting(
+        "earliest", description="Where a new job starts to read."
+    )
+    starting_timestamp: (
+        Annotated[
+            datetime,
+            BeforeValidator(_moment),
+            AfterValidator(_zoned),
+            Shown("date and time with zone"),
+        ]
+        | None
+    ) = setting(
+        None,
+        description=(
+            "Instead: the first record with this timestamp or a later one, in each partition; "
+            "where there is none, the end."
+        ),
+    )
+    starting_positions: (
+        Annotated[
+            dict[str, dict[int, int]],
+            WithJsonSchema(
+                {
+                    "type": "object",
+                    "additionalProperties": {
+                        "type": "object",
+                        "additionalProperties": {"type": "integer", "minimum": EARLIEST},
+                    },
+                }
+            ),
+            Shown("map of topic, partition, offset"),
+        ]
+        | None
+    ) = setting(
+        None,
+        description=(
+            "Instead: offsets by topic and partition, for every partition; -1 is the end, -2 the "
+            "beginning."
+        ),
+        unit="offsets",
+    )
+    max_offsets_per_trigger: int | None = setting(
+        None,
+        description="Most records in one batch, over all partitions; absent: all there are.",
+        unit="records",
+        ge=1,
+    )
+    min_partitions: int | None = setting(
+        None,
+        description="Fewest tasks to read with; absent: one a Kafka partition.",
+        unit="tasks",
+        ge=1,
+    )
+    fail_on_data_loss: bool = setting(
+        True,
+        description=(
+            "Whether the job stops when records were deleted before it read them, or a topic was "
+            "made anew."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _one_start(self) -> Source:
+        if self.starting_timestamp is not None and self.starting_positions is not None:
+            raise contradiction(
+                "either starting_timestamp or starting_positions", "starting_timestamp"
+            )
+        for topic, offsets in (self.starting_positions or {}).items():
+            for partition, offset in offsets.items():
+                if partition < 0 or offset < EARLIEST:
+                    raise contradiction(
+                        f"{topic}, partition {partition}: {offset} is no offset (0 and more, "
+                        "-1 for the end, -2 for the beginning)",
+                        "starting_positions",
+                    )
+        return self
+
+    def source_options(self) -> dict[str, str]:
+        """Options of Spark's Kafka source that say where to start and how much to take."""
+        made = {"failOnDataLoss": "true" if self.fail_on_data_loss else "false"}
+        if self.starting_timestamp is not None:
+            made["startingTimestamp"] = str(round(self.starting_timestamp.timestamp() * 1000))
+            made["startingOffsetsByTimestampStrategy"] = "latest"
+        elif self.starting_positions is not None:
+            made["startingOffsets"] = json.dumps(self.starting_positions)
+        else:
+            made["startingOffsets"] = self.starting_offsets
+        if self.max_offsets_per_trigger is not None:
+            made["maxOffsetsPerTrigger"] = str(self.max_offsets_per_trigger)
+        if self.min_partitions is not None:
+            made["minPartitions"] = str(self.min_partitions)
+        return made
+
+
+class State(Section):
+    """Partial matches and waiting events. Keys are spread over key groups once and for all."""
+
+    checkpoint: Place = setting(
+        description="Folder or URI of the checkpoint (offsets, state, rules), for one job alone."
+    )
+    key_groups: int = setting(
+        16,
+        description=(
+            "Units that state is divided into; fixed for the life of a checkpoint, and the most "
+            "partitions it can ever have."
+        ),
+        unit="groups",
+        ge=1,
+        le=32_768,
+    )
+    slots_per_key_group: int = setting(
+        32,
+        description=(
+            "Pieces of a key group that are read and written on their own; more for many keys. "
+            "Fixed for the life of a checkpoint."
+        ),
+        unit="slots",
+        ge=1,
+        le=65_536,
+    )
+    state_partitions: int = setting(
+        2,
+        description="Tasks that match; each adds about 60 ms to a batch. Fixed by the checkpoint.",
+        unit="partitions",
+        ge=1,
+        le=32_768,
+    )
+    rocksdb_memory: Size = setting(
+        512 * 2**20, description="Memory of RocksDB in one executor, all partitions together."
+    )
+    min_batches_to_retain: int = setting(
+        100, description="Batches that the checkpoint can be taken back.", unit="batches", ge=2
+    )
+    snapshot_after_batches: int = setting(
+        10, description="Change logs before a full snapshot of the state.", unit="batches", ge=1
+    )
+    maintenance_interval: PositiveDuration = setting(
+        60_000, description="How often snapshots are written and old files deleted."
+    )
+
+    @model_validator(mode="after")
+    def _enough_groups(self) -> State:
+        if self.state_partitions > self.key_groups:
+            raise contradiction(
+                f"{self.state_partitions} partitions cannot share {self.key_groups} key groups: at "
+                "most key_groups",
+                "state_partitions",
+            )
+        return self
+
+
+class Spark(Section):
+    """The Spark application."""
+
+    master: str = setting("local[*]", description="Any Spark master.", min_length=1)
+    app_name: str = setting("spark-cep", description="Name of the application.", min_length=1)
+    conf: Properties = setting({}, description="Any Spark settings; they win.")
+    jars_folder: Path | None = setting(
+        None,
+        description="Folder that holds the pinned jars; absent: they are fetched and kept.",
+    )
+
+
+class Trigger(Section):
+    """When batches run."""
+
+    mode: Literal["continuous", "available_now"] = setting(
+        "continuous",
+        description=(
+            "`continuous`: micro-batches without end; `available_now`: what is there at the "
+            "start, then stop."
+        ),
+    )
+    interval: Duration = setting(
+        500,
+        description="Shortest time from batch to batch; `0 ms`: the next at once.",
+    )
+
+
+class Rules(Section):
+    """The rule set."""
+
+    folder: Path = setting(Path("rules"), description="Folder of rule files (`.yaml`, `.yml`).")
+    max_rules: int = setting(
+        1000, description="Most rules that are accepted.", unit="rules", ge=1, le=100_000
+    )
+
+
+class Observability(Section):
+    """Metrics, health and logs."""
+
+    metrics_host: str = setting(
+        "0.0.0.0",  # noqa: S104 - scraped from outside the container by default
+        description="Address that metrics and health listen on.",
+        min_length=1,
+    )
+    metrics_port: int = setting(
+        9108,
+        description="Port of `/metrics`, `/livez`, `/readyz` and `/rules`; 0: none.",
+        ge=0,
+        le=65_535,
+    )
+    max_rule_labels: int = setting(
+        500,
+        description="Rules that have series of their own in metrics; the rest are `other`.",
+        unit="rules",
+        ge=1,
+        le=10_000,
+    )
+    stall_limit: PositiveDuration = setting(
+        300_000, description="Without progress for so long, `/livez` fails."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", description="Least severe messages that are written."
+    )
+    log_format: Literal["auto", "json", "console"] = setting(
+        "auto", description="JSON lines, or text for people; `auto`: text on a terminal."
+    )

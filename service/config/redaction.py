@@ -1,0 +1,66 @@
+"""Which names hold secrets, and how a value looks when its secret is taken out.
+
+Shared by the settings (pass-through maps) and the logs. Settings that are secret by type are
+``SecretStr`` anyway; the names here catch what travels in maps of free keys and in messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import SecretStr
+
+MASK: Final = "**********"
+
+SPARK_REDACTION_REGEX: Final = (
+    r"(?i)secret|password|passphrase|token|credential|access[.]?key|jaas|keystore[.]key|user[.]info"
+)
+"""For ``spark.redaction.regex``: as Spark's own, and the client's JAAS text and PEM key too."""
+
+_SECRET_NAME: Final = re.compile(
+    r"(?i)secret|passw(or)?d|passphrase|token|credential|authorization|access[._-]?key|api[._-]?key"
+    r"|jaas|keystore[._]key|key[._]pem|private[._-]?key|user[._]info"
+)
+_HARMLESS_NAME: Final = re.compile(
+    r"(?i)[._](file|location|path|class|credentials[._]source|endpoint[._]url|uri)$"
+)
+_IN_TEXT: Final = (
+    re.compile(
+        r"""(?i)((?:password|passwd|passphrase|secret|token)["']?\s*[=:]\s*)"(?:\\.|[^"\\])*\""""
+    ),
+    re.compile(
+        r"""(?i)((?:password|passwd|passphrase|secret|token)["']?\s*[=:]\s*)'(?:\\.|[^'\\])*'"""
+    ),
+    re.compile(
+        r"""(?i)((?:password|passwd|passphrase|secret|token)["']?\s*[=:]\s*)(?!\*{10})[^\s"',;})\]]+"""
+    ),
+    re.compile(r"(?i)(\bauthorization\s*[=:]\s*(?:basic|bearer)\s+)[^\s\"',;]+"),
+    re.compile(r"(://)[^/\s:@]+:[^/\s@]+(?=@)"),
+)
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether a setting, property or log key of this name holds a secret."""
+    return bool(_SECRET_NAME.search(name)) and not _HARMLESS_NAME.search(name)
+
+
+def redact_text(text: str) -> str:
+    """``text`` without passwords in ``password=…``, JAAS entries and ``user:password@`` of URLs."""
+    for pattern in _IN_TEXT:
+        text = pattern.sub(rf"\g<1>{MASK}", text)
+    return text
+
+
+def redact(value: Any, name: str = "") -> Any:
+    """``value`` with every secret masked: by type, by the key that holds it, and inside texts."""
+    if isinstance(value, SecretStr) or (name and names_a_secret(name) and value is not None):
+        return MASK
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, Mapping):
+        return {key: redact(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [redact(item) for item in value]
+    return value

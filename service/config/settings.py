@@ -1,0 +1,134 @@
+"""All settings of the service, and :func:`load`, the only reader of the environment.
+
+A setting is looked for in the environment (``SPARK_CEP__SECTION__SETTING``), then in the YAML file,
+then it has its default. Everything wrong is reported at once, with file and line or variable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ValidationError, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
+from service.config.kafka import Kafka
+from service.config.problems import Origin, SettingProblem, describe
+from service.config.quantities import contradiction, refused, setting
+from service.config.redaction import redact
+from service.config.shapes import Form, Shape
+from service.config.sources import Given, Reader, default_paths, read_environment, read_file
+from service.config.topics import Input, Outputs, Registry
+from service.errors import ConfigurationError
+
+_SOURCES: ContextVar[tuple[PydanticBaseSettingsSource, ...]] = ContextVar("sources", default=())
+
+
+def _input_name(value: str) -> str:
+    parts = value.split("_")
+    if (
+        not value[:1].isalpha()
+        or not all(p.isalnum() and p.isascii() for p in parts)
+        or (value != value.lower())
+    ):
+        raise refused("a name of small letters, digits and single underscores")
+    return value
+
+
+class Settings(BaseSettings):
+    """Every setting of the service, by section."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    kafka: Kafka = setting(description="The Kafka cluster.")
+    inputs: dict[Annotated[str, AfterValidator(_input_name)], Input] = setting(
+        description="Inputs by name; rules call them by it.", min_length=1
+    )
+    outputs: Outputs = setting(Outputs(), description="Results.")
+    registry: Registry = setting(description="The schema registry.")
+    time: Time = setting(Time(), description="Event time.")
+    source: Source = setting(Source(), description="Reading.")
+    state: State = setting(description="State and checkpoint.")
+    spark: Spark = setting(Spark(), description="The Spark application.")
+    trigger: Trigger = setting(Trigger(), description="When batches run.")
+    rules: Rules = setting(Rules(), description="The rule set.")
+    observability: Observability = setting(Observability(), description="Metrics, health and logs.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is pydantic-settings'
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The sources of :func:`load`; without it, what the constructor was given."""
+        return _SOURCES.get() or (init_settings,)
+
+    @model_validator(mode="after")
+    def _no_circle(self) -> Settings:
+        outputs = set(self.outputs.topics.all())
+        for name, one in self.inputs.items():
+            for topic in one.topics:
+                if topic in outputs:
+                    raise contradiction(
+                        f"{topic} is an output topic as well", f"inputs.{name}.topics"
+                    )
+        return self
+
+    def source_options(self, input_name: str) -> dict[str, str]:
+        """All options of Spark's Kafka source for one input; holds secrets."""
+        return {
+            **self.kafka.source_options(),
+            **self.source.source_options(),
+            **self.inputs[input_name].source_options(),
+        }
+
+    def redacted(self) -> dict[str, Any]:
+        """The settings as plain data for logs: durations as text, secrets masked."""
+        return {name: redact(part) for name, part in self.model_dump(mode="json").items()}
+
+
+ROOT = Shape(Form.SECTION, Settings)
+"""The shape of the whole."""
+
+
+def load(path: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of the file (if any) and the environment, which wins.
+
+    Relative paths start at the folder of the file, or at the working directory without one.
+    ``ConfigurationError`` lists everything that is wrong.
+    """
+    variables = os.environ if environ is None else environ
+    folder = Path.cwd() if path is None else path.absolute().parent
+    reader = Reader(ROOT, folder, variables)
+    nowhere = Origin("environment" if path is None else str(path))
+    problems: list[SettingProblem] = []
+    sources = (
+        Given(Settings, read_environment(reader)),
+        Given(Settings, {} if path is None else read_file(reader, path)),
+        Given(Settings, default_paths(reader)),
+    )
+    token = _SOURCES.set(sources)
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        problems = describe(error, ROOT, reader.origins, nowhere)
+    finally:
+        _SOURCES.reset(token)
+    already = {problem.setting for problem in reader.problems}
+    problems = reader.problems + [p for p in problems if p.setting not in already]
+    if problems:
+        raise ConfigurationError(_report(problems))
+    return settings
+
+
+def _report(problems: list[SettingProblem]) -> str:
+    ordered = sorted(problems, key=lambda p: (p.origin.line or 0, p.origin.file, p.setting))
+    count = "1 problem" if len(ordered) == 1 else f"{len(ordered)} problems"
+    return "\n".join([f"{count} in the configuration:", *(f"  {problem}" for problem in ordered)])

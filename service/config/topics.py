@@ -1,0 +1,269 @@
+"""What is read and what is written: input topics, output topics, the schema registry."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, FilePath, SecretStr, model_validator
+
+from service.config.quantities import (
+    PositiveDuration,
+    Section,
+    Shown,
+    contradiction,
+    refused,
+    setting,
+)
+
+KAFKA_TIMESTAMP: Final = "kafka_timestamp"
+"""``event_time`` of an input whose events bear the time of their Kafka record."""
+
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+
+
+def _topic(value: str) -> str:
+    if not _TOPIC.fullmatch(value) or value in (".", ".."):
+        raise refused("a topic name: at most 249 letters, digits, dots, underscores and hyphens")
+    return value
+
+
+def _dotted(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise refused("a name, or names with dots between, as a.b.c")
+    return value
+
+
+def _urls(value: str) -> str:
+    for url in value.split(","):
+        parts = urlsplit(url.strip())
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise refused("http://… or https://…, several with commas between")
+        if parts.username or parts.password:
+            raise refused("a URL without credentials; they have settings of their own")
+    return value
+
+
+Topic = Annotated[str, AfterValidator(_topic), Shown("topic")]
+DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
+
+
+class ReaderSchema(Section):
+    """The schema that events are read as, whatever schema wrote them."""
+
+    file: FilePath | None = setting(None, description="An Avro schema file (`.avsc`).")
+    subject: str | None = setting(None, description="A subject of the registry.")
+    version: Annotated[int, Shown("number")] | Literal["latest"] = setting(
+        "latest", description="Version of the subject, read once at start."
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> ReaderSchema:
+        if (self.file is None) == (self.subject is None):
+            raise contradiction("exactly one of file and subject is needed")
+        return self
+
+
+class Input(Section):
+    """One kind of events: where they are read, as what, and which time they bear."""
+
+    topics: list[Topic] = setting([], description="Topics to read.")
+    topic_pattern: str | None = setting(
+        None,
+        description="Instead of `topics`: a Java regular expression of topic names.",
+        min_length=1,
+    )
+    record: DottedName | None = setting(
+        None,
+        description="Full name of the Avro record to take, in topics with several record types.",
+    )
+    reader_schema: ReaderSchema | None = setting(
+        None,
+        description=(
+            "Schema to read events as; absent: the latest of the subject that "
+            "`registry.subject_name_strategy` gives."
+        ),
+    )
+    event_time: DottedName = setting(
+        KAFKA_TIMESTAMP,
+        description="Column of the event time, as `a.b.c`; `kafka_timestamp` is the record's own.",
+    )
+    event_time_unit: Literal["auto", "millis", "micros", "seconds"] = setting(
+        "auto",
+        description=(
+            "Unit of a plain `long` event time; `auto` follows the logical type and takes a plain "
+            "`long` as milliseconds."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Input:
+        if bool(self.topics) == (self.topic_pattern is not None):
+            raise contradiction("exactly one of topics and topic_pattern is needed")
+        if len(set(self.topics)) != len(self.topics):
+            raise contradiction("a topic stands here twice", "topics")
+        return self
+
+    def source_options(self) -> dict[str, str]:
+        """Options of Spark's Kafka source that say what is read."""
+        if self.topic_pattern is not None:
+            return {"subscribePattern": self.topic_pattern}
+        return {"subscribe": ",".join(self.topics)}
+
+
+class OutputTopics(Section):
+    """Where results go. Two kinds may share a topic only by mistake, so that is refused."""
+
+    matches: Topic = setting("cep.matches", description="Matches.")
+    timeouts: Topic = setting("cep.timeouts", description="Partial matches that timed out.")
+    late: Topic = setting("cep.late", description="Events that came too late, unchanged.")
+    dead_letters: Topic = setting(
+        "cep.dead-letters", description="Records that could not be processed, and why."
+    )
+
+    def all(self) -> tuple[str, str, str, str]:
+        """The four topics."""
+        return (self.matches, self.timeouts, self.late, self.dead_letters)
+
+    @model_validator(mode="after")
+    def _distinct(self) -> OutputTopics:
+        if len(set(self.all())) < len(self.all()):
+            raise contradiction("each kind of output needs a topic of its own")
+        return self
+
+
+class NewTopics(Section):
+    """How output topics that do not exist are made."""
+
+    enabled: bool = setting(True, description="Whether missing output topics are made at start.")
+    partitions: int = setting(4, description="Partitions of a new topic.", unit="partitions", ge=1)
+    replication: int = setting(
+        -1,
+        description="Copies of each partition of a new topic; -1: as the broker is set.",
+        unit="brokers",
+        ge=-1,
+        le=32767,
+    )
+
+    @model_validator(mode="after")
+    def _some_copies(self) -> NewTopics:
+        if self.replication == 0:
+            raise contradiction("0 copies hold nothing: -1, or 1 and more", "replication")
+        return self
+
+
+class Outputs(Section):
+    """Results: where they go and how surely."""
+
+    topics: OutputTopics = setting(
+        OutputTopics(), description="Topics of the four kinds of output."
+    )
+    create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
+    delivery: Literal["at_least_once"] = setting(
+        "at_least_once",
+        description=(
+            "After a failure a batch may be written twice; ids of matches and timeouts are the "
+            "same both times."
+        ),
+    )
+    late_events: Literal["relevant", "all", "drop"] = setting(
+        "relevant",
+        description=(
+            "Late events to write: those that some rule could have used, every one, or none (they "
+            "are counted in any case)."
+        ),
+    )
+
+
+class Registry(Section):
+    """The schema registry (Confluent's REST interface)."""
+
+    url: Annotated[str, AfterValidator(_urls), Shown("URL")] = setting(
+        description="Address of the registry, several with commas between."
+    )
+    username: str | None = setting(None, description="Name for HTTP basic authentication.")
+    password: SecretStr | None = setting(
+        None, description="Password for HTTP basic authentication."
+    )
+    bearer_token: SecretStr | None = setting(
+        None, description="Token for HTTP bearer authentication, instead of name and password."
+    )
+    bearer_logical_cluster: str = setting(
+        "", description="Value of the header `target-sr-cluster` that goes with the token."
+    )
+    ssl_ca_file: FilePath | None = setting(
+        None, description="PEM file of the authorities to trust; absent: the usual ones."
+    )
+    ssl_certificate_file: FilePath | None = setting(
+        None, description="PEM file of the client's certificate."
+    )
+    ssl_key_file: FilePath | None = setting(
+        None, description="PEM file of the client's private key."
+    )
+    ssl_key_password: SecretStr | None = setting(
+        None, description="Password of an encrypted private key."
+    )
+    subject_name_strategy: Literal["topic", "record", "topic_record"] = setting(
+        "topic",
+        description=(
+            "How the subject of a topic's values is named: `<topic>-value`, `<record>` or "
+            "`<topic>-<record>`."
+        ),
+    )
+    auto_register: bool = setting(
+        True, description="Whether the schemas of the output are registered at start."
+    )
+    timeout: PositiveDuration = setting(10_000, description="Longest wait for one answer.")
+    max_attempts: int = setting(
+        5, description="Requests sent before giving up.", unit="requests", ge=1, le=100
+    )
+    backoff: PositiveDuration = setting(
+        500, description="Wait before the second attempt; it doubles each time."
+    )
+    max_backoff: PositiveDuration = setting(10_000, description="Longest wait between attempts.")
+    cache_size: int = setting(
+        1000, description="Schemas kept in memory.", unit="schemas", ge=1, le=1_000_000
+    )
+
+    @model_validator(mode="after")
+    def _one_identity(self) -> Registry:
+        if (self.username is None) != (self.password is None):
+            raise contradiction("username and password go together", "username")
+        if self.username is not None and ":" in self.username:
+            raise contradiction("a colon cannot stand in the name", "username")
+        if self.username is not None and self.bearer_token is not None:
+            raise contradiction("either username and password or a token", "bearer_token")
+        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
+            raise contradiction(
+                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
+            )
+        return self
+
+    def client_config(self) -> dict[str, Any]:
+        """Configuration of confluent-kafka's ``SchemaRegistryClient``; holds secrets."""
+        made: dict[str, Any] = {
+            "url": self.url,
+            "timeout": self.timeout / 1000,
+            "max.retries": self.max_attempts - 1,
+            "retries.wait.ms": self.backoff,
+            "retries.max.wait.ms": self.max_backoff,
+            "cache.capacity": self.cache_size,
+        }
+        if self.username is not None and self.password is not None:
+            made["basic.auth.user.info"] = f"{self.username}:{self.password.get_secret_value()}"
+        if self.bearer_token is not None:
+            made["bearer.auth.credentials.source"] = "STATIC_TOKEN"
+            made["bearer.auth.token"] = self.bearer_token.get_secret_value()
+            made["bearer.auth.logical.cluster"] = self.bearer_logical_cluster
+        for name, file in (
+            ("ssl.ca.location", self.ssl_ca_file),
+            ("ssl.certificate.location", self.ssl_certificate_file),
+            ("ssl.key.location", self.ssl_key_file),
+        ):
+            if file:
+                made[name] = str(file)
+        if self.ssl_key_password is not None:
+            made["ssl.key.password"] = self.ssl_key_password.get_secret_value()
+        return made

@@ -1,0 +1,106 @@
+"""Every error that spark-cep raises on purpose.
+
+::
+
+    SparkCepError
+    ├── ConfigurationError     a setting is wrong, unknown or missing
+    ├── RuleSetError           one or more rules are refused; carries all the problems at once
+    ├── RegistryError          the schema registry refuses or cannot be reached
+    ├── SchemaError            a schema cannot be used: for input, for reading or for output
+    ├── DependencyError        a pinned jar is missing or is not the pinned one
+    ├── StateError             the checkpointed state cannot be used by this version or rule
+    ├── OutputError            an output record could not be written
+    └── StartError             Kafka or Spark could not be started or reached
+
+A message names the file, field, rule or offset, what was found and what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class SparkCepError(Exception):
+    """Base of all errors that spark-cep raises on purpose."""
+
+
+class ConfigurationError(SparkCepError):
+    """A setting is wrong, unknown or missing; the message names file and setting."""
+
+
+class RegistryError(SparkCepError):
+    """The schema registry refuses a request or cannot be reached."""
+
+
+class SchemaError(SparkCepError):
+    """A schema cannot be used for input, reading or output."""
+
+
+class DependencyError(SparkCepError):
+    """A pinned jar is missing, or its checksum is not the pinned one."""
+
+
+class StateError(SparkCepError):
+    """The checkpointed state cannot be used by this version or rule."""
+
+
+class OutputError(SparkCepError):
+    """An output record could not be written to its topic."""
+
+
+class StartError(SparkCepError):
+    """Kafka or Spark could not be started or reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a rule file: 1-based line and column, and how many characters it covers."""
+
+    line: int
+    column: int
+    length: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong (or, as a warning, costly) in a rule.
+
+    ``source`` is the file's name (or ``<python>``), ``excerpt`` the whole line that ``span`` points
+    into. ``allowed`` says what would have been right, as a sentence.
+    """
+
+    message: str
+    source: str | None = None
+    span: Span | None = None
+    excerpt: str | None = None
+    rule: str | None = None
+    step: str | None = None
+    allowed: str | None = None
+
+    def render(self) -> str:
+        """The problem as text for people: place, message, underlined line, what is allowed."""
+        place = self.source or "<rule>"
+        if self.span is not None:
+            place += f":{self.span.line}:{self.span.column}"
+        where = "".join(
+            f" [{kind} {name}]" for kind, name in (("rule", self.rule), ("step", self.step)) if name
+        )
+        lines = [f"{place}:{where} {self.message}"]
+        if self.span is not None and self.excerpt is not None:
+            gutter = f"{self.span.line} | "
+            lines.append(gutter + self.excerpt)
+            lines.append(
+                " " * (len(gutter) + self.span.column - 1) + "^" * max(1, self.span.length)
+            )
+        if self.allowed:
+            lines.append(f"  allowed: {self.allowed}")
+        return "\n".join(lines)
+
+
+class RuleSetError(SparkCepError):
+    """One or more rules are refused; ``problems`` holds every reason found, in file order."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n\n".join(problem.render() for problem in self.problems))

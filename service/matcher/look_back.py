@@ -1,0 +1,100 @@
+"""Evaluates what reads the events already taken: look-back conditions, gaps and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from service.compiler.plan import AnyAtom, EventAtom, GapAtom, LookBackAtom, Plan
+from service.compiler.rule_set import ALL_STEPS, Slot
+from service.matcher.partial import Taken
+from service.model import Event
+from service.pattern.expressions import ColumnPath, Expression, LookBack, aggregate, bind
+
+Test = Callable[[Taken, Event], bool]
+_Reader = Callable[[Taken], Any]
+
+
+class LookBacks:
+    """The look-back atoms and measures of one plan, bound to a slot numbering."""
+
+    def __init__(self, plan: Plan, slots: Sequence[Slot]) -> None:
+        self._plan = plan
+        self._slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots)}
+        self._steps = {name: number for number, name in enumerate(plan.steps)}
+        self.tests: tuple[tuple[int, AnyAtom, Test], ...] = tuple(
+            (1 << number, atom, self._test(atom))
+            for number, atom in enumerate(plan.atoms)
+            if not isinstance(atom, EventAtom)
+        )
+        self.measures: tuple[tuple[str, _Reader], ...] = tuple(
+            (name, self._measure(expression))
+            for name, expression in plan.rule.emit.measures.items()
+        )
+        emitted = plan.rule.emit.events
+        self.emitted_columns: tuple[tuple[str, int], ...] = (
+            tuple((name, self._columns([tuple(name.split("."))], None)[tuple(name.split("."))])
+                  for name in emitted)
+            if isinstance(emitted, tuple)
+            else ()
+        )
+
+    def _columns(
+        self, paths: Iterable[ColumnPath], of_type: str | None
+    ) -> Mapping[ColumnPath, int]:
+        return {path: self._slots[(self._plan.rule.events, of_type, path)] for path in paths}
+
+    def _test(self, atom: AnyAtom) -> Test:
+        if isinstance(atom, GapAtom):
+            gap = atom.gap_ms
+            return lambda last, event: event.time - last.event.time < gap
+        assert isinstance(atom, LookBackAtom)
+        expression = atom.expression
+        readers = tuple(self._reader(look_back) for look_back in expression.look_backs)
+        value = bind(
+            expression,
+            self._columns(expression.columns, atom.of_type),
+            {look_back: number for number, look_back in enumerate(expression.look_backs)},
+        )
+        if len(readers) == 1:
+            only = readers[0]
+            return lambda last, event: value(event.columns, (only(last),)) is True
+        return lambda last, event: (
+            value(event.columns, [reader(last) for reader in readers]) is True
+        )
+
+    def _measure(self, expression: Expression) -> _Reader:
+        readers = tuple(self._reader(look_back) for look_back in expression.look_backs)
+        numbers = {look_back: number for number, look_back in enumerate(expression.look_backs)}
+        value = bind(expression, {}, numbers)
+        return lambda last: value((), [reader(last) for reader in readers])
+
+    def _reader(self, look_back: LookBack) -> _Reader:
+        step = None if look_back.step == ALL_STEPS else self._steps.get(look_back.step, -1)
+        argument = look_back.argument
+        if argument is None:
+            return lambda last: aggregate(look_back, _events(last, step))
+        of_type = None if step is None else self._plan.type_of(look_back.step)
+        read = bind(argument, self._columns(argument.columns, of_type), {})
+        if look_back.function == "LAST":
+            return lambda last: _nth_last(last, step, look_back.offset, read)
+        return lambda last: aggregate(
+            look_back, [read(event.columns, ()) for event in _events(last, step)]
+        )
+
+
+def _events(last: Taken, step: int | None) -> list[Event]:
+    events = [t.event for t in last.chain() if step is None or t.step == step]
+    events.reverse()
+    return events
+
+
+def _nth_last(
+    last: Taken, step: int | None, offset: int, read: Callable[[Sequence[Any], Sequence[Any]], Any]
+) -> Any:
+    for taken in last.chain():
+        if step is None or taken.step == step:
+            if offset == 0:
+                return read(taken.event.columns, ())
+            offset -= 1
+    return None

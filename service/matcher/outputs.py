@@ -1,0 +1,118 @@
+"""From what the machine found to what users read: matches, timeouts, failures, counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from service.match_ids import match_id
+from service.matcher.machine import Failure, Found, Machine
+from service.matcher.partial import Taken
+from service.model import DeadLetter, Event, Match, TakenEvent, Timeout
+
+
+@dataclass(slots=True)
+class Outputs:
+    """Everything one advance produced; ``counts`` are per (rule id, what)."""
+
+    matches: list[Match] = field(default_factory=list)
+    timeouts: list[Timeout] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+class Reporter:
+    """Turns the findings of one rule into output values."""
+
+    def __init__(self, machine: Machine) -> None:
+        rule = machine.plan.rule
+        self._id, self._version = rule.id, rule.version
+        self._steps = machine.plan.steps
+        self._measures = machine.look_backs.measures
+        self._columns = machine.look_backs.emitted_columns
+        self._payload = rule.emit.events == "all"
+
+    def report(self, key: str | None, found: Found, outputs: Outputs) -> None:
+        """Append what ``found`` holds to ``outputs``."""
+        counts = outputs.counts
+        for match in found.matches:
+            steps = self._taken(match.last)
+            outputs.matches.append(
+                Match(
+                    match_id=match_id(self._id, self._version, key, steps),
+                    rule_id=self._id,
+                    rule_version=self._version,
+                    key=key,
+                    start=match.first.time,
+                    time=match.time,
+                    steps=steps,
+                    measures=self._evaluate(match.last, key, outputs),
+                )
+            )
+        for expired in found.timeouts:
+            steps = self._taken(expired.last)
+            outputs.timeouts.append(
+                Timeout(
+                    match_id=match_id(self._id, self._version, key, steps),
+                    rule_id=self._id,
+                    rule_version=self._version,
+                    key=key,
+                    start=expired.first.time,
+                    deadline=expired.deadline,
+                    already_matched=expired.matched,
+                    steps=steps,
+                    measures=self._evaluate(expired.last, key, outputs),
+                )
+            )
+        for failure in found.failures:
+            outputs.dead_letters.append(self._dead_letter(failure))
+        for what, count in (
+            ("matched", len(found.matches)),
+            ("timed_out", len(found.timeouts)),
+            ("started", found.started),
+            ("dropped", found.dropped),
+            ("failed", len(found.failures)),
+        ):
+            if count:
+                counts[self._id, what] += count
+
+    def _taken(self, last: Taken) -> dict[str, list[TakenEvent]]:
+        steps: dict[str, list[TakenEvent]] = {}
+        chain = list(last.chain())
+        for number, name in enumerate(self._steps):
+            events = [self._event(t.event) for t in reversed(chain) if t.step == number]
+            if events:
+                steps[name] = events
+        return steps
+
+    def _event(self, event: Event) -> TakenEvent:
+        return TakenEvent(
+            at=event.at,
+            time=event.time,
+            columns={name: event.columns[slot] for name, slot in self._columns} or None,
+            payload=event.payload if self._payload else None,
+            type=event.type,
+        )
+
+    def _evaluate(self, last: Taken, key: str | None, outputs: Outputs) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, measure in self._measures:
+            try:
+                values[name] = measure(last)
+            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                values[name] = None
+                failure = Failure("measure_failed", None, last.event, f"{name}: {error!r}")
+                outputs.dead_letters.append(self._dead_letter(failure))
+        return values
+
+    def _dead_letter(self, failure: Failure) -> DeadLetter:
+        event: Event = failure.event
+        return DeadLetter(
+            at=event.at,
+            reason=failure.reason,
+            detail=failure.detail,
+            record_value=event.payload,
+            rule_id=self._id,
+            step=failure.step,
+        )

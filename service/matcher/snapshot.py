@@ -1,0 +1,213 @@
+"""The state of one key as bytes, and back.
+
+Format 1, MessagePack::
+
+    [waiting, events, taken, rules]
+    waiting  numbers of the events ahead of the watermark
+    events   [time, topic number, partition, offset, bits, columns, payload, type], each once
+    taken    [previous or -1, step, event number], previous before its followers
+    rules    {rule fingerprint: [partials, finished, quiet_until, paused]}
+    partials [state, first event, last taken, deadline, matched]
+    finished [first event, last taken, time]
+
+The caller keeps, next to many such entries, the format's version, the topic names and what bits
+and columns mean (``Partitioning.fingerprint``). A rule's state is found again by its plan's
+fingerprint: an unchanged rule keeps its partial matches, a changed one starts empty.
+
+Values of columns are those of the expression language; decimals, timestamps and dates travel as
+MessagePack extension types. Nothing here can execute code when bytes are read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgpack
+
+from service.errors import StateError
+from service.matcher.keyed import KeyState
+from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
+from service.model import Coordinates, Event
+
+FORMAT = 1
+
+_DECIMAL, _TIMESTAMP, _DATE, _BIG = 1, 2, 3, 4
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+def _extension(value: Any) -> msgpack.ExtType:
+    match value:
+        case Decimal():
+            return msgpack.ExtType(_DECIMAL, str(value).encode())
+        case dt.datetime():
+            return msgpack.ExtType(_TIMESTAMP, str((value - _EPOCH) // _MICROSECOND).encode())
+        case dt.date():
+            return msgpack.ExtType(_DATE, str(value.toordinal()).encode())
+        case int():
+            return msgpack.ExtType(_BIG, str(value).encode())
+    raise StateError(f"cannot store a value of type {type(value).__name__} in the state")
+
+
+def _from_extension(code: int, data: bytes) -> Any:
+    text = data.decode()
+    match code:
+        case 1:
+            return Decimal(text)
+        case 2:
+            return _EPOCH + int(text) * _MICROSECOND
+        case 3:
+            return dt.date.fromordinal(int(text))
+        case 4:
+            return int(text)
+    raise StateError(f"the state holds a value of the unknown kind {code}")
+
+
+def pack(value: Any) -> bytes:
+    """Any value of the state as bytes."""
+    try:
+        return bytes(msgpack.packb(value, default=_extension, use_bin_type=True))
+    except OverflowError:
+        return bytes(msgpack.packb(_without_big(value), default=_extension, use_bin_type=True))
+
+
+def _without_big(value: Any) -> Any:
+    match value:
+        case bool():
+            return value
+        case int() if not -(1 << 63) <= value < 1 << 64:
+            return _extension(value)
+        case Mapping():
+            return {_without_big(k): _without_big(v) for k, v in value.items()}
+        case list() | tuple():
+            return [_without_big(each) for each in value]
+    return value
+
+
+def unpack(data: bytes) -> Any:
+    """The value that :func:`pack` wrote; raises StateError when the bytes are not of its making."""
+    try:
+        return msgpack.unpackb(data, ext_hook=_from_extension, strict_map_key=False)
+    except (ValueError, msgpack.exceptions.UnpackException) as error:
+        raise StateError(f"the stored state is damaged: {error}") from error
+
+
+def _packed_bits(bits: int) -> Any:
+    return bits if bits < 1 << 63 else bits.to_bytes(bits.bit_length() // 8 + 1, "little")
+
+
+class SnapshotCodec:
+    """Encodes and decodes key states for one numbering of rules and topics.
+
+    ``topics`` grows as new topics are met; the caller stores it. ``translate`` rewrites the bits
+    and columns of events stored under another rule set.
+    """
+
+    def __init__(self, fingerprints: Sequence[str], topics: list[str]) -> None:
+        self._fingerprints = list(fingerprints)
+        self._numbers = {text: number for number, text in enumerate(fingerprints)}
+        self.topics = topics
+        self._topic_numbers = {topic: number for number, topic in enumerate(topics)}
+
+    def encode(self, state: KeyState) -> bytes:
+        """The key's state as bytes of the current format."""
+        events: list[Any] = []
+        event_numbers: dict[int, int] = {}
+        taken: list[Any] = []
+        taken_numbers: dict[int, int] = {}
+
+        def event_number(event: Event, bits: Any = 0) -> int:
+            # Bits are asked for only once, when the event is applied: taken events need none.
+            number = event_numbers.get(id(event))
+            if number is None:
+                number = event_numbers[id(event)] = len(events)
+                time, (topic, partition, offset), _, columns, payload, kind = event
+                topic_number = self._topic(topic)
+                events.append((time, topic_number, partition, offset, bits, columns, payload, kind))
+            return number
+
+        def taken_number(last: Taken) -> int:
+            found = taken_numbers.get(id(last))
+            if found is not None:
+                return found
+            unknown = []
+            number = -1
+            for each in last.chain():
+                known = taken_numbers.get(id(each))
+                if known is not None:
+                    number = known
+                    break
+                unknown.append(each)
+            for each in reversed(unknown):
+                taken.append((number, each.step, event_number(each.event)))
+                number = taken_numbers[id(each)] = len(taken) - 1
+            return number
+
+        waiting = [event_number(event, _packed_bits(event.bits)) for event in state.waiting]
+        rules = {
+            self._fingerprints[number]: (
+                [
+                    (p.state, event_number(p.first), taken_number(p.last), p.deadline, p.matched)
+                    for p in rule.partials
+                ],
+                [
+                    (event_number(f.first), taken_number(f.last), f.time) for f in rule.finished
+                ],
+                rule.quiet_until,
+                rule.paused,
+            )
+            for number, rule in state.rules.items()
+        }
+        return pack((waiting, events, taken, rules))
+
+    def decode(
+        self, data: bytes, translate: Callable[[Event], Event] | None = None
+    ) -> KeyState:
+        """The key's state; rules that are unknown by now are left out."""
+        waiting, raw_events, raw_taken, raw_rules = unpack(data)
+        topics = self.topics
+        events = [
+            Event(
+                time,
+                Coordinates(topics[topic], partition, offset),
+                bits if type(bits) is int else int.from_bytes(bits, "little"),
+                columns,
+                payload,
+                kind,
+            )
+            for time, topic, partition, offset, bits, columns, payload, kind in raw_events
+        ]
+        if translate is not None:
+            events = [translate(event) for event in events]
+        taken: list[Taken] = []
+        for previous, step, event in raw_taken:
+            taken.append(Taken(taken[previous] if previous >= 0 else None, step, events[event]))
+        rules: dict[int, RuleState] = {}
+        for fingerprint, (partials, finished, quiet_until, paused) in raw_rules.items():
+            number = self._numbers.get(fingerprint)
+            if number is None:
+                continue
+            held = [
+                Partial(state, events[first], taken[last], deadline, matched)
+                for state, first, last, deadline, matched in partials
+            ]
+            rules[number] = RuleState(
+                partials=held,
+                finished=[
+                    Finished(events[first], taken[last], time) for first, last, time in finished
+                ],
+                deadline=min((p.deadline for p in held), default=FOREVER),
+                quiet_until=quiet_until,
+                paused=paused,
+            )
+        return KeyState([events[number] for number in waiting], rules)
+
+    def _topic(self, topic: str) -> int:
+        number = self._topic_numbers.get(topic)
+        if number is None:
+            number = self._topic_numbers[topic] = len(self.topics)
+            self.topics.append(topic)
+        return number

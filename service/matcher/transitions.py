@@ -1,0 +1,133 @@
+"""The plan's edges, resolved once per (state, truth of conditions) and remembered.
+
+Following PROCEED edges and testing conditions depends on nothing but the state and which atoms are
+true, so the answer is tabled: the machine then does one dictionary look-up per partial match and
+event, however deep groups and options nest. The tables hold what has occurred, up to a bound.
+
+The resolution is Flink's (``NFA.createDecisionGraph``, ``findFinalStateAfterProceed``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from service.compiler.plan import Action, Kind, Plan
+
+_MOST_ENTRIES = 65_536
+
+
+class Take(NamedTuple):
+    """Take the event for step number ``step``, go to ``target``; ``completes``: that is a match."""
+
+    step: int
+    target: int
+    completes: bool
+
+
+class Outcome(NamedTuple):
+    """What one event does to one partial match.
+
+    ``passes``: states it moves to without the event. ``passes_to_match``: it becomes a match
+    without the event. ``stops``: a NOT step was violated, nothing goes on. ``unchanged``: it stays
+    exactly as it is.
+    """
+
+    takes: tuple[Take, ...]
+    passes: tuple[int, ...]
+    passes_to_match: bool
+    stops: bool
+    unchanged: bool
+
+
+class Transitions:
+    """Tabled transitions of one plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._steps = {name: number for number, name in enumerate(plan.steps)}
+        self._outcomes: list[dict[int, Outcome]] = [{} for _ in plan.states]
+        self._questions: list[dict[int, int]] = [{} for _ in plan.states]
+        self.looks_back = len(plan.event_atoms) < len(plan.atoms)
+
+    def outcome(self, state: int, true: int) -> Outcome:
+        """What happens in ``state`` when exactly the atoms of mask ``true`` are true."""
+        table = self._outcomes[state]
+        found = table.get(true)
+        if found is None:
+            if len(table) >= _MOST_ENTRIES:
+                table.clear()
+            found = table[true] = self._resolve(state, true)
+        return found
+
+    def questions(self, state: int, event_bits: int) -> int:
+        """Mask of the look-back and gap atoms that the event's own bits leave open."""
+        table = self._questions[state]
+        found = table.get(event_bits)
+        if found is None:
+            if len(table) >= _MOST_ENTRIES:
+                table.clear()
+            found = table[event_bits] = self._open_questions(state, event_bits)
+        return found
+
+    def _resolve(self, start: int, true: int) -> Outcome:
+        states = self._plan.states
+        takes: dict[Take, None] = {}
+        passes: dict[int, None] = {}
+        passes_to_match = stops = False
+        todo, seen = [start], {start}
+        while todo:
+            state = states[todo.pop()]
+            for edge in state.edges:
+                if not edge.condition.evaluate(true):
+                    continue
+                target = states[edge.target]
+                if edge.action is Action.TAKE:
+                    completes = self._reaches_match(edge.target, true)
+                    takes[Take(self._steps[state.step], edge.target, completes)] = None
+                elif target.kind is Kind.STOP:
+                    stops = True
+                elif edge.action is Action.PROCEED:
+                    if edge.target not in seen:
+                        seen.add(edge.target)
+                        todo.append(edge.target)
+                elif target.kind is Kind.FINAL:
+                    passes_to_match = True
+                else:
+                    passes[edge.target] = None
+        unchanged = not (takes or stops or passes_to_match) and tuple(passes) == (start,)
+        return Outcome(tuple(takes), tuple(passes), passes_to_match, stops, unchanged)
+
+    def _reaches_match(self, start: int, true: int) -> bool:
+        states = self._plan.states
+        todo, seen = [start], {start}
+        while todo:
+            state = states[todo.pop()]
+            if state.kind is Kind.FINAL:
+                return True
+            for edge in state.edges:
+                if (
+                    edge.action is Action.PROCEED
+                    and edge.target not in seen
+                    and edge.condition.evaluate(true)
+                ):
+                    seen.add(edge.target)
+                    todo.append(edge.target)
+        return False
+
+    def _open_questions(self, start: int, event_bits: int) -> int:
+        known = self._plan.event_mask
+        asked = 0
+        todo, seen = [start], {start}
+        while todo:
+            for edge in self._plan.states[todo.pop()].edges:
+                decided = edge.condition.partial(event_bits, known)
+                if decided is False:
+                    continue
+                if decided is None:
+                    asked |= edge.condition.atoms() & ~known
+                if edge.action is not Action.IGNORE and edge.target not in seen:
+                    # Behind a TAKE only the way to a match is asked for; asking for a little
+                    # more than that is harmless.
+                    seen.add(edge.target)
+                    todo.append(edge.target)
+        return asked

@@ -1,0 +1,106 @@
+"""Logs: JSON lines on standard output, or text for people on a terminal.
+
+Each line has ``timestamp`` (UTC, ISO 8601), ``level``, ``logger``, ``event`` (a stable name) and
+what is bound: ``query``, ``run``, ``batch``, ``rule``. Python's own logging (py4j,
+pyspark, confluent-kafka) comes out the same way. Secrets are masked by name, by type and inside
+texts, tracebacks included.
+
+Bound values follow ``contextvars``: a new thread starts without them, so callbacks of Spark's
+listener bind their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Literal, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from service.config.redaction import redact
+
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["auto", "json", "console"]
+
+_QUIET: Final = ("py4j", "py4j.clientserver", "py4j.java_gateway", "urllib3", "httpx", "httpcore")
+"""Loggers of others that say too much below a warning."""
+
+_OWN_KEYS: Final = frozenset({"_record", "_from_structlog", "_logger", "_name"})
+
+
+def configure(
+    level: Level = "info", log_format: Format = "auto", stream: TextIO | None = None
+) -> None:
+    """Set up all logging of the process; call it once, first. Calling it again replaces it."""
+    out = sys.stdout if stream is None else stream
+    for_people = log_format == "console" or (log_format == "auto" and out.isatty())
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,
+        mask_secrets,
+    ]
+    render: Processor
+    if for_people:
+        render = structlog.dev.ConsoleRenderer(colors=out.isatty())
+    else:
+        render = structlog.processors.JSONRenderer(default=str)
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    logging.captureWarnings(capture=True)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+
+
+def logger(name: str) -> structlog.stdlib.BoundLogger:
+    """A logger; ``name`` is the module's."""
+    made: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
+    return made
+
+
+@contextmanager
+def bound(
+    *,
+    query: str | None = None,
+    run: str | None = None,
+    batch: int | None = None,
+    rule: str | None = None,
+) -> Iterator[None]:
+    """Within this block, every line of this thread says which query, run, batch, rule it is of."""
+    given = {"query": query, "run": run, "batch": batch, "rule": rule}
+    with structlog.contextvars.bound_contextvars(
+        **{name: value for name, value in given.items() if value is not None}
+    ):
+        yield
+
+
+def mask_secrets(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """A processor of structlog that masks secrets in everything that is logged."""
+    return {
+        name: value if name in _OWN_KEYS else redact(value, name) for name, value in event.items()
+    }

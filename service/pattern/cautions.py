@@ -1,0 +1,130 @@
+"""Warnings about rules that run, but cost much or do not do what their author may think."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from service.pattern.expressions import Expression
+from service.pattern.findings import Finding, Placed, is_last_event, place_steps, repeats
+from service.pattern.references import mention
+from service.pattern.tree import Contiguity, Loop, Rule, Skip, Within
+
+
+def cautions(rule: Rule) -> Iterator[Finding]:
+    """Every warning about the rule."""
+    for check in _CHECKS:
+        yield from check(rule)
+
+
+def warn_no_key(rule: Rule) -> Iterator[Finding]:
+    """Without a key, one partition does all the work."""
+    if not rule.key:
+        yield Finding(
+            "the rule has no `key`: all its events go through one partition",
+            ("id",),
+            "`key` with one or more expressions over the event",
+            warning=True,
+        )
+
+
+def warn_greedy_last(rule: Rule) -> Iterator[Finding]:
+    """Greedy gives way to nothing when nothing follows."""
+    for placed in place_steps(rule.pattern):
+        if placed.step.greedy and is_last_event(placed):
+            yield placed.finding(
+                f"`greedy` has no effect on `{placed.step.name}`: nothing follows it",
+                "greedy",
+                "`greedy` on a step that another one follows",
+                warning=True,
+            )
+
+
+def warn_endless_loop(rule: Rule) -> Iterator[Finding]:
+    """A loop that nothing ends holds its partial matches for ever."""
+    if rule.within != Within():
+        return
+    for placed in place_steps(rule.pattern):
+        step = placed.step
+        if step.times is not None and step.times.looping and step.until is None:
+            yield placed.finding(
+                f"the loop `{step.name}` has neither a window nor `until`:"
+                " its partial matches stay until a limit drops them",
+                "times",
+                "`within` on the rule, or `until` on the loop",
+                warning=True,
+            )
+
+
+def warn_skip_without_window(rule: Rule) -> Iterator[Finding]:
+    """A skip strategy waits for earlier partial matches to end, and without window they may not."""
+    if rule.after_match.strategy is not Skip.NO_SKIP and rule.within == Within():
+        yield Finding(
+            f"`{rule.after_match.strategy.value}` without window: an unfinished earlier partial"
+            " match holds matches back",
+            ("after_match",),
+            "`within` on the rule",
+            warning=True,
+        )
+
+
+def warn_cost(rule: Rule) -> Iterator[Finding]:
+    """Steps that branch at every event multiply partial matches inside a loop."""
+    placed = list(place_steps(rule.pattern))
+    loops = [p for p in placed if p.step.times is not None and p.step.times.looping]
+    for loop in loops:
+        if loop.step.loop is Loop.COMBINATIONS:
+            yield loop.finding(
+                f"`combinations` in the loop `{loop.step.name}`: each event that fits doubles"
+                " the partial matches",
+                "loop",
+                "`relaxed` or `consecutive`; or `times` with an upper bound",
+                warning=True,
+            )
+    branching = [p for p in placed if p.step.after is Contiguity.FOLLOWED_BY_ANY]
+    if loops and len(branching) > 1:
+        names = ", ".join(f"`{p.step.name}`" for p in branching)
+        yield branching[-1].finding(
+            f"`followed_by_any` on {names} together with a loop: partial matches multiply with"
+            " every event that fits",
+            "after",
+            "`followed_by`; or `times` with an upper bound; or a short window",
+            warning=True,
+        )
+
+
+def warn_later_steps(rule: Rule) -> Iterator[Finding]:
+    """A condition that refers to a later step sees NULL, unless a group brings it round again."""
+    placed = list(place_steps(rule.pattern))
+    order = {p.step.name: number for number, p in enumerate(placed)}
+    for number, here in enumerate(placed):
+        for field in ("where", "until"):
+            expression: Expression | None = getattr(here.step, field)
+            for name in dict.fromkeys(b.step for b in expression.look_backs) if expression else ():
+                later = order.get(name, -1)
+                if later <= number or expression is None or _come_round(here, placed[later]):
+                    continue
+                yield Finding(
+                    f"`{field}` of `{here.step.name}` refers to the later step `{name}`,"
+                    " which has no events yet: the reference is NULL",
+                    (*here.path, field),
+                    "references to steps that come before, or to the step itself",
+                    here.step.name,
+                    warning=True,
+                    offsets=mention(expression, name),
+                )
+
+
+def _come_round(one: Placed, other: Placed) -> bool:
+    # A group itself counts: its `until` is asked after its members have been taken.
+    around = {placed.path for placed in (*one.parents, one) if repeats(placed.step)}
+    return any(parent.path in around for parent in other.parents)
+
+
+_CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
+    warn_no_key,
+    warn_greedy_last,
+    warn_endless_loop,
+    warn_skip_without_window,
+    warn_cost,
+    warn_later_steps,
+)

@@ -1,0 +1,168 @@
+"""One spelling per expression: the text by which expressions are compared and shown.
+
+The text is Spark SQL as far as the expression is; look-backs are written as the language has them.
+Parsing it again (with the same steps and the same kind) gives an equal expression.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from service.pattern.expressions.nodes import (
+    ALL_STEPS,
+    ARITHMETIC,
+    COMPARISONS,
+    Call,
+    Cast,
+    Column,
+    ColumnPath,
+    Expression,
+    Literal,
+    LookBack,
+    Member,
+    Node,
+    Reference,
+    walk,
+)
+from service.pattern.types import BIGINT, DOUBLE, INT
+
+_OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+KEYWORDS = frozenset(
+    """ALL AND ANTI ANY ARRAY AS ASC BETWEEN BY CASE CAST CROSS CURRENT_DATE CURRENT_TIME
+    CURRENT_TIMESTAMP CURRENT_USER DATE DESC DISTINCT DIV ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH
+    FILTER FOR FROM FULL GROUP HAVING IF ILIKE IN INNER INTERSECT INTERVAL INTO IS JOIN LATERAL
+    LEFT LIKE LIMIT MAP MINUS NATURAL NOT NULL OFFSET ON OR ORDER OUTER OVER PARTITION RIGHT RLIKE
+    ROW ROWS SELECT SEMI SET SOME STRUCT TABLE THEN TIMESTAMP TO TRUE UNION UNIQUE UNKNOWN USING
+    VALUES WHEN WHERE WINDOW WITH""".split()
+)
+"""Names that are quoted in canonical text, so that every version of the parser reads them."""
+
+
+def expression(node: Node, text: str | None = None) -> Expression:
+    """The expression of a vetted tree; ``text`` defaults to the canonical text."""
+    canonical = _write(node, _OR, "")
+    columns = frozenset(part.path for part in walk(node) if isinstance(part, Column))
+    look_backs = dict.fromkeys(part.look_back for part in walk(node) if isinstance(part, Reference))
+    return Expression(
+        canonical if text is None else text, canonical, node, columns, tuple(look_backs)
+    )
+
+
+def name(path: ColumnPath) -> str:
+    """A dotted name as an author writes it."""
+    return ".".join(part if _is_plain(part) else f"`{part}`" for part in path)
+
+
+def _is_plain(part: str) -> bool:
+    return _PLAIN_NAME.match(part) is not None and part.upper() not in KEYWORDS
+
+
+def timestamp_text(value: datetime) -> str:
+    """A point in time as ``yyyy-MM-dd HH:mm:ss[.ffffff]`` in UTC."""
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+
+
+def _write(node: Node, level: int, prefix: str) -> str:
+    text, own = _text(node, prefix)
+    return f"({text})" if own < level else text
+
+
+def _text(node: Node, prefix: str) -> tuple[str, int]:
+    match node:
+        case Literal():
+            return _literal(node)
+        case Column(path=path):
+            return (f"{prefix}{name(path)}", _PRIMARY)
+        case Reference(look_back=look_back):
+            return (_look_back(look_back), _PRIMARY)
+        case Member(operand=operand, name=member):
+            return (f"{_write(operand, _PRIMARY, prefix)}.{name((member,))}", _PRIMARY)
+        case Cast(operand=operand, target=target):
+            return (f"CAST({_write(operand, _OR, prefix)} AS {target})", _PRIMARY)
+        case Call(operator=operator, arguments=arguments):
+            return _call(operator, arguments, prefix)
+
+
+def _look_back(look_back: LookBack) -> str:
+    prefix = "" if look_back.step == ALL_STEPS else f"{name((look_back.step,))}."
+    argument = look_back.argument
+    inner = f"{prefix}*" if argument is None else _write(argument.node, _OR, prefix)
+    offset = f", {look_back.offset}" if look_back.offset else ""
+    return f"{look_back.function}({inner}{offset})"
+
+
+def _call(operator: str, arguments: tuple[Node, ...], prefix: str) -> tuple[str, int]:
+    def at(index: int, level: int) -> str:
+        return _write(arguments[index], level, prefix)
+
+    if operator in ("AND", "OR"):
+        level = _AND if operator == "AND" else _OR
+        return (f" {operator} ".join(_write(a, level + 1, prefix) for a in arguments), level)
+    if operator in COMPARISONS or operator == "LIKE":
+        return (f"{at(0, _SUM)} {operator} {at(1, _SUM)}", _PREDICATE)
+    if operator in ARITHMETIC:
+        level = _SUM if operator in "+-" else _PRODUCT
+        return (f"{at(0, level)} {operator} {at(1, level + 1)}", level)
+    if operator == "NOT":
+        return _negation(arguments[0], prefix)
+    if operator == "NEGATE":
+        return (f"-{at(0, _PRIMARY)}", _UNARY)
+    if operator in ("IS NULL", "IS TRUE", "IS FALSE"):
+        return (f"{at(0, _SUM)} {operator}", _PREDICATE)
+    if operator == "IN":
+        items = ", ".join(_write(a, _OR, prefix) for a in arguments[1:])
+        return (f"{at(0, _SUM)} IN ({items})", _PREDICATE)
+    if operator == "BETWEEN":
+        return (f"{at(0, _SUM)} BETWEEN {at(1, _SUM)} AND {at(2, _SUM)}", _PREDICATE)
+    if operator == "[]":
+        return (f"{at(0, _PRIMARY)}[{at(1, _OR)}]", _PRIMARY)
+    if operator in ("CASE", "CASE OF"):
+        return (_case(operator, [_write(a, _OR, prefix) for a in arguments]), _PRIMARY)
+    return (f"{operator}({', '.join(_write(a, _OR, prefix) for a in arguments)})", _PRIMARY)
+
+
+def _negation(operand: Node, prefix: str) -> tuple[str, int]:
+    if isinstance(operand, Call) and operand.operator.startswith("IS "):
+        subject = _write(operand.arguments[0], _SUM, prefix)
+        return (f"{subject} IS NOT {operand.operator[3:]}", _PREDICATE)
+    if isinstance(operand, Call) and operand.operator in ("IN", "BETWEEN", "LIKE"):
+        subject = _write(operand.arguments[0], _SUM, prefix)
+        rest = _call(operand.operator, operand.arguments, prefix)[0][len(subject) :]
+        return (f"{subject} NOT{rest}", _PREDICATE)
+    return (f"NOT {_write(operand, _PREDICATE, prefix)}", _NOT)
+
+
+def _case(operator: str, parts: list[str]) -> str:
+    head = "CASE"
+    if operator == "CASE OF":
+        head += f" {parts.pop(0)}"
+    default = parts.pop()
+    branches = zip(parts[::2], parts[1::2], strict=True)
+    arms = "".join(f" WHEN {when} THEN {then}" for when, then in branches)
+    return f"{head}{arms} ELSE {default} END"
+
+
+def _literal(node: Literal) -> tuple[str, int]:
+    value = node.value
+    if value is None:
+        return ("NULL", _PRIMARY)
+    if isinstance(value, bool):
+        return (str(value).upper(), _PRIMARY)
+    if isinstance(value, str):
+        return (f"'{''.join(_ESCAPES.get(c, c) for c in value)}'", _PRIMARY)
+    if isinstance(value, datetime):
+        return (f"TIMESTAMP '{timestamp_text(value)}'", _PRIMARY)
+    if isinstance(value, date):
+        return (f"DATE '{value.isoformat()}'", _PRIMARY)
+    level = _UNARY if str(value).startswith("-") else _PRIMARY
+    if isinstance(value, Decimal):
+        return (f"{value:f}BD", level)
+    if node.type == DOUBLE:
+        return (f"{value!r}D", level)
+    wide = node.type == BIGINT and -(2**31) <= value < 2**31
+    assert node.type in (INT, BIGINT)
+    return (f"{value}L" if wide else str(value), level)

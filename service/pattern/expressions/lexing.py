@@ -1,0 +1,261 @@
+"""Text to vetted tokens, before any parsing.
+
+sqlglot's Spark tokenizer cuts the text; this module then refuses what must not be there (comments
+and hints, parameters, semicolons, odd names, unbalanced or too deep brackets), reads string
+literals exactly as Spark does and joins ``'it''s'`` into one literal, as Spark 4 does. Words outside
+``_GRAMMAR`` lose what sqlglot knows about them and become plain names: the grammar that can be
+reached is small, and takes linear time. What leaves here is bounded: ``MAX_TEXT`` characters, ``MAX_DEPTH`` open brackets, CASEs or chained signs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NoReturn
+
+from sqlglot.errors import TokenError
+from sqlglot.tokens import Token, TokenType
+
+from service.pattern.expressions.dialect import tokenize
+from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
+
+MAX_TEXT = 10_000
+MAX_DEPTH = 32
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NUMBER = re.compile(
+    r"(?:[0-9]+[lL]|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[bB][dD]|(?:[eE][+-]?[0-9]+)?[dD]?))\Z"
+)
+_WORD = re.compile(r"[^\W\d]\w*\Z")
+_SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL
+)
+
+_OPENING = {TokenType.L_PAREN: "(", TokenType.L_BRACKET: "["}
+_CLOSING = {TokenType.R_PAREN: "(", TokenType.R_BRACKET: "["}
+_PUNCTUATION = frozenset(
+    {
+        TokenType.L_PAREN,
+        TokenType.R_PAREN,
+        TokenType.L_BRACKET,
+        TokenType.R_BRACKET,
+        TokenType.COMMA,
+        TokenType.DOT,
+        TokenType.STAR,
+        TokenType.PLUS,
+        TokenType.DASH,
+        TokenType.SLASH,
+        TokenType.MOD,
+        TokenType.DPIPE,
+        TokenType.EQ,
+        TokenType.NEQ,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.NULLSAFE_EQ,
+    }
+)
+_GRAMMAR = frozenset(
+    """AND OR NOT IN BETWEEN LIKE IS NULL TRUE FALSE CASE WHEN THEN ELSE END AS DISTINCT
+    FROM""".split()
+)
+_FORBIDDEN_WORDS = {
+    "SELECT": "a sub-query",
+    "WITH": "a sub-query",
+    "VALUES": "a sub-query",
+    "FROM": "a sub-query",
+    "OVER": "a window",
+    "RLIKE": "RLIKE",
+    "REGEXP": "REGEXP",
+    "ILIKE": "ILIKE",
+    "ESCAPE": "LIKE … ESCAPE",
+    "DIV": "the operator DIV",
+    "INTERVAL": "an interval",
+}
+REGEX_REASON = "regular expressions are refused: a hostile one can take exponential time; use LIKE"
+
+
+def read_tokens(text: str) -> list[Token]:
+    """The vetted tokens of ``text``; ``ExpressionError`` with every problem otherwise."""
+    if len(text) > MAX_TEXT:
+        _refuse(f"the expression has {len(text)} characters; the limit is {MAX_TEXT}", 0, len(text))
+    try:
+        tokens = tokenize(text)
+    except TokenError as error:
+        raise ExpressionError([_lexical(text, error)]) from error
+    if not tokens:
+        _refuse("the expression is empty", 0, len(text))
+    problems = [
+        problem
+        for before, token in zip([None, *tokens], tokens, strict=False)
+        for problem in _vet(token, before, text)
+    ]
+    problems += _vet_nesting(tokens)
+    joined = _join_strings(tokens, text, problems)
+    if problems:
+        raise ExpressionError(problems)
+    return [
+        _plain(token, before, after, text)
+        for before, token, after in zip(
+            [None, *joined], joined, [*joined[1:], None], strict=False
+        )
+    ]
+
+
+def end_of(token: Token) -> int:
+    """The offset just behind a token."""
+    return token.end + 1
+
+
+def _refuse(message: str, start: int, end: int) -> NoReturn:
+    raise ExpressionError([ExpressionProblem(message, start, end)])
+
+
+def _lexical(text: str, error: TokenError) -> ExpressionProblem:
+    for quote, what in (("'", "a string"), ('"', "a string"), ("`", "a quoted name")):
+        if text.count(quote) % 2:
+            start = text.rfind(quote)
+            return ExpressionProblem(f"{what} opened with {quote} is not closed", start, len(text))
+    return ExpressionProblem(f"the text cannot be read: {str(error)[:200]}", 0, len(text))
+
+
+def _vet(token: Token, before: Token | None, text: str) -> list[ExpressionProblem]:
+    def refused(message: str, allowed: str | None = None) -> list[ExpressionProblem]:
+        return [ExpressionProblem(message, token.start, end_of(token), allowed)]
+
+    raw = text[token.start : end_of(token)]
+    problems = []
+    if token.comments or token.token_type is TokenType.HINT:
+        problems += refused("comments and hints are not allowed in an expression")
+    if token.token_type in (TokenType.STRING, TokenType.NUMBER) or token.token_type in _PUNCTUATION:
+        return problems
+    if token.token_type is TokenType.IDENTIFIER:
+        if raw.startswith("`") and _NAME.match(token.text):
+            return problems
+        return problems + refused(
+            f"the quoted name {raw} is not allowed",
+            "a name is ASCII letters, digits and _, not starting with a digit",
+        )
+    if _NUMBER.match(raw):
+        return problems
+    word = raw.upper()
+    after_distinct = before is not None and before.text.upper() == "DISTINCT"
+    if word in _FORBIDDEN_WORDS and not (word == "FROM" and after_distinct):
+        reason = REGEX_REASON if word in ("RLIKE", "REGEXP") else None
+        return problems + refused(f"{_FORBIDDEN_WORDS[word]} is not allowed here", reason)
+    if _NAME.match(raw):
+        return problems
+    if _WORD.match(raw):
+        return problems + refused(
+            f"the name {raw!r} is not allowed",
+            "a name is ASCII letters, digits and _, not starting with a digit",
+        )
+    return problems + refused(f"{raw!r} is not allowed in an expression")
+
+
+def _vet_nesting(tokens: Sequence[Token]) -> list[ExpressionProblem]:
+    stack: list[Token] = []
+    depth = run = 0
+    for token in tokens:
+        kind = token.token_type
+        run = run + 1 if kind in (TokenType.DASH, TokenType.NOT, TokenType.PLUS) else 0
+        if kind in _OPENING:
+            stack.append(token)
+        elif kind in _CLOSING:
+            if not stack or _OPENING[stack[-1].token_type] != _CLOSING[kind]:
+                message = f"{token.text!r} closes nothing"
+                return [ExpressionProblem(message, token.start, end_of(token))]
+            stack.pop()
+        elif kind is TokenType.CASE:
+            depth += 1
+        elif kind is TokenType.END:
+            depth -= 1
+        if len(stack) + depth > MAX_DEPTH or run > MAX_DEPTH:
+            return [
+                ExpressionProblem(
+                    f"the expression is nested too deeply; the limit is {MAX_DEPTH}",
+                    token.start,
+                    end_of(token),
+                )
+            ]
+    return [
+        ExpressionProblem(f"{token.text!r} is not closed", token.start, end_of(token))
+        for token in stack
+    ]
+
+
+def _join_strings(
+    tokens: Sequence[Token], text: str, problems: list[ExpressionProblem]
+) -> list[Token]:
+    joined: list[Token] = []
+    for token in tokens:
+        if token.token_type is not TokenType.STRING:
+            joined.append(token)
+            continue
+        quote = text[token.start]
+        value = _unescape(text[token.start + 1 : token.end])
+        start = token.start
+        if quote not in "'\"":
+            problems.append(
+                ExpressionProblem(
+                    f"the string prefix {quote!r} is not allowed",
+                    token.start,
+                    end_of(token),
+                    "a string is written '…' or \"…\"",
+                )
+            )
+        if joined and joined[-1].token_type is TokenType.STRING:
+            before = joined.pop()
+            if end_of(before) != token.start or text[before.start] != quote:
+                problems.append(
+                    ExpressionProblem(
+                        "two strings stand side by side",
+                        token.start,
+                        end_of(token),
+                        "join strings with ||",
+                    )
+                )
+            value, start = before.text + quote + value, before.start
+        joined.append(
+            Token(TokenType.STRING, value, line=token.line, col=token.col, start=start, end=token.end)
+        )
+    return joined
+
+
+def _plain(token: Token, before: Token | None, after: Token | None, text: str) -> Token:
+    """The token with a meaning only where the grammar of expressions gives it one."""
+    kind = token.token_type
+    if kind in (TokenType.STRING, TokenType.IDENTIFIER) or kind in _PUNCTUATION:
+        return token
+    raw = text[token.start : end_of(token)]
+    word = raw.upper()
+    starts_literal = (
+        word in ("DATE", "TIMESTAMP")
+        and after is not None
+        and after.token_type is TokenType.STRING
+        and not (before is not None and before.token_type is TokenType.DOT)
+    )
+    names_type = before is not None and before.token_type is TokenType.ALIAS
+    if word in _GRAMMAR or starts_literal or names_type:
+        return token
+    plain = TokenType.NUMBER if _NUMBER.match(raw) else TokenType.VAR
+    return Token(plain, raw, line=token.line, col=token.col, start=token.start, end=token.end)
+
+
+def _unescape(raw: str) -> str:
+    """A string literal's value as Spark reads it; ``\\%`` and ``\\_`` keep their backslash."""
+
+    def replace(match: re.Match[str]) -> str:
+        short, long, octal, other = match.groups()
+        if short or long:
+            code = int(short or long, 16)
+            return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+        if octal:
+            return chr(int(octal, 8))
+        if other in "%_":
+            return f"\\{other}"
+        return _SIMPLE_ESCAPES.get(other, other)
+
+    return _ESCAPE.sub(replace, raw)

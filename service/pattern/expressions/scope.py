@@ -1,0 +1,36 @@
+"""Which event a name belongs to: the one under test, or those that a step has taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from service.pattern.expressions.canonical import expression
+from service.pattern.expressions.nodes import (
+    ALL_STEPS,
+    Column,
+    ColumnPath,
+    LookBack,
+    Node,
+    Reference,
+    Span,
+)
+
+
+@dataclass(slots=True)
+class Scope:
+    """Resolves names. ``inside`` collects the steps named within the current look-back call."""
+
+    steps: frozenset[str]
+    measure: bool
+    inside: list[str] | None = field(default=None)
+
+    def column(self, path: ColumnPath, span: Span) -> Node | str:
+        """The column or look-back that a dotted name stands for, or what is wrong with it."""
+        step = path[0] if len(path) > 1 and path[0] in self.steps else None
+        if self.inside is not None:
+            self.inside.append(step or ALL_STEPS)
+            return Column(path[1:] if step else path, span)
+        if step is None and not self.measure:
+            return Column(path, span)
+        bare = Column(path[1:] if step else path, span)
+        return Reference(LookBack("LAST", step or ALL_STEPS, expression(bare)), span)

@@ -1,0 +1,346 @@
+"""The shape of a rule document: keys, types and plain values, as pydantic models.
+
+The models say what may stand where; the JSON Schema in ``schemas/`` is made from them, and each
+field's description is what an error message gives as allowed. What a value means, and which values
+fit together, is not decided here: see ``document`` and ``validation``.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from service.durations import ALLOWED as ALLOWED_DURATIONS
+from service.durations import parse_duration
+from service.pattern.tree import Limits
+
+SCHEMA_ID: Final = "urn:spark-cep:rule"
+
+_TIMES = re.compile(r"\s*(-?\d{1,9})\s*(?:(\+)|\.\.\s*(-?\d{1,9})\s*)?\s*")
+_ALLOWED_TIMES = "`3` (exactly), `2..4` (from, to), `2+` (or more), `0..2` (none or up to two)"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Repetitions(NamedTuple):
+    """``times`` as written: ``minimum`` may still be 0 here, ``maximum`` ``None`` is no end."""
+
+    minimum: int
+    maximum: int | None
+
+
+def parse_times(value: object) -> Repetitions:
+    """The repetitions that ``3``, ``"3"``, ``"2..4"`` or ``"2+"`` name."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError("`times` must be a number or text such as `2..4`")
+    found = _TIMES.fullmatch(str(value))
+    if found is None:
+        raise ValueError(f"`{value}` is not a number of repetitions")
+    minimum = int(found[1])
+    if found[2]:
+        return Repetitions(minimum, None)
+    return Repetitions(minimum, int(found[3]) if found[3] else minimum)
+
+
+def parse_instant(value: object) -> int:
+    """The milliseconds since 1970 of an ISO 8601 timestamp; without a zone it is UTC."""
+    moment: date | None = value if isinstance(value, date) else None
+    if isinstance(value, str):
+        moment = datetime.fromisoformat(value.strip())
+    if moment is None:
+        raise ValueError("`effective_from` must be a timestamp")
+    if not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    elapsed = moment - _EPOCH
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000 + elapsed.microseconds // 1_000
+
+
+def _duration(value: object) -> int:
+    if not isinstance(value, str):
+        raise PydanticCustomError(
+            "duration", "{found} is not a duration: its unit is missing", {"found": f"`{value}`"}
+        )
+    try:
+        return parse_duration(value)
+    except ValueError:
+        message = "{found} is not a duration"
+        raise PydanticCustomError("duration", message, {"found": f"`{value}`"}) from None
+
+
+def _instant(value: object) -> int:
+    try:
+        return parse_instant(value)
+    except ValueError:
+        message = "{found} is not a timestamp"
+        raise PydanticCustomError("instant", message, {"found": f"`{value}`"}) from None
+
+
+def _times(value: object) -> Repetitions:
+    try:
+        return parse_times(value)
+    except ValueError as error:
+        raise PydanticCustomError("times", "{said}", {"said": str(error)}) from None
+
+
+def _form(value: object) -> str:
+    """Which written form of a value this is; the tags are no part of any path."""
+    if isinstance(value, dict):
+        return "<mapping>"
+    return "<many>" if isinstance(value, list) else "<one>"
+
+
+Text = Annotated[str, Field(min_length=1)]
+Duration = Annotated[int, PlainValidator(_duration, json_schema_input_type=str)]
+Instant = Annotated[int, PlainValidator(_instant, json_schema_input_type=str)]
+TimesField = Annotated[
+    Repetitions,
+    PlainValidator(_times),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "string", "pattern": r"^\s*[0-9]+\s*(\+|\.\.\s*[0-9]+)?\s*$"},
+            ]
+        }
+    ),
+]
+Texts = Annotated[
+    Annotated[Text, Tag("<one>")] | Annotated[list[Text], Tag("<many>"), Field(min_length=1)],
+    Discriminator(_form),
+]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Shape(BaseModel):
+    """Base of all shapes: unknown keys are refused, and nothing is converted silently."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class WithinShape(Shape):
+    """The window, with each of its parts named."""
+
+    max: Duration | None = Field(
+        default=None, description=f"longest time from first to last event: {ALLOWED_DURATIONS}"
+    )
+    gap: Duration | None = Field(
+        default=None,
+        description=f"longest time from previous to current event: {ALLOWED_DURATIONS}",
+    )
+
+
+class SkipToShape(Shape):
+    """A skip strategy that names a step."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["skip_to_first"]}, {"required": ["skip_to_last"]}]
+        }
+    )
+
+    skip_to_first: Text | None = Field(
+        default=None, description="the name of the step whose first event matching goes on from"
+    )
+    skip_to_last: Text | None = Field(
+        default=None, description="the name of the step whose last event matching goes on from"
+    )
+    on_miss: Literal["error"] | None = Field(
+        default=None,
+        description="`error`: a match without an event of that step is an error;"
+        " absent: such a match skips nothing",
+    )
+
+    @model_validator(mode="after")
+    def _one_target(self) -> SkipToShape:
+        if (self.skip_to_first is None) == (self.skip_to_last is None):
+            message = "`after_match` needs exactly one of `skip_to_first` and `skip_to_last`"
+            raise PydanticCustomError("skip", message)
+        return self
+
+
+class EmitShape(Shape):
+    """What an output record carries."""
+
+    measures: dict[str, Text] = Field(
+        default_factory=dict,
+        description="for each measure its name and a SQL expression over the matched events,"
+        " such as `COUNT(fail.*)`",
+    )
+    events: (
+        Annotated[
+            Annotated[Literal["all", "none"], Tag("<one>")]
+            | Annotated[list[Text], Tag("<many>"), Field(min_length=1)],
+            Discriminator(_form),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="what travels with a match of each event: `all` (its original bytes), `none`"
+        " (default), or a list of columns",
+    )
+
+
+class LimitsShape(Shape):
+    """What one key may hold for one rule."""
+
+    partial_matches: Count = Field(
+        default=Limits().partial_matches,
+        description="most partial matches per key: a number from 1",
+    )
+    events: Count = Field(
+        default=Limits().events, description="most events held per key: a number from 1"
+    )
+    on_limit: Literal["drop_oldest", "reject_new", "pause_rule"] = Field(
+        default=Limits().on_limit.value,
+        description="what to do beyond a limit: `drop_oldest`, `reject_new` or `pause_rule`",
+    )
+
+
+class StepShape(Shape):
+    """One step of a pattern, or a group of steps."""
+
+    step: Text = Field(
+        description="the step's name: letters, digits and `_`, not beginning with a digit, unique"
+        " in the rule, groups included"
+    )
+    after: (
+        Literal["next", "followed_by", "followed_by_any", "not_next", "not_followed_by"] | None
+    ) = Field(
+        default=None,
+        description="how the step stands to the one before: `next`, `followed_by`,"
+        " `followed_by_any`, `not_next` or `not_followed_by`; absent on the first step",
+    )
+    where: Text | None = Field(
+        default=None, description="a SQL condition over the event's columns; absent: every event"
+    )
+    of_type: Text | None = Field(
+        default=None,
+        description="the record type that the event must have, in an input with several",
+    )
+    times: TimesField | None = Field(
+        default=None, description=f"how often the step repeats: {_ALLOWED_TIMES}"
+    )
+    gap: Duration | None = Field(
+        default=None, description=f"longest time between two repetitions: {ALLOWED_DURATIONS}"
+    )
+    loop: Literal["relaxed", "consecutive", "combinations"] | None = Field(
+        default=None,
+        description="contiguity between repetitions: `relaxed` (default), `consecutive` or"
+        " `combinations`",
+    )
+    greedy: bool = Field(
+        default=False, description="`true`: the loop takes as many events as it can"
+    )
+    optional: bool = Field(default=False, description="`true`: the step may be left out")
+    until: Text | None = Field(
+        default=None, description="a SQL condition; the event that satisfies it ends the loop"
+    )
+    group: Annotated[list[StepShape], Field(min_length=1)] | None = Field(
+        default=None, description="a list of steps that repeats as one, instead of `where`"
+    )
+
+
+class RuleShape(Shape):
+    """A rule of spark-cep: what to look for in a stream of events, and what to say about it."""
+
+    id: Text = Field(description="the rule's name: letters, digits, `_`, `-` and `.`")
+    version: Count = Field(
+        default=1, description="a number from 1; a higher version replaces a lower one"
+    )
+    description: str = Field(default="", description="text for people")
+    enabled: bool = Field(default=True, description="`true` (default) or `false`")
+    effective_from: Instant | None = Field(
+        default=None,
+        description="the event time from which the rule runs: an ISO 8601 timestamp such as"
+        " `2030-01-31T00:00:00Z`; without a zone it is UTC",
+    )
+    events: Texts | None = Field(
+        default=None, description="the name of an input, or a list of them; absent: the only one"
+    )
+    key: Texts | None = Field(
+        default=None,
+        description="a SQL expression over the event, or a list of them; absent: all events"
+        " belong together",
+    )
+    pattern: Annotated[list[StepShape], Field(min_length=1)] = Field(
+        description="a list of steps, the first event's first"
+    )
+    within: (
+        Annotated[
+            Annotated[Duration, Tag("<one>")] | Annotated[WithinShape, Tag("<mapping>")],
+            Discriminator(lambda value: "<mapping>" if isinstance(value, dict) else "<one>"),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="the window: a duration from first to last event such as `10 minutes`, or"
+        " `max` (first to last) and `gap` (previous to current)",
+    )
+    after_match: (
+        Annotated[
+            Annotated[Literal["no_skip", "skip_to_next", "skip_past_last_event"], Tag("<one>")]
+            | Annotated[SkipToShape, Tag("<mapping>")],
+            Discriminator(lambda value: "<mapping>" if isinstance(value, dict) else "<one>"),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="`no_skip` (default), `skip_to_next`, `skip_past_last_event`,"
+        " `skip_to_first: STEP` or `skip_to_last: STEP`",
+    )
+    emit: EmitShape = Field(
+        default_factory=EmitShape, description="what a match carries: `measures` and `events`"
+    )
+    limits: LimitsShape = Field(
+        default_factory=LimitsShape,
+        description="most `partial_matches` and `events` per key, and `on_limit`",
+    )
+    cooldown: Duration | None = Field(
+        default=None, description=f"after a match no other one of that key for: {ALLOWED_DURATIONS}"
+    )
+
+
+def rule_schema() -> dict[str, Any]:
+    """The JSON Schema of a rule document."""
+    schema: dict[str, Any] = _without_nulls(RuleShape.model_json_schema())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        "title": "spark-cep rule",
+        **schema,
+    }
+
+
+def _without_nulls(part: Any) -> Any:
+    """The schema without ``null``: an absent key is the only way to say nothing."""
+    if isinstance(part, list):
+        return [_without_nulls(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    cleaned = {
+        name: _without_nulls(value)
+        for name, value in part.items()
+        if not (name == "default" and value is None)
+        and not (name == "title" and isinstance(value, str))
+    }
+    choices = [choice for choice in cleaned.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        del cleaned["anyOf"]
+        return {**choices[0], **cleaned}
+    if choices:
+        cleaned["anyOf"] = choices
+    return cleaned

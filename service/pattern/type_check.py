@@ -1,0 +1,167 @@
+"""Checks a loaded rule's expressions against the record types that its events may have.
+
+A step with ``of_type`` sees the columns of that type; any other step sees the columns of all the
+types together, each of which must be in at least one of them. A column whose type differs between
+them goes with everything here and is NULL in the events that do not have it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from service.errors import Problem
+from service.pattern.document import LoadedRule
+from service.pattern.expressions import (
+    ALL_STEPS,
+    Expression,
+    ExpressionError,
+    check_types,
+    parse,
+)
+from service.pattern.expressions.nodes import Column
+from service.pattern.findings import Placed, place_steps
+from service.pattern.places import Path, RulePlaces
+from service.pattern.tree import Rule
+from service.pattern.types import (
+    BOOLEAN,
+    NULL,
+    UNKNOWN,
+    ArrayType,
+    MapType,
+    RecordType,
+    SqlType,
+)
+
+
+def type_check(loaded: LoadedRule, record_types: Mapping[str, RecordType]) -> list[Problem]:
+    """Every problem of the rule's expressions with these types.
+
+    ``record_types`` holds the types that the rule may see, by full and by short name.
+    """
+    check = _Check(loaded.rule, loaded.places, record_types)
+    return list(dict.fromkeys(check.problems()))
+
+
+def merged(types: list[RecordType]) -> RecordType:
+    """One record with the fields of all of them."""
+    if len(types) == 1:
+        return types[0]
+    fields: dict[str, SqlType] = {}
+    for record in types:
+        for name, kind in record.fields.items():
+            fields[name] = _both(fields[name], kind) if name in fields else kind
+    return RecordType(fields)
+
+
+def _both(one: SqlType, other: SqlType) -> SqlType:
+    if one == other or other == NULL:
+        return one
+    if one == NULL:
+        return other
+    if isinstance(one, RecordType) and isinstance(other, RecordType):
+        return merged([one, other])
+    return UNKNOWN
+
+
+class _Check:
+    """One rule against one set of types."""
+
+    def __init__(
+        self, rule: Rule, places: RulePlaces, record_types: Mapping[str, RecordType]
+    ) -> None:
+        self._rule = rule
+        self._places = places
+        self._types = record_types
+        self._any = merged(list(dict.fromkeys(record_types.values())))
+        self._placed = [p for p in place_steps(rule.pattern) if p.step.group is None]
+        self._steps = {p.step.name: self._type_of(p) for p in self._placed if not p.step.negative}
+        self._steps[ALL_STEPS] = self._any
+
+    def problems(self) -> Iterator[Problem]:
+        """All of them, in the order of the rule's fields."""
+        yield from self._key_problems()
+        for placed in place_steps(self._rule.pattern):
+            yield from self._step_problems(placed)
+        for name, measure in self._rule.emit.measures.items():
+            _, problems = self._checked(measure, ("emit", "measures", name), None)
+            yield from problems
+        if not isinstance(self._rule.emit.events, str):
+            for number, column in enumerate(self._rule.emit.events):
+                yield from self._column_problems(column, ("emit", "events", number))
+
+    def _type_of(self, placed: Placed) -> RecordType:
+        name = placed.step.of_type
+        return self._any if name is None else self._types.get(name, self._any)
+
+    def _step_problems(self, placed: Placed) -> Iterator[Problem]:
+        step = placed.step
+        if step.of_type is not None and step.of_type not in self._types:
+            yield self._unknown_type(step.of_type, (*placed.path, "of_type"))
+            return
+        event = self._type_of(placed)
+        for field, expression in (("where", step.where), ("until", step.until)):
+            if expression is None:
+                continue
+            path = (*placed.path, field)
+            kind, problems = self._checked(expression, path, event)
+            yield from problems
+            if kind is not None and kind not in (BOOLEAN, NULL, UNKNOWN):
+                message = f"`{field}` is {_article(kind)}, not a condition"
+                allowed = "an expression that is true or false (BOOLEAN)"
+                yield self._places.problem(message, path, allowed=allowed)
+
+    def _unknown_type(self, name: str, path: Path) -> Problem:
+        names = sorted(self._types)
+        nearest = difflib.get_close_matches(name, names, n=1)
+        hint = f"`{nearest[0]}`, which is the nearest; " if nearest else ""
+        allowed = f"{hint}record types here are " + ", ".join(names)
+        return self._places.problem(f"unknown record type `{name}`", path, allowed=allowed)
+
+    def _key_problems(self) -> Iterator[Problem]:
+        # Each event that a step may take must have the key.
+        seen = dict.fromkeys(self._type_of(placed) for placed in self._placed)
+        for number, expression in enumerate(self._rule.key):
+            path = ("key", number)
+            for event in seen:
+                kind, problems = self._checked(expression, path, event)
+                yield from problems
+                if isinstance(kind, ArrayType | MapType | RecordType):
+                    message = f"the key is {_article(kind)}"
+                    yield self._places.problem(message, path, allowed="a single value as key")
+
+    def _column_problems(self, column: str, path: Path) -> Iterator[Problem]:
+        try:
+            expression = parse(column)
+        except ExpressionError as error:
+            yield from self._described(error, path)
+            return
+        if not isinstance(expression.node, Column):
+            yield self._places.problem(
+                f"`{column}` is not a column", path, allowed="a column such as `ip`"
+            )
+            return
+        _, problems = self._checked(expression, path, self._any)
+        yield from problems
+
+    def _checked(
+        self, expression: Expression, path: Path, event: RecordType | None
+    ) -> tuple[SqlType | None, list[Problem]]:
+        try:
+            return check_types(expression, event, self._steps), []
+        except ExpressionError as error:
+            return None, list(self._described(error, path))
+
+    def _described(self, error: ExpressionError, path: Path) -> Iterator[Problem]:
+        for problem in error.problems:
+            yield self._places.problem(
+                problem.message,
+                path,
+                allowed=problem.allowed,
+                offsets=(problem.start, problem.end),
+            )
+
+
+def _article(kind: SqlType) -> str:
+    name = str(kind).partition("<")[0]
+    return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"

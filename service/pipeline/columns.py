@@ -1,0 +1,210 @@
+"""The rule set as Spark SQL: keys, bits, slots, and which events matter.
+
+Everything here is text made from validated expression trees
+(``service.pattern.expressions.to_spark_sql``); no rule text reaches Spark as written. Conditions
+become bits of 62-bit words, so that generated code evaluates all rules in one pass over an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from service.compiler.formula import AnyOf, Atom, Constant, Formula, Not
+from service.compiler.formula import All as Every
+from service.compiler.rule_set import Condition, Partitioning, Slot
+from service.errors import SchemaError
+from service.pattern.expressions import ColumnPath, Expression, to_spark_sql
+from service.pattern.types import RecordType, SqlType
+from service.pipeline.catalogue import Catalogue, EventType
+
+WORD_BITS = 62
+TYPE_COLUMN = "event_type"
+
+
+@dataclass(frozen=True)
+class PartitioningSql:
+    """One partitioning as SQL over the decoded frame.
+
+    ``words``: the bit mask, lowest word first. ``keep`` and ``relevant`` read the words by the
+    names :func:`word`: an event must go to the matcher, and some condition of a rule is true.
+    """
+
+    number: int
+    key: str | None
+    words: tuple[str, ...]
+    keep: str
+    relevant: str
+    reads: str
+    slots: tuple[str, ...]
+
+
+def word(partitioning: int, number: int) -> str:
+    """Name of a column that holds a word of a partitioning's mask."""
+    return f"bits_{partitioning}_{number}"
+
+
+def record_column(event_type: EventType) -> str:
+    """Name of the struct column that holds events of ``event_type``; NULL for others."""
+    return f"record_{event_type.number}"
+
+
+def quoted(path: Iterable[str]) -> str:
+    """A column path as SQL."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+
+
+def partitioning_sql(number: int, part: Partitioning, catalogue: Catalogue) -> PartitioningSql:
+    """SQL of one partitioning."""
+    builder = _Builder(catalogue)
+    bits = [builder.condition(condition) for condition in part.conditions]
+    words = []
+    for start in range(0, len(bits), WORD_BITS):
+        terms = [
+            f"IF({sql}, {1 << position}L, 0L)"
+            for position, sql in enumerate(bits[start : start + WORD_BITS])
+        ]
+        words.append(" | ".join(terms))
+    keep, relevant = [], []
+    for rule in part.rules:
+        mine = _bit(number, rule.input_bit)
+        formula = _formula(rule.plan.relevant, number, rule.bits)
+        relevant.append(f"({mine} AND {formula})")
+        keep.append(mine if rule.plan.strict else relevant[-1])
+    reads = {rule.input_bit for rule in part.rules}
+    return PartitioningSql(
+        number=number,
+        key=builder.key(part),
+        words=tuple(words),
+        keep=" OR ".join(dict.fromkeys(keep)),
+        relevant=" OR ".join(dict.fromkeys(relevant)),
+        reads=" OR ".join(_bit(number, bit) for bit in sorted(reads)),
+        slots=tuple(builder.slot(slot) for slot in part.slots),
+    )
+
+
+def columns_needed(part: Partitioning, catalogue: Catalogue) -> dict[int, set[str]]:
+    """Dotted columns that the partitioning reads, by record type number."""
+    needed: dict[int, set[str]] = {t.number: set() for t in catalogue.types}
+
+    def add(events: Sequence[str], of_type: str | None, paths: Iterable[ColumnPath]) -> None:
+        for event_type in _types(catalogue, events, of_type):
+            for path in paths:
+                if column_type(event_type.columns, path) is not None:
+                    needed[event_type.number].add(".".join(path))
+
+    for condition in part.conditions:
+        if condition.expression is not None:
+            add(condition.events, condition.of_type, condition.expression.columns)
+    for slot in part.slots:
+        add(slot.events, slot.of_type, [slot.path])
+    for rule in part.rules:
+        for expression in part.key:
+            add(rule.plan.rule.events, None, expression.columns)
+    return needed
+
+
+def _types(catalogue: Catalogue, events: Sequence[str], of_type: str | None) -> list[EventType]:
+    types = catalogue.types_of(events)
+    if of_type is None:
+        return types
+    return [t for t in types if of_type in (t.name, t.name.rpartition(".")[2])]
+
+
+def column_type(record: RecordType, path: ColumnPath) -> SqlType | None:
+    """The type of a column, or ``None`` when the record has no such column."""
+    found: SqlType = record
+    for part in path:
+        if not isinstance(found, RecordType) or part not in found.fields:
+            return None
+        found = found.fields[part]
+    return found
+
+
+class _Builder:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    def condition(self, condition: Condition) -> str:
+        """A two-valued SQL condition over the decoded frame."""
+        types = _types(self._catalogue, condition.events, condition.of_type)
+        everything = len(types) == len(self._catalogue.types)
+        if condition.expression is None:
+            return f"{TYPE_COLUMN} >= 0" if everything else _is_type(types)
+        branches = [
+            f"({TYPE_COLUMN} = {t.number} AND {self._expression(condition.expression, t)})"
+            for t in types
+        ]
+        return f"coalesce({' OR '.join(branches)}, false)" if branches else "false"
+
+    def key(self, part: Partitioning) -> str | None:
+        """The key as one SQL string; NULL when some part is; ``None``: one global partition."""
+        if not part.key:
+            return None
+        inputs = {name for rule in part.rules for name in rule.plan.rule.events}
+        everything = any(not rule.plan.rule.events for rule in part.rules)
+        types = self._catalogue.types_of(() if everything else sorted(inputs))
+        branches = []
+        for t in types:
+            parts = [f"CAST({self._expression(e, t)} AS STRING)" for e in part.key]
+            joined = parts[0] if len(parts) == 1 else _json_array(parts)
+            branches.append(f"WHEN {t.number} THEN {joined}")
+        return f"CASE {TYPE_COLUMN} {' '.join(branches)} END"
+
+    def slot(self, slot: Slot) -> str:
+        """The column as SQL, NULL where an event's type does not have it."""
+        found = {
+            t: kind
+            for t in _types(self._catalogue, slot.events, slot.of_type)
+            if (kind := column_type(t.columns, slot.path)) is not None
+        }
+        if len(set(found.values())) > 1:
+            kinds = ", ".join(f"{kind} in {t.name}" for t, kind in found.items())
+            raise SchemaError(
+                f"column {'.'.join(slot.path)} is {kinds}: give the step an of_type to say which"
+            )
+        columns = [f"{record_column(t)}.{quoted(slot.path)}" for t in found]
+        return columns[0] if len(columns) == 1 else f"coalesce({', '.join(columns)})"
+
+    def _expression(self, expression: Expression, event_type: EventType) -> str:
+        columns = event_type.columns
+
+        def sql(path: ColumnPath) -> str:
+            if column_type(columns, path) is None:
+                return "NULL"
+            return f"{record_column(event_type)}.{quoted(path)}"
+
+        return f"({to_spark_sql(expression, sql)})"
+
+
+def _is_type(types: Sequence[EventType]) -> str:
+    if not types:
+        return "false"
+    return f"{TYPE_COLUMN} IN ({', '.join(str(t.number) for t in types)})"
+
+
+def _json_array(parts: Sequence[str]) -> str:
+    """Unambiguous text of several key parts; NULL when one of them is."""
+    present = " AND ".join(f"{part} IS NOT NULL" for part in parts)
+    return f"IF({present}, to_json(array({', '.join(parts)})), NULL)"
+
+
+def _bit(partitioning: int, bit: int) -> str:
+    column = word(partitioning, bit // WORD_BITS)
+    return f"({column} & {1 << bit % WORD_BITS}L) <> 0L"
+
+
+def _formula(formula: Formula, partitioning: int, bits: Sequence[int]) -> str:
+    match formula:
+        case Constant(value):
+            return "true" if value else "false"
+        case Atom(index):
+            return _bit(partitioning, bits[index])
+        case Not(operand):
+            return f"NOT ({_formula(operand, partitioning, bits)})"
+        case Every(operands):
+            joined = " AND ".join(_formula(each, partitioning, bits) for each in operands)
+            return f"({joined})"
+        case AnyOf(operands):
+            return "(" + " OR ".join(_formula(o, partitioning, bits) for o in operands) + ")"
+    raise TypeError(f"no SQL for {formula!r}")

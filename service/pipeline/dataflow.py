@@ -1,0 +1,154 @@
+"""The streaming plan: Kafka and the clock in, packets through the matcher, records out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+
+from service.codecs.outputs import OutputEncoder
+from service.compiler.rule_set import RuleSetPlan
+from service.config import KAFKA_TIMESTAMP, Settings
+from service.pipeline import clock_source
+from service.pipeline.catalogue import Catalogue
+from service.pipeline.decode import DecodeOptions, decode
+from service.pipeline.match import (
+    OUTPUT_SQL_SCHEMA,
+    MatchOptions,
+    MatchProcessor,
+    packed_shape,
+)
+from service.pipeline.pack import PACKET_SQL_SCHEMA, Kind, Packer, RecordReader
+from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
+
+#: Called with a batch's number before it runs; raising leaves the batch undone.
+BeforeBatch = Callable[[int], None]
+#: Called with a batch's number and its reports once its records are acknowledged.
+AfterBatch = Callable[[int, list[bytes]], None]
+
+
+@dataclass(frozen=True)
+class Dataflow:
+    """Everything a query is built from."""
+
+    settings: Settings
+    plan: RuleSetPlan
+    catalogue: Catalogue
+    encoder: OutputEncoder
+    clock_file: Path
+
+    def packets(self, spark: SparkSession) -> DataFrame:
+        """Input packets of all key groups: events, and what is known of time."""
+        settings = self.settings
+        groups = settings.state.key_groups
+        records = spark.readStream.format("kafka").options(**source_options(settings)).load()
+        time = settings.time
+        decoded = decode(
+            records,
+            self.plan,
+            self.catalogue,
+            DecodeOptions(groups, time.max_ahead, settings.outputs.late_events == "all"),
+        )
+        events = decoded.frame.mapInArrow(self._packer(), PACKET_SQL_SCHEMA)
+        spark.dataSource.register(clock_source.ClockSource)
+        clock = (
+            spark.readStream.format(clock_source.FORMAT)
+            .option("file", str(self.clock_file))
+            .load()
+            .select(
+                F.expr(f"explode(sequence(0, {groups - 1}))").cast("int").alias("key_group"),
+                F.lit(int(Kind.CLOCK)).alias("kind"),
+                "packet",
+            )
+        )
+        return events.unionByName(clock)
+
+    def start(
+        self, spark: SparkSession, before: BeforeBatch, after: AfterBatch
+    ) -> StreamingQuery:
+        """Start the query from its checkpoint, or anew where there is none."""
+        settings = self.settings
+        matched = (
+            self.packets(spark)
+            .groupBy("key_group")
+            .transformWithState(
+                statefulProcessor=MatchProcessor(self.plan, self.encoder, self._match_options()),
+                outputStructType=OUTPUT_SQL_SCHEMA,
+                outputMode="Append",
+                timeMode="None",
+            )
+        )
+        writer = PartitionWriter(settings.kafka.producer_config())
+
+        def run_batch(frame: DataFrame, batch: int) -> None:
+            before(batch)
+            reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()
+            after(batch, [bytes(row[0]) for row in reports])
+
+        stream = (
+            matched.writeStream.queryName(settings.spark.app_name)
+            .option("checkpointLocation", str(settings.state.checkpoint))
+            .foreachBatch(run_batch)
+        )
+        if settings.trigger.mode == "available_now":
+            return stream.trigger(availableNow=True).start()
+        return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
+
+    def _packer(self) -> Packer:
+        catalogue = self.catalogue
+        readers = {
+            schema_id: RecordReader(
+                writers[0].schema.text,
+                tuple(catalogue.types[w.type].reader.text for w in writers if w.type is not None),
+            )
+            for schema_id, writers in catalogue.writers.items()
+        }
+        columns = dict.fromkeys(t.event_time for t in catalogue.types)
+        keys = dict.fromkeys(part.key_name for part in self.plan.partitionings if part.key)
+        return Packer(
+            partitionings=tuple(
+                packed_shape(number, part) for number, part in enumerate(self.plan.partitionings)
+            ),
+            key_groups=self.settings.state.key_groups,
+            readers=readers,
+            unknown_ids=frozenset(catalogue.unknown_ids),
+            unreadable=dict(catalogue.unreadable),
+            encoder=self.encoder,
+            time_columns=tuple(column for column in columns if column != KAFKA_TIMESTAMP),
+            key_texts=tuple(keys),
+            max_ahead_ms=self.settings.time.max_ahead,
+        )
+
+    def _match_options(self) -> MatchOptions:
+        time = self.settings.time
+        return MatchOptions(
+            slots=self.settings.state.slots_per_key_group,
+            policy=time.watermark,
+            allowed_disorder_ms=time.allowed_disorder,
+            emit_late=self.settings.outputs.late_events != "drop",
+            type_names=tuple(t.name for t in self.catalogue.types),
+        )
+
+
+def source_options(settings: Settings) -> dict[str, str]:
+    """Options of the one Kafka source that reads every input."""
+    options: dict[str, str] = {}
+    topics: list[str] = []
+    patterns: list[str] = []
+    for name, source in settings.inputs.items():
+        options |= settings.source_options(name)
+        topics += source.topics
+        patterns += [source.topic_pattern] if source.topic_pattern is not None else []
+    options.pop("subscribe", None)
+    options.pop("subscribePattern", None)
+    if patterns:
+        patterns += [re.escape(topic) for topic in topics]
+        options["subscribePattern"] = "|".join(f"({pattern})" for pattern in patterns)
+    else:
+        options["subscribe"] = ",".join(dict.fromkeys(topics))
+    return options

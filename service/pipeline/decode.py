@@ -1,0 +1,296 @@
+"""From Kafka records to one flat row an event, in the JVM.
+
+Each known schema id has its own ``from_avro`` (writer schema to pruned reader schema) behind a
+``CASE`` over the id in the Confluent prefix. What cannot go on carries a *fault* and is judged in
+Python by :mod:`service.pipeline.pack`; everything else about an event is evaluated here by
+generated code: its time, keys, condition bits and slots. Events that no rule can use keep only
+their time, which the watermark needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from service.codecs.avro_schema import AvroSchema
+from service.codecs.reader_schemas import project, record_names
+from service.compiler.rule_set import RuleSetPlan
+from service.config.topics import KAFKA_TIMESTAMP
+from service.pattern.types import TIMESTAMP
+from service.pipeline.catalogue import Catalogue, EventType, Writer
+from service.pipeline.columns import (
+    TYPE_COLUMN,
+    PartitioningSql,
+    column_type,
+    columns_needed,
+    partitioning_sql,
+    quoted,
+    record_column,
+    word,
+)
+
+_NOT_READ, _UNKNOWN_ID, _NOT_FRAMED, _UNREADABLE = -1, -2, -3, -4
+_TO_MILLIS = {"auto": "{0}", "millis": "{0}", "micros": "{0} div 1000", "seconds": "{0} * 1000"}
+
+
+class Fault(IntEnum):
+    """Why a record cannot simply go on. ``SUSPECT``: it decoded to nothing, or has no time."""
+
+    NONE = 0
+    TOMBSTONE = 1
+    NOT_READ = 2
+    NOT_FRAMED = 3
+    UNKNOWN_ID = 4
+    SUSPECT = 5
+    MISSING_KEY = 6
+    TIME_OUT_OF_BOUNDS = 7
+    UNREADABLE_SCHEMA = 8
+
+
+@dataclass(frozen=True)
+class DecodeOptions:
+    """``max_ahead_ms``: how far event time may be ahead of the record's Kafka timestamp.
+    ``keep_all``: events that no rule can use go on too (for ``late_events: all``)."""
+
+    key_groups: int
+    max_ahead_ms: int | None
+    keep_all: bool
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The decoded frame and the SQL of its partitionings, in the plan's order."""
+
+    frame: DataFrame
+    partitionings: tuple[PartitioningSql, ...]
+
+
+def decode(
+    records: DataFrame, plan: RuleSetPlan, catalogue: Catalogue, options: DecodeOptions
+) -> Decoded:
+    """One row a record of Kafka's source.
+
+    Columns: ``topic, partition, offset, time`` (ms, NULL when unknown), ``fault``,
+    ``event_type``, ``record_key, value`` (NULL where nobody needs them), and per partitioning
+    *p*: ``key_p, group_p, bits_p_w …, slot_p_s …`` (bits 0 where nothing is to be done).
+    """
+    partitionings = tuple(
+        partitioning_sql(number, part, catalogue) for number, part in enumerate(plan.partitionings)
+    )
+    readers = _pruned(plan, catalogue)
+    frame = records.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("kafka_time"),
+        F.col("key").alias("record_key"),
+        "value",
+        _schema_id().alias("schema_id"),
+    )
+    frame = frame.withColumn(TYPE_COLUMN, _event_type(catalogue))
+    for event_type in catalogue.types:
+        frame = frame.withColumn(
+            record_column(event_type), _record(event_type, readers[event_type.number], catalogue)
+        )
+    frame = frame.withColumn("time", _time(catalogue))
+    for part in partitionings:
+        for number, sql in enumerate(part.words):
+            frame = frame.withColumn(word(part.number, number), F.expr(sql))
+        key = F.lit(None).cast("string") if part.key is None else F.expr(part.key)
+        frame = frame.withColumn(f"key_{part.number}", key)
+    frame = frame.withColumn("fault", _fault(catalogue, readers, partitionings, options))
+    return Decoded(_flat(frame, partitionings, options), partitionings)
+
+
+def _schema_id() -> Column:
+    framed = "length(value) >= 5 AND substring(value, 1, 1) = X'00'"
+    number = "CAST(conv(hex(substring(value, 2, 4)), 16, 10) AS BIGINT)"
+    return F.expr(f"IF({framed}, {number}, CAST({_NOT_FRAMED} AS BIGINT))")
+
+
+def _pruned(plan: RuleSetPlan, catalogue: Catalogue) -> dict[int, AvroSchema]:
+    """Reader schemas with the columns that rules read, and a column that tells a decoded record
+    from a broken one."""
+    needed: dict[int, set[str]] = {t.number: set() for t in catalogue.types}
+    for part in plan.partitionings:
+        for number, columns in columns_needed(part, catalogue).items():
+            needed[number] |= columns
+    readers = {}
+    for event_type in catalogue.types:
+        columns = needed[event_type.number]
+        if event_type.event_time != KAFKA_TIMESTAMP:
+            columns.add(event_type.event_time)
+        sentinel = _sentinel(event_type)
+        if sentinel is not None and not columns & _required(event_type):
+            columns.add(sentinel)
+        readers[event_type.number] = (
+            project(event_type.reader, columns) if columns else event_type.reader
+        )
+    return readers
+
+
+def _required(event_type: EventType) -> set[str]:
+    """Top-level fields that are never null in a decoded record."""
+    (name,) = record_names(event_type.reader)
+    fields = event_type.reader.named[name]["fields"]
+    return {
+        f["name"] for f in fields if not (isinstance(f["type"], list) and "null" in f["type"])
+    }
+
+
+def _sentinel(event_type: EventType) -> str | None:
+    return min(_required(event_type), default=None)
+
+
+def _event_type(catalogue: Catalogue) -> Column:
+    """The number of the record type, or why there is none."""
+    sql = [f"CASE WHEN schema_id = {_NOT_FRAMED} THEN {_NOT_FRAMED}"]
+    for schema_id, writers in sorted(catalogue.writers.items()):
+        for writer in sorted(writers, key=lambda w: w.type is None):
+            condition = f"schema_id = {schema_id}"
+            if writer.branch is not None:
+                condition += f" AND {_branch_is(writer.branch)}"
+            if writer.type is not None:
+                condition += _topic_condition(catalogue, catalogue.types[writer.type])
+            number = _NOT_READ if writer.type is None else writer.type
+            sql.append(f"WHEN {condition} THEN {number}")
+        sql.append(f"WHEN schema_id = {schema_id} THEN {_NOT_READ}")
+    for schema_id in sorted(catalogue.unreadable):
+        sql.append(f"WHEN schema_id = {schema_id} THEN {_UNREADABLE}")
+    sql.append(f"ELSE {_UNKNOWN_ID} END")
+    return F.expr(" ".join(sql)).cast("int")
+
+
+def _topic_condition(catalogue: Catalogue, event_type: EventType) -> str:
+    everywhere = {topic for t in catalogue.types for topic in t.topics}
+    if everywhere <= set(event_type.topics):
+        return ""
+    return " AND topic IN (" + ", ".join(_literal(t) for t in event_type.topics) + ")"
+
+
+def _branch_is(branch: int) -> str:
+    """The union branch stands in front of the body as a zig-zag varint."""
+    number = branch << 1
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return f"substring(value, 6, {len(encoded)}) = X'{encoded.hex()}'"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _record(event_type: EventType, reader: AvroSchema, catalogue: Catalogue) -> Column:
+    body = F.expr("substring(value, 6)")
+    options = {"avroSchema": reader.text, "mode": "PERMISSIVE"}
+    chosen: Column | None = None
+    writers: list[Writer] = [
+        w for ws in catalogue.writers.values() for w in ws if w.type == event_type.number
+    ]
+    mine = F.col(TYPE_COLUMN) == event_type.number
+    for writer in writers:
+        condition = mine & (F.col("schema_id") == writer.id)
+        decoded = from_avro(body, writer.schema.text, options)
+        chosen = F.when(condition, decoded) if chosen is None else chosen.when(condition, decoded)
+    if chosen is None:
+        # No writer yet: the column must exist all the same.
+        chosen = F.when(F.lit(False), from_avro(body, reader.text, options))
+    return chosen
+
+
+def _time(catalogue: Catalogue) -> Column:
+    sql = [f"CASE {TYPE_COLUMN}"]
+    for event_type in catalogue.types:
+        if event_type.event_time == KAFKA_TIMESTAMP:
+            sql.append(f"WHEN {event_type.number} THEN kafka_time")
+            continue
+        path = tuple(event_type.event_time.split("."))
+        column = f"{record_column(event_type)}.{quoted(path)}"
+        if column_type(event_type.columns, path) == TIMESTAMP:
+            millis = f"unix_millis({column})"
+        else:
+            millis = _TO_MILLIS[event_type.event_time_unit].format(f"CAST({column} AS BIGINT)")
+        sql.append(f"WHEN {event_type.number} THEN {millis}")
+    return F.expr(" ".join([*sql, "END"])).cast("long")
+
+
+def _fault(
+    catalogue: Catalogue,
+    readers: dict[int, AvroSchema],
+    partitionings: tuple[PartitioningSql, ...],
+    options: DecodeOptions,
+) -> Column:
+    sql = [
+        f"CASE WHEN value IS NULL THEN {Fault.TOMBSTONE:d}",
+        f"WHEN {TYPE_COLUMN} = {_NOT_FRAMED} THEN {Fault.NOT_FRAMED:d}",
+        f"WHEN {TYPE_COLUMN} = {_UNKNOWN_ID} THEN {Fault.UNKNOWN_ID:d}",
+        f"WHEN {TYPE_COLUMN} = {_UNREADABLE} THEN {Fault.UNREADABLE_SCHEMA:d}",
+        f"WHEN {TYPE_COLUMN} = {_NOT_READ} THEN {Fault.NOT_READ:d}",
+        f"WHEN time IS NULL THEN {Fault.SUSPECT:d}",
+    ]
+    for event_type in catalogue.types:
+        empty = _decoded_to_nothing(event_type, readers[event_type.number])
+        sql.append(
+            f"WHEN {TYPE_COLUMN} = {event_type.number} AND {empty} THEN {Fault.SUSPECT:d}"
+        )
+    if options.max_ahead_ms is not None:
+        ahead = f"time > kafka_time + {options.max_ahead_ms}L"
+        sql.append(f"WHEN {ahead} THEN {Fault.TIME_OUT_OF_BOUNDS:d}")
+    for part in partitionings:
+        if part.key is not None:
+            missing = f"key_{part.number} IS NULL AND ({part.reads})"
+            sql.append(f"WHEN {missing} THEN {Fault.MISSING_KEY:d}")
+    return F.expr(" ".join([*sql, f"ELSE {Fault.NONE:d} END"])).cast("int")
+
+
+def _decoded_to_nothing(event_type: EventType, reader: AvroSchema) -> str:
+    (name,) = record_names(reader)
+    fields = [field["name"] for field in reader.named[name]["fields"]]
+    required = _required(event_type).intersection(fields)
+    probed = [min(required)] if required else fields
+    column = record_column(event_type)
+    return "(" + " AND ".join(f"{column}.{quoted((f,))} IS NULL" for f in probed) + ")"
+
+
+def _flat(
+    frame: DataFrame, partitionings: tuple[PartitioningSql, ...], options: DecodeOptions
+) -> DataFrame:
+    """Only what the packer needs, and only where it is needed."""
+    any_keep = " OR ".join(f"({part.keep})" for part in partitionings) or "false"
+    if options.keep_all:
+        any_keep = f"{TYPE_COLUMN} >= 0"
+    any_relevant = " OR ".join(f"({part.relevant})" for part in partitionings) or "false"
+    needs_value = "any_keep" if options.keep_all else f"({any_relevant})"
+    frame = frame.withColumn("any_keep", F.expr(any_keep))
+    faulty = f"fault > {Fault.NOT_READ:d}"
+    columns = [
+        F.col("topic"),
+        F.col("partition"),
+        F.expr(f"IF(any_keep OR {faulty}, offset, NULL)").alias("offset"),
+        F.expr(f"IF(fault IN ({Fault.NONE:d}, {Fault.SUSPECT:d}, {Fault.MISSING_KEY:d}), time, NULL)").alias("time"),
+        F.col("fault"),
+        F.expr(f"IF(any_keep OR {faulty}, {TYPE_COLUMN}, NULL)").alias(TYPE_COLUMN),
+        F.expr(f"IF({faulty} OR {needs_value}, record_key, NULL)").alias("record_key"),
+        F.expr(f"IF({faulty} OR {needs_value}, value, NULL)").alias("value"),
+    ]  # fmt: skip
+    usable = f"fault IN ({Fault.NONE:d}, {Fault.SUSPECT:d})"
+    for part in partitionings:
+        p = part.number
+        keep = f"({part.keep})" if not options.keep_all else f"({part.reads})"
+        wanted = f"({usable} AND {keep})"
+        columns.append(F.expr(f"IF({wanted}, key_{p}, NULL)").alias(f"key_{p}"))
+        group = f"CAST(pmod(xxhash64(key_{p}), {options.key_groups}) AS INT)"
+        columns.append(F.expr(f"IF({wanted}, {group}, NULL)").alias(f"group_{p}"))
+        for number in range(len(part.words)):
+            name = word(p, number)
+            columns.append(F.expr(f"IF({wanted}, {name}, 0L)").alias(name))
+        for number, slot in enumerate(part.slots):
+            columns.append(F.expr(f"IF({wanted}, {slot}, NULL)").alias(f"slot_{p}_{number}"))
+    return frame.select(*columns)

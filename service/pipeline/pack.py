@@ -1,0 +1,269 @@
+"""Rows to packets: what travels from the decoding tasks to the key groups.
+
+A task's events are cut by key group, and each cut crosses the shuffle as one opaque packet: Python
+and Spark then handle a few packets instead of many rows. Records with a fault are judged here,
+few as they are, and leave as dead letters. Each task also tells every key group how far event time
+has come in the partitions that it read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.codecs.dead_letters import Reason, decoding_fault
+from service.codecs.framing import FramingError, read_schema_id
+from service.codecs.outputs import OutputEncoder
+from service.matcher.snapshot import pack
+from service.model import Coordinates, DeadLetter
+from service.pipeline.columns import TYPE_COLUMN, word
+from service.pipeline.decode import Fault
+
+PACKET_SCHEMA = pa.schema([("key_group", pa.int32()), ("kind", pa.int32()), ("packet", pa.binary())])
+PACKET_SQL_SCHEMA = "key_group INT, kind INT, packet BINARY"
+
+#: Starts the text of the error by which the driver learns of schema ids it does not know yet.
+NEW_SCHEMA_IDS = "SPARK_CEP_NEW_SCHEMA_IDS:"
+
+_ROWS_PER_PACKET = 65_536
+
+
+class Kind(IntEnum):
+    """What a packet holds. ``EVENTS + p`` is for partitioning *p*."""
+
+    MAXIMA = 0
+    CLOCK = 1
+    RECORDS = 2
+    COUNTS = 3
+    EVENTS = 16
+
+
+class NewSchemaIdsError(Exception):
+    """Records with schema ids that the plan does not know; its text carries the ids."""
+
+
+@dataclass(frozen=True)
+class PackedPartitioning:
+    """Shape of one partitioning's columns."""
+
+    number: int
+    words: int
+    slots: int
+
+    @property
+    def columns(self) -> list[str]:
+        """Column names of an events packet, in order."""
+        return [
+            f"key_{self.number}",
+            "time",
+            "topic",
+            "partition",
+            "offset",
+            TYPE_COLUMN,
+            "record_key",
+            "value",
+            "first",
+            *(word(self.number, w) for w in range(self.words)),
+            *(f"slot_{self.number}_{s}" for s in range(self.slots)),
+        ]
+
+
+@dataclass(frozen=True)
+class RecordReader:
+    """What is needed to say why a record of some schema id is broken: Avro texts."""
+
+    writer: str
+    readers: tuple[str, ...]
+
+
+@dataclass
+class Packer:
+    """``mapInArrow`` function; picklable. ``readers`` by schema id; ``time_columns`` and
+    ``key_texts`` say in dead letters what was missing."""
+
+    partitionings: tuple[PackedPartitioning, ...]
+    key_groups: int
+    readers: dict[int, RecordReader]
+    unknown_ids: frozenset[int]
+    unreadable: dict[int, str]
+    encoder: OutputEncoder
+    time_columns: tuple[str, ...]
+    key_texts: tuple[str, ...]
+    max_ahead_ms: int | None
+    _counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _maxima: dict[tuple[str, int], int] = field(default_factory=dict)
+    _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One task: rows of :func:`service.pipeline.decode.decode` in, packets out."""
+        self._counts, self._maxima = Counter(), {}
+        self._waiting = [[] for _ in self.partitionings]
+        for batch in batches:
+            if batch.num_rows:
+                yield from self._take(batch)
+        for number in range(len(self.partitionings)):
+            yield from self._flush(number)
+        yield from self._tell()
+
+    def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        self._count(batch)
+        faults = batch.column("fault")
+        usable = None
+        if pc.max(faults).as_py() > Fault.NOT_READ:
+            letters, cleared = self._judge(batch)
+            if letters:
+                yield _packets([(0, Kind.RECORDS, pack(letters))])
+            usable = pc.or_(pc.equal(faults, int(Fault.NONE)), cleared)
+        first = None
+        for part in self.partitionings:
+            groups = batch.column(f"group_{part.number}")
+            wanted = pc.is_valid(groups)
+            if usable is not None:
+                wanted = pc.and_(wanted, usable)
+            columns = {name: batch.column(name) for name in part.columns if name != "first"}
+            earlier = pa.array([True]).take(pa.array([0] * batch.num_rows)) if first is None else first
+            columns["first"] = earlier
+            rows = pa.RecordBatch.from_pydict(
+                {"group": groups, **{name: columns[name] for name in part.columns}}
+            ).filter(wanted)
+            first = pc.and_(earlier, pc.invert(wanted))
+            if rows.num_rows:
+                self._waiting[part.number].append(rows)
+                if sum(r.num_rows for r in self._waiting[part.number]) >= _ROWS_PER_PACKET:
+                    yield from self._flush(part.number)
+
+    def _count(self, batch: pa.RecordBatch) -> None:
+        table = pa.Table.from_batches([batch.select(["topic", "partition", "time", "fault"])])
+        grouped = table.group_by(["topic", "partition", "fault"]).aggregate(
+            [("time", "max"), ("time", "count"), ("topic", "count")]
+        )
+        for row in grouped.to_pylist():
+            topic, fault = row["topic"], Fault(row["fault"])
+            self._counts["records", topic, str(row["partition"])] += row["topic_count"]
+            if fault in (Fault.TOMBSTONE, Fault.NOT_READ):
+                self._counts[fault.name.lower(), topic] += row["topic_count"]
+            if row["time_max"] is not None:
+                at = (topic, row["partition"])
+                self._maxima[at] = max(self._maxima.get(at, row["time_max"]), row["time_max"])
+
+    def _flush(self, number: int) -> Iterator[pa.RecordBatch]:
+        waiting, self._waiting[number] = self._waiting[number], []
+        if not waiting:
+            return
+        table = pa.Table.from_batches(waiting).combine_chunks()
+        table = table.take(pc.sort_indices(table, sort_keys=[("group", "ascending")]))
+        groups = table.column("group").to_numpy()
+        rows = table.drop_columns(["group"]).combine_chunks().to_batches()[0]
+        cuts = [0, *((groups[1:] != groups[:-1]).nonzero()[0] + 1).tolist(), len(groups)]
+        yield _packets(
+            [
+                (int(groups[start]), Kind.EVENTS + number, packet_of(rows.slice(start, end - start)))
+                for start, end in zip(cuts, cuts[1:], strict=False)
+            ]
+        )
+
+    def _tell(self) -> Iterator[pa.RecordBatch]:
+        packets: list[tuple[int, int, bytes]] = []
+        if self._maxima:
+            maxima = pack([[t, p, time] for (t, p), time in self._maxima.items()])
+            packets += [(group, Kind.MAXIMA, maxima) for group in range(self.key_groups)]
+        if self._counts:
+            counts = pack([[*what, count] for what, count in self._counts.items()])
+            packets.append((0, Kind.COUNTS, counts))
+        if packets:
+            yield _packets(packets)
+
+    # Records with a fault.
+
+    def _judge(self, batch: pa.RecordBatch) -> tuple[list[Any], pa.Array]:
+        """Dead letters of a batch, and which suspects turned out to be sound."""
+        faults = batch.column("fault").to_pylist()
+        names = ("topic", "partition", "offset", "time", "record_key", "value")
+        numbers = [n for n, fault in enumerate(faults) if fault > Fault.NOT_READ]
+        rows = batch.select([*names, "fault"]).take(pa.array(numbers)).to_pylist()
+        self._refuse_new_ids([r["value"] for r in rows if r["fault"] == Fault.UNKNOWN_ID])
+        letters: list[Any] = []
+        cleared = [False] * batch.num_rows
+        for number, row in zip(numbers, rows, strict=True):
+            found = self._reason(Fault(row["fault"]), row)
+            if found is None:
+                cleared[number] = True
+                continue
+            reason, detail = found
+            letter = DeadLetter(
+                at=Coordinates(row["topic"], row["partition"], row["offset"]),
+                reason=reason.value,
+                detail=detail,
+                record_key=row["record_key"],
+                record_value=row["value"],
+            )
+            letters.append(list(self.encoder.dead_letter(letter)))
+            self._counts["dead_letters", reason.value] += 1
+        return letters, pa.array(cleared)
+
+    def _refuse_new_ids(self, values: list[bytes]) -> None:
+        new = sorted({read_schema_id(value) for value in values} - self.unknown_ids)
+        if new:
+            raise NewSchemaIdsError(f"{NEW_SCHEMA_IDS}{','.join(map(str, new))};")
+
+    def _reason(self, fault: Fault, row: dict[str, Any]) -> tuple[Reason, str] | None:
+        value: bytes = row["value"]
+        if fault is Fault.NOT_FRAMED:
+            return Reason.NOT_FRAMED, _framing_fault(value)
+        schema_id = read_schema_id(value)
+        if fault is Fault.UNKNOWN_ID:
+            return Reason.UNKNOWN_SCHEMA_ID, f"the registry has no schema with id {schema_id}"
+        if fault is Fault.UNREADABLE_SCHEMA:
+            return Reason.UNREADABLE_SCHEMA, self.unreadable[schema_id]
+        if fault is Fault.TIME_OUT_OF_BOUNDS:
+            detail = (
+                "the event time is more than"
+                f" {self.max_ahead_ms} ms ahead of the record's timestamp"
+            )
+            return Reason.EVENT_TIME_OUT_OF_BOUNDS, detail
+        if fault is Fault.MISSING_KEY:
+            return Reason.MISSING_KEY, f"a key is null: {'; '.join(self.key_texts)}"
+        known = self.readers[schema_id]
+        problems = [decoding_fault(value, known.writer, reader) for reader in known.readers]
+        if problems and all(problems):
+            return Reason.UNDECODABLE, str(problems[0])
+        if row["time"] is None:
+            columns = ", ".join(self.time_columns)
+            return Reason.MISSING_EVENT_TIME, f"the event time is null: {columns}"
+        return None
+
+
+def _framing_fault(value: bytes) -> str:
+    try:
+        read_schema_id(value)
+    except FramingError as error:
+        return str(error)
+    return "the record is not framed"
+
+
+def packet_of(rows: pa.RecordBatch) -> bytes:
+    """Rows as one packet. A packet carries its schema: slot types are Spark's to choose."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return bytes(sink.getvalue())
+
+
+def rows_of(packet: bytes) -> pa.RecordBatch:
+    """The rows of a packet."""
+    with pa.ipc.open_stream(packet) as reader:
+        return reader.read_next_batch()
+
+
+def _packets(packets: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    groups, kinds, blobs = zip(*packets, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(groups, pa.int32()), pa.array(kinds, pa.int32()), pa.array(blobs, pa.binary())],
+        schema=PACKET_SCHEMA,
+    )

@@ -1,0 +1,335 @@
+"""The running service: from settings to a query that is kept running until it is told to stop.
+
+One object, one run: :meth:`Service.run` loads and checks everything before Spark is started, runs
+the query, builds it anew when a schema id appears that the plan does not know (the batch that met
+it runs again, nothing of it was written), and stops after the batch in flight when asked to.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from service import __version__
+from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
+from service.codecs.registry import Registry
+from service.codecs.registry_settings import RegistrySettings
+from service.compiler.rule_set import RuleSetPlan, compile_rules
+from service.config import Settings
+from service.errors import ConfigurationError, Problem, RuleSetError, SparkCepError
+from service.observability import metric_names as names
+from service.observability.health import Health
+from service.observability.logs import bound, logger
+from service.observability.metrics import Metrics
+from service.pattern.document import LoadedRule
+from service.pattern.type_check import type_check
+from service.pipeline import catalogue as catalogues
+from service.pipeline.catalogue import Catalogue
+from service.pipeline.clock_source import ClockFile
+from service.pipeline.columns import partitioning_sql
+from service.pipeline.dataflow import Dataflow
+from service.pipeline.kafka import Cluster
+from service.pipeline.pack import NEW_SCHEMA_IDS
+from service.pipeline.progress import BatchReport, merge, publish
+from service.pipeline.session import spark_session
+from service.pipeline.timekeeper import Timekeeper
+from service.rules.folder import read_rules
+from service.rules.rule_set import RuleSet
+
+_log = logger(__name__)
+_LOOK_EVERY_SECONDS = 0.25
+
+
+class _StopRequestedError(Exception):
+    """Raised before a batch when the service is asked to stop; the batch is left undone."""
+
+
+class JobFailedError(SparkCepError):
+    """The query ended by an error that the service cannot mend."""
+
+
+class Service:
+    """One run of the service. ``on_batch`` is called after each batch, for a demo or a test."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics | None = None,
+        health: Health | None = None,
+        on_batch: Callable[[BatchReport], None] = lambda report: None,
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics or Metrics(settings.observability.max_rule_labels)
+        self._health = health or Health(settings.observability.stall_limit)
+        self._on_batch = on_batch
+        self._stop = threading.Event()
+        self._started: dict[int, float] = {}
+        self._rules: RuleSet = RuleSet()
+        self._run = uuid.uuid4().hex[:12]
+        time_settings = settings.time
+        self._timekeeper = Timekeeper(
+            time_settings.watermark,
+            time_settings.allowed_disorder,
+            time_settings.partition_idle_after,
+            time_settings.advance_when_idle,
+            lambda: time.monotonic_ns() // 1_000_000,
+        )
+
+    def stop(self) -> None:
+        """Ask the service to end after the batch in flight. Safe in a signal handler."""
+        self._health.stopping()
+        self._stop.set()
+
+    def rules(self) -> list[dict[str, object]]:
+        """What runs, for ``/rules``."""
+        return [
+            {"id": rule.id, "version": rule.version, "enabled": rule.enabled}
+            for rule in self._rules.rules
+        ]
+
+    def run(self) -> None:
+        """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input.
+
+        Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError before
+        anything is read, and JobFailedError when the query fails for good.
+        """
+        with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
+            registry = Registry(registry_settings(self._settings))
+            try:
+                self._run_with(registry, Path(scratch))
+            finally:
+                registry.close()
+
+    def _run_with(self, registry: Registry, scratch: Path) -> None:
+        settings = self._settings
+        self._rules = read_rules(settings.rules.folder)
+        if len(self._rules.enabled) > settings.rules.max_rules:
+            raise ConfigurationError(
+                f"rules.folder {settings.rules.folder} holds {len(self._rules.enabled)} rules;"
+                f" rules.max_rules allows {settings.rules.max_rules}"
+            )
+        cluster = Cluster(settings)
+        existing = cluster.topics()
+        topics = input_topics(settings, existing)
+        catalogue = catalogues.build(settings, registry, existing)
+        plan = checked_plan(self._rules, catalogue)
+        for warning in self._rules.warnings:
+            _log.warning("rule_warning", rule=warning.rule, step=warning.step, text=warning.message)
+        encoder = self._outputs(registry, cluster)
+        clock_file = ClockFile(scratch / "clock.json")
+        waiting_for = (
+            []
+            if settings.source.starting_offsets == "latest"
+            else cluster.partitions_with_records(topics)
+        )
+        clock_file.write(self._timekeeper.expect(waiting_for), self._run)
+        for rule in self._rules.enabled:
+            _log.info("rule_loaded", rule=rule.id, version=rule.version)
+        self._metrics.replace(
+            names.RULES_LOADED, {(r.id, str(r.version)): 1 for r in self._rules.enabled}
+        )
+        spark = spark_session(settings)
+        try:
+            self._metrics.replace(names.BUILD, {_build(spark): 1})
+            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json")
+            self._keep_running(spark, flow, clock_file)
+        finally:
+            spark.stop()
+
+    def _outputs(self, registry: Registry, cluster: Cluster) -> OutputEncoder:
+        topics = self._settings.outputs.topics
+        made = cluster.create_missing(topics.all())
+        if made:
+            _log.info("topics_created", topics=made)
+        auto = self._settings.registry.auto_register
+        ask = registry.register if auto else registry.lookup
+        ids = OutputSchemaIds(
+            match=ask(f"{topics.matches}-value", schema_text("match")),
+            timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
+            dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
+        )
+        names_of_topics = OutputTopics(
+            topics.matches, topics.timeouts, topics.late, topics.dead_letters
+        )
+        return OutputEncoder(names_of_topics, ids)
+
+    # The query.
+
+    def _keep_running(self, spark: SparkSession, flow: Dataflow, clock: ClockFile) -> None:
+        while not self._stop.is_set():
+            query = flow.start(spark, self._before_batch, self._after_batch)
+            with bound(query=str(query.id)):
+                _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
+                try:
+                    self._watch(query, clock)
+                except PySparkException as error:
+                    ids = new_schema_ids(str(error))
+                    if self._stop.is_set():
+                        break
+                    if not ids:
+                        self._metrics.increment(names.BATCHES, result="failed")
+                        self._health.failed("the query failed")
+                        raise JobFailedError(f"the query failed: {_cause(error)}") from error
+                    self._health.expect_progress(expected=False)
+                    flow.catalogue.learn(ids)
+                    self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
+                    _log.info(
+                        "schemas_learnt",
+                        ids=ids,
+                        unknown=sorted(flow.catalogue.unknown_ids.intersection(ids)),
+                    )
+                    continue
+            break
+        _log.info("stopped")
+
+    def _watch(self, query: StreamingQuery, clock: ClockFile) -> None:
+        """Wait for the query to end, telling it what idleness says about time."""
+        deadline: float | None = None
+        while not query.awaitTermination(_LOOK_EVERY_SECONDS):
+            if self._stop.is_set():
+                deadline = deadline or time.monotonic() + self._settings.trigger.interval / 1000 + 1
+                # Between batches nothing is lost by stopping at once.
+                idle = not query.status["isTriggerActive"]
+                if idle and time.monotonic() > deadline:
+                    query.stop()
+                continue
+            if not query.status["isDataAvailable"]:
+                self._health.progressed()
+            statement = self._timekeeper.statement()
+            if statement is not None:
+                clock.write(statement, self._run)
+
+    def _before_batch(self, batch: int) -> None:
+        if self._stop.is_set():
+            raise _StopRequestedError
+        self._timekeeper.batch_started()
+        self._started[batch] = time.monotonic()
+
+    def _after_batch(self, batch: int, reports: list[bytes]) -> None:
+        report = merge(batch, reports, self._settings.time.watermark)
+        seconds = time.monotonic() - self._started.pop(batch)
+        self._timekeeper.batch_done(report.maxima, report.read)
+        topics = self._settings.outputs.topics
+        kinds = {
+            topics.matches: "match",
+            topics.timeouts: "timeout",
+            topics.late: "late",
+            topics.dead_letters: "dead_letter",
+        }
+        publish(report, seconds, self._metrics, kinds)
+        self._health.ready()
+        self._health.progressed()
+        with bound(run=self._run, batch=batch):
+            _log.info(
+                "batch_done",
+                records=report.total("records"),
+                matches=report.total("matched"),
+                timeouts=report.total("timed_out"),
+                late=report.total("late"),
+                dead_letters=report.total("dead_letters"),
+                seconds=round(seconds, 3),
+            )
+        self._on_batch(report)
+
+
+def checked_plan(rules: RuleSet, catalogue: Catalogue) -> RuleSetPlan:
+    """Type-check all rules against the schemas and compile them; RuleSetError with everything."""
+    problems = []
+    inputs = {t.input for t in catalogue.types}
+    for loaded in rules.loaded:
+        unknown = [name for name in loaded.rule.events if name not in inputs]
+        if unknown or (not loaded.rule.events and len(inputs) > 1):
+            problems.append(_which_input(loaded, unknown, sorted(inputs)))
+            continue
+        types = catalogue.record_types(loaded.rule.events)
+        short = {name.rpartition(".")[2]: record for name, record in types.items()}
+        problems += type_check(loaded, {**short, **types})
+    if problems:
+        raise RuleSetError(problems)
+    plan = compile_rules(rules.enabled)
+    for number, part in enumerate(plan.partitionings):
+        partitioning_sql(number, part, catalogue)
+    return plan
+
+
+def registry_settings(settings: Settings) -> RegistrySettings:
+    """The registry's settings as its client wants them."""
+    given = settings.registry
+
+    def path(file: Path | None) -> str | None:
+        return None if file is None else str(file)
+
+    def secret(value: object) -> str | None:
+        return None if value is None else value.get_secret_value()  # type: ignore[attr-defined]
+
+    return RegistrySettings(
+        url=given.url,
+        username=given.username,
+        password=secret(given.password),
+        token=secret(given.bearer_token),
+        ca_file=path(given.ssl_ca_file),
+        certificate_file=path(given.ssl_certificate_file),
+        key_file=path(given.ssl_key_file),
+        key_password=secret(given.ssl_key_password),
+        timeout_seconds=given.timeout / 1000,
+        max_attempts=given.max_attempts,
+    )
+
+
+def input_topics(settings: Settings, existing: list[str]) -> list[str]:
+    """The topics that are read; ConfigurationError when one does not exist."""
+    topics: list[str] = []
+    for name, source in settings.inputs.items():
+        found = catalogues.topics_of(source, existing)
+        missing = sorted(set(found) - set(existing))
+        if missing:
+            raise ConfigurationError(
+                f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
+                f" {settings.kafka.bootstrap_servers}; there are: {', '.join(existing) or 'none'}"
+            )
+        if not found:
+            raise ConfigurationError(
+                f"inputs.{name}.topic_pattern {source.topic_pattern!r} matches none of:"
+                f" {', '.join(existing) or 'no topics'}"
+            )
+        topics += found
+    return list(dict.fromkeys(topics))
+
+
+def new_schema_ids(text: str) -> list[int]:
+    """The schema ids that a failed batch did not know, from its error's text."""
+    found = re.search(NEW_SCHEMA_IDS + r"([0-9,]+);", text)
+    return [int(number) for number in found[1].split(",")] if found else []
+
+
+def _which_input(loaded: LoadedRule, unknown: list[str], inputs: list[str]) -> Problem:
+    rule = loaded.rule
+    message = (
+        f"events: there is no input {', '.join(unknown)}"
+        if unknown
+        else "events: there are several inputs, so the rule must say which it reads"
+    )
+    return Problem(
+        message=message, source=rule.source, rule=rule.id, allowed=f"one of {', '.join(inputs)}"
+    )
+
+
+def _build(spark: SparkSession) -> tuple[str, str, str]:
+    return __version__, platform.python_version(), spark.version
+
+
+def _cause(error: PySparkException) -> str:
+    """The last line that says what went wrong, out of a long report."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
+    return (telling or lines or ["no message"])[-1]

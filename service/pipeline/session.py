@@ -1,0 +1,84 @@
+"""The Spark session: what the job needs of Spark, and the user's own settings on top."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlparse
+
+from pyspark.sql import SparkSession
+
+from service.config import SPARK_REDACTION_REGEX, Settings, reveal
+from service.errors import DependencyError, StartError
+from service.pipeline.jars import fetch, resolve
+
+_STATE_STORE = "spark.sql.streaming.stateStore"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# On a local disk the default manager starts a process at each rename.
+_LOCAL_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing"
+    ".FileSystemBasedCheckpointFileManager"
+)
+
+
+def spark_session(settings: Settings) -> SparkSession:
+    """Start Spark. The user's ``spark.conf`` wins over everything set here."""
+    # Otherwise some workers start with the system's Python, which lacks our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    jars = connector_jars(settings.spark.jars_folder)
+    state = settings.state
+    log4j = files("service.pipeline") / "log4j2.properties"
+    conf = {
+        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.redaction.regex": SPARK_REDACTION_REGEX,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.shuffle.partitions": str(state.state_partitions),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+        "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+        "spark.sql.streaming.minBatchesToRetain": str(state.min_batches_to_retain),
+        f"{_STATE_STORE}.providerClass": _ROCKSDB,
+        f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+        f"{_STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
+        f"{_STATE_STORE}.rocksdb.boundedMemoryUsage": "true",
+        f"{_STATE_STORE}.rocksdb.maxMemoryUsageMB": str(max(1, state.rocksdb_memory >> 20)),
+        f"{_STATE_STORE}.minDeltasForSnapshot": str(state.snapshot_after_batches),
+        f"{_STATE_STORE}.maintenanceInterval": f"{state.maintenance_interval}ms",
+    }
+    if is_local(state.checkpoint):
+        conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
+    conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
+    builder = SparkSession.builder.master(settings.spark.master).appName(settings.spark.app_name)
+    for name, text in conf.items():
+        builder = builder.config(name, text)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise StartError(
+            f"Spark cannot start with spark.master {settings.spark.master!r}: {error}"
+        ) from error
+    session.sparkContext.setLogLevel("WARN")
+    return session
+
+
+def connector_jars(folder: Path | None) -> list[Path]:
+    """The pinned connector jars: from ``folder``, or fetched once into the user's cache."""
+    if folder is not None:
+        return resolve("spark", folder)
+    cache = Path.home() / ".cache" / "spark-cep" / "jars"
+    try:
+        return resolve("spark", cache)
+    except DependencyError:
+        return fetch(["spark"], cache)
+
+
+def is_local(location: str) -> bool:
+    """Whether a checkpoint location is on a local disk."""
+    return urlparse(str(location)).scheme in ("", "file")

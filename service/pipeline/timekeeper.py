@@ -1,0 +1,88 @@
+"""What the driver knows about time: which partitions are idle, and whether the input is.
+
+Pure bookkeeping with an injected clock; :mod:`service.pipeline.query` feeds it each batch's counts
+and asks it, between batches, for the statement to make (see
+:class:`service.pipeline.watermark.ClockStatement`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from service.pipeline.watermark import ClockStatement, Partition, Policy
+
+
+class Timekeeper:
+    """Decides the statements of one run. Times are milliseconds; ``now`` never goes back."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        allowed_disorder_ms: int,
+        partition_idle_after_ms: int,
+        advance_when_idle_ms: int | None,
+        now: Callable[[], int],
+    ) -> None:
+        self._policy = policy
+        self._disorder = allowed_disorder_ms
+        self._partition_idle_after = partition_idle_after_ms
+        self._advance_when_idle = advance_when_idle_ms
+        self._now = now
+        self._maxima: dict[Partition, int | None] = {}
+        self._read_at: dict[Partition, int] = {}
+        self._in_flight = False
+        self._last_read = now()
+        self._floor: int | None = None
+
+    def expect(self, partitions: Sequence[Partition]) -> ClockStatement:
+        """The first statement: ``partitions`` hold records and must be waited for."""
+        for partition in partitions:
+            self._maxima.setdefault(partition, None)
+            self._read_at.setdefault(partition, self._now())
+        return ClockStatement(tuple(partitions), None)
+
+    def batch_started(self) -> None:
+        """A batch runs: what it reads is not known yet, so nothing is idle."""
+        self._in_flight = True
+
+    def batch_done(
+        self, maxima: Iterable[tuple[Partition, int | None]], read: Iterable[Partition]
+    ) -> None:
+        """A batch ended: event time by partition as the key groups know it, and what was read."""
+        self._in_flight = False
+        now = self._now()
+        for partition, time in maxima:
+            self._maxima[partition] = time
+            self._read_at.setdefault(partition, now)
+        for partition in read:
+            self._read_at[partition] = now
+            self._last_read = now
+
+    def statement(self) -> ClockStatement | None:
+        """The floor that idleness justifies by now, if it is a new one."""
+        floor = None if self._in_flight else self._justified()
+        if floor is None or (self._floor is not None and floor <= self._floor):
+            return None
+        self._floor = floor
+        return ClockStatement((), floor)
+
+    def _justified(self) -> int | None:
+        now = self._now()
+        times = [time for time in self._maxima.values() if time is not None]
+        if not times:
+            return None
+        silent = now - self._last_read
+        if self._advance_when_idle is not None and silent >= self._advance_when_idle:
+            return max(times) + silent - self._disorder - 1
+        if self._policy == "maximum":
+            return None
+        active = [
+            self._maxima[partition]
+            for partition, read_at in self._read_at.items()
+            if now - read_at < self._partition_idle_after
+        ]
+        if len(active) == len(self._maxima) or None in active:
+            return None
+        # With every partition idle, the furthest one says how far event time has come.
+        chosen = min((time for time in active if time is not None), default=max(times))
+        return chosen - self._disorder - 1

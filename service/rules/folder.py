@@ -1,0 +1,87 @@
+"""Rules from a folder: its ``*.yaml``, ``*.yml`` and ``*.json`` files, sorted by name.
+
+Hidden files are passed over, and folders inside the folder are not entered: a mounted ConfigMap
+keeps its data twice, once behind hidden links. All problems of all files are reported at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from service.errors import Problem, RuleSetError
+from service.pattern.document import LoadedRule, load_rules
+from service.pattern.yaml_source import MOST_CHARACTERS
+from service.rules.rule_set import RuleSet, assemble
+
+SUFFIXES = (".yaml", ".yml", ".json")
+MOST_FILES = 10_000
+
+_MOST_BYTES = 4 * MOST_CHARACTERS
+
+
+def read_rules(path: Path) -> RuleSet:
+    """The rules of a folder, or of one file; ``RuleSetError`` with every problem found."""
+    loaded: list[LoadedRule] = []
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    try:
+        files = [path] if path.is_file() else rule_files(path)
+    except OSError as error:
+        problem = Problem(
+            message=f"the rules cannot be read: {error.strerror}",
+            source=str(path),
+            allowed="a folder of rule files that may be read",
+        )
+        raise RuleSetError([problem]) from error
+    if len(files) > MOST_FILES:
+        message = f"the folder holds {len(files):,} rule files"
+        allowed = f"at most {MOST_FILES:,}"
+        raise RuleSetError([Problem(message=message, source=str(path), allowed=allowed)])
+    if not files:
+        allowed = "files named *.yaml, *.yml or *.json"
+        warnings.append(
+            Problem(message="the folder holds no rules", source=str(path), allowed=allowed)
+        )
+    for file in files:
+        try:
+            loaded += load_rules(_text(file), str(file))
+        except RuleSetError as error:
+            problems += error.problems
+    try:
+        rule_set = assemble(loaded, warnings)
+    except RuleSetError as error:
+        problems += error.problems
+    if problems:
+        raise RuleSetError(problems)
+    return rule_set
+
+
+def rule_files(folder: Path) -> list[Path]:
+    """The rule files of a folder, sorted by name."""
+    return sorted(
+        entry
+        for entry in folder.iterdir()
+        if entry.suffix.lower() in SUFFIXES and not entry.name.startswith(".") and entry.is_file()
+    )
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            problem = Problem(
+                message="the file is too large",
+                source=str(file),
+                allowed=f"at most {MOST_CHARACTERS:,} characters in one file",
+            )
+            raise RuleSetError([problem])
+        return file.read_bytes().decode("utf-8")
+    except OSError as error:
+        message = f"the file cannot be read: {error.strerror}"
+        raise RuleSetError([Problem(message=message, source=str(file))]) from error
+    except UnicodeDecodeError as error:
+        problem = Problem(
+            message=f"the file is not UTF-8: byte {error.start} cannot be read",
+            source=str(file),
+            allowed="text in UTF-8",
+        )
+        raise RuleSetError([problem]) from error

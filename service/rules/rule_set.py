@@ -1,0 +1,85 @@
+"""The rules that run together: one per id, in a stable order, with a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from service.errors import Problem, RuleSetError
+from service.pattern.canonical import to_yaml
+from service.pattern.document import LoadedRule
+from service.pattern.tree import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """One version of each rule, by id. Rules that are switched off are members too."""
+
+    loaded: tuple[LoadedRule, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules, in the order of their ids."""
+        return tuple(loaded.rule for loaded in self.loaded)
+
+    @property
+    def enabled(self) -> tuple[Rule, ...]:
+        """The rules that are switched on, in the order of their ids."""
+        return tuple(rule for rule in self.rules if rule.enabled)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical texts: equal for equal rules, however they were written."""
+        text = "---\n".join(to_yaml(rule) for rule in self.rules)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def assemble(loaded: Iterable[LoadedRule], warnings: Iterable[Problem] = ()) -> RuleSet:
+    """The set of these rules: of each id the highest version that is enabled, else the highest.
+
+    Versions that give way are warned about. ``RuleSetError`` if one version is there twice.
+    """
+    by_id: dict[str, list[LoadedRule]] = defaultdict(list)
+    for rule in loaded:
+        by_id[rule.rule.id].append(rule)
+    chosen: list[LoadedRule] = []
+    problems: list[Problem] = []
+    notes = list(warnings)
+    for rule_id in sorted(by_id):
+        versions = by_id[rule_id]
+        problems += _repeated(versions)
+        best = max(versions, key=lambda one: (one.rule.enabled, one.rule.version))
+        notes += [_gives_way(other, best) for other in versions if other is not best]
+        notes += best.warnings
+        chosen.append(best)
+    if problems:
+        raise RuleSetError(problems)
+    return RuleSet(tuple(chosen), tuple(notes))
+
+
+def _repeated(versions: list[LoadedRule]) -> list[Problem]:
+    first: dict[int, LoadedRule] = {}
+    problems = []
+    for one in versions:
+        before = first.setdefault(one.rule.version, one)
+        if before is not one:
+            message = f"version {one.rule.version} of this rule is also in {_where(before)}"
+            allowed = "each version of a rule once; a change is a higher version"
+            problems.append(one.places.problem(message, ("id",), allowed=allowed))
+    return problems
+
+
+def _gives_way(other: LoadedRule, best: LoadedRule) -> Problem:
+    reason = "" if other.rule.enabled or not best.rule.enabled else ", because it is not enabled"
+    message = (
+        f"version {other.rule.version} of this rule gives way to version {best.rule.version}"
+        f" in {_where(best)}{reason}"
+    )
+    return other.places.problem(message, ("id",), allowed="one version of each rule")
+
+
+def _where(loaded: LoadedRule) -> str:
+    return f"{loaded.places.source}:{loaded.places.span(('id',)).line}"

@@ -1,0 +1,1 @@
+"""Tests of bytes and records: framing, schemas, output records, the registry."""

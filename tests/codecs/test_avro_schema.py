@@ -1,0 +1,141 @@
+"""Schemas parsed: names, references, checks, fingerprints."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from service.codecs.avro_schema import canonical_fingerprint, parse
+from service.errors import SchemaError
+
+
+def record(name: str, *fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A record schema."""
+    return {"type": "record", "name": name, "fields": list(fields), **more}
+
+
+ADDRESS = record("Address", {"name": "city", "type": "string"})
+ORDER = record(
+    "Order",
+    {"name": "from", "type": ADDRESS},
+    {"name": "to", "type": ["null", "Address"], "default": None},
+    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+    namespace="shop",
+    aliases=["Purchase"],
+    doc="An order.",
+)
+
+
+def test_names_become_full() -> None:
+    """Names and aliases get their namespace, and definitions stand once."""
+    parsed = parse(ORDER, "orders")
+    assert parsed.root == "shop.Order"
+    assert set(parsed.named) == {"shop.Order", "shop.Address"}
+    assert parsed.named["shop.Order"]["aliases"] == ["shop.Purchase"]
+
+
+def test_text_is_self_contained_and_stable() -> None:
+    """What is written parses to the same schema, each type defined where it is first used."""
+    parsed = parse(ORDER, "orders")
+    again = parse(parsed.text, "orders")
+    assert (again.text, again.named) == (parsed.text, parsed.named)
+    assert parsed.text.count('"city"') == 1
+    assert "An order" not in parsed.text
+
+
+def test_references_are_inlined() -> None:
+    """Named types of referenced schemas are written into the schema that uses them."""
+    address = parse(record("Address", {"name": "city", "type": "string"}, namespace="geo"), "a")
+    unused = parse(record("Unused"), "u")
+    order = record("Order", {"name": "to", "type": "geo.Address"}, {"name": "x", "type": "int"})
+    parsed = parse(json.dumps(order), "orders", [address, unused])
+    assert set(parsed.named) == {"Order", "geo.Address"}
+    assert parse(parsed.text, "again").fingerprint == parsed.fingerprint
+
+
+def test_type_without_namespace_inside_one() -> None:
+    """A type that stands in no namespace stays so inside a record that has one."""
+    inner = record("Inner", namespace="")
+    parsed = parse(record("Outer", {"name": "i", "type": inner}, namespace="ns"), "s")
+    assert set(parse(parsed.text, "again").named) == {"Inner", "ns.Outer"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "part"),
+    [
+        ("{", "not JSON"),
+        ("12", "a type is a name"),
+        ("Unknown", "not JSON"),
+        ({"type": "array"}, "without 'items'"),
+        ({"type": "enum", "name": "E"}, "without 'symbols'"),
+        ({"type": "record", "name": "R"}, "no list of fields"),
+        ({"type": "record", "name": "1R", "fields": []}, "not a name"),
+        ({"type": "record", "fields": []}, "None is not a name"),
+        (record("R", {"name": "a"}), "at 'a': the field has no type"),
+        (record("R", {"name": "a b", "type": "int"}), "'a b'"),
+        (record("R", {"name": "a", "type": "int"}, {"name": "a", "type": "int"}), "defined twice"),
+        (record("R", {"name": "a", "type": "Nope"}), "'Nope' is not defined"),
+        (record("R", {"name": "a", "type": record("R")}), "'R' is defined twice"),
+        (record("R", {"name": "a", "type": ["int", "int"]}), "each type once"),
+        (record("R", {"name": "a", "type": ["int", ["null"]]}), "directly inside a union"),
+        (record("R", {"name": "a", "type": "int", "default": "x"}), "Default value"),
+        (
+            {"type": "bytes", "logicalType": "decimal", "precision": 1, "scale": 3},
+            "scale must be less",
+        ),
+    ],
+)
+def test_refused(schema: Any, part: str) -> None:
+    """Each fault names the origin and the place."""
+    with pytest.raises(SchemaError, match="orders-value: ") as caught:
+        parse(schema, "orders-value")
+    assert part in str(caught.value)
+
+
+def test_bottomless_nesting_is_refused() -> None:
+    """Depth has a limit, and the limit stands in the error."""
+    schema: Any = "int"
+    for _ in range(300):
+        schema = {"type": "array", "items": schema}
+    with pytest.raises(SchemaError, match="200 levels"):
+        parse(schema, "deep")
+
+
+def test_fingerprint_covers_what_a_reader_sees() -> None:
+    """Documentation and the way names are written do not count; defaults and logical types do."""
+    plain = record("n.R", {"name": "a", "type": "long", "default": 1})
+    assert canonical_fingerprint(plain) == canonical_fingerprint(
+        record(
+            "R", {"type": {"type": "long"}, "name": "a", "default": 1, "doc": "x"}, namespace="n"
+        )
+    )
+    others = [
+        record("n.R", {"name": "a", "type": "long", "default": 2}),
+        record("n.R", {"name": "a", "type": "long", "default": 1, "aliases": ["b"]}),
+        record(
+            "n.R",
+            {
+                "name": "a",
+                "type": {"type": "long", "logicalType": "timestamp-millis"},
+                "default": 1,
+            },
+        ),
+    ]
+    found = {canonical_fingerprint(schema) for schema in [plain, *others]}
+    assert len(found) == 4
+
+
+def test_recursive() -> None:
+    """A type that contains itself, also through others, is told."""
+    node = record("Node", {"name": "next", "type": ["null", "Node"]})
+    assert parse(node, "s").recursive
+    assert not parse(ORDER, "s").recursive
+
+
+def test_pickles() -> None:
+    """A parsed schema can travel to a worker."""
+    parsed = parse(ORDER, "orders")
+    assert pickle.loads(pickle.dumps(parsed)).text == parsed.text

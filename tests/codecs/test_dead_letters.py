@@ -1,0 +1,102 @@
+"""The reason of a broken record, for people: always one sentence, never an error."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.codecs.dead_letters import (
+    LARGEST_EXPLAINED,
+    LONGEST_DETAIL,
+    Reason,
+    explain_undecodable,
+)
+from service.codecs.framing import frame
+
+
+def record(*fields: tuple[str, Any], name: str = "R") -> str:
+    """A record schema from fields."""
+    return json.dumps(
+        {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields]}
+    )
+
+
+WRITER = record(("name", "string"), ("size", "long"))
+RECURSIVE = record(("next", ["null", "R"]))
+ZERO_WIDTH = record(("nothing", {"type": "array", "items": "null"}))
+EMPTY_RECORDS = record(
+    ("nothing", {"type": "array", "items": {"type": "record", "name": "N", "fields": []}})
+)
+EMPTY_FIXED = record(
+    ("nothing", {"type": "array", "items": {"type": "fixed", "name": "N", "size": 0}})
+)
+WIDE = record(
+    ("e", {"type": "enum", "name": "E", "symbols": ["X"]}),
+    ("d", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}),
+    ("t", {"type": "long", "logicalType": "timestamp-micros"}),
+    ("i", {"type": "int", "logicalType": "date"}),
+    ("u", ["null", {"type": "string", "logicalType": "uuid"}]),
+    ("m", {"type": "map", "values": {"type": "array", "items": "double"}}),
+    ("f", {"type": "fixed", "name": "F", "size": 3}),
+)
+
+
+def encode(datum: dict[str, Any]) -> bytes:
+    """A good record of WRITER, framed."""
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, fastavro.parse_schema(json.loads(WRITER)), datum)
+    return frame(1, body.getvalue())
+
+
+GOOD = encode({"name": "abc", "size": 5})
+
+
+@pytest.mark.parametrize(
+    ("value", "writer", "reader", "part"),
+    [
+        (GOOD, WRITER, WRITER, "can be decoded"),
+        (GOOD[:-1], WRITER, WRITER, "ends early"),
+        (GOOD + b"xx", WRITER, WRITER, "2 bytes before"),
+        (frame(1, b"\x02\xff\x02"), WRITER, WRITER, "does not fit the writer schema"),
+        (GOOD, WRITER, record(("other", "int")), "cannot be read with the reader schema"),
+        (GOOD, "{", WRITER, "not JSON"),
+        (GOOD, RECURSIVE, RECURSIVE, "recursive"),
+        (GOOD, ZERO_WIDTH, ZERO_WIDTH, "without bytes"),
+        (GOOD, EMPTY_RECORDS, WRITER, "without bytes"),
+        (GOOD, EMPTY_FIXED, WRITER, "without bytes"),
+        (bytes(LARGEST_EXPLAINED + 6), WRITER, WRITER, "too many"),
+    ],
+)
+def test_explanations(value: bytes, writer: str, reader: str, part: str) -> None:
+    """Each kind of damage is told apart, and costly work is declined."""
+    assert part in explain_undecodable(value, writer, reader)
+
+
+def test_body_without_prefix() -> None:
+    """A record whose schema stands in a header has no prefix to skip."""
+    assert "can be decoded" in explain_undecodable(GOOD[5:], WRITER, WRITER, framed=False)
+
+
+@given(st.binary(max_size=200), st.sampled_from([WRITER, WIDE, RECURSIVE, ZERO_WIDTH]))
+def test_never_raises(value: bytes, writer: str) -> None:
+    """Any bytes end in a sentence of bounded length."""
+    assert 0 < len(explain_undecodable(value, writer, WRITER)) <= LONGEST_DETAIL
+
+
+@given(st.text(max_size=50))
+def test_never_raises_for_bad_schemas(writer: str) -> None:
+    """Nor does a schema that is none."""
+    assert explain_undecodable(GOOD, writer, WRITER)
+
+
+def test_reasons_have_meanings() -> None:
+    """Each reason is one word with a sentence."""
+    for reason in Reason:
+        assert reason == reason.value
+        assert reason.meaning.endswith(".")

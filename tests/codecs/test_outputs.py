@@ -1,0 +1,178 @@
+"""Output records: what is written is what the public schemas read."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+import pytest
+
+from service.codecs.dead_letters import REASONS
+from service.codecs.outputs import (
+    Contract,
+    OutputEncoder,
+    OutputSchemaIds,
+    OutputTopics,
+    schema_text,
+)
+from service.errors import OutputError
+from service.model import Coordinates, DeadLetter, LateEvent, Match, TakenEvent, Timeout
+
+
+def noon() -> int:
+    """A clock that stands still."""
+    return 1_700_000_000_000
+
+
+ENCODER = OutputEncoder(
+    OutputTopics("matches", "timeouts", "late", "dead"), OutputSchemaIds(1, 2, 3), noon
+)
+STEPS = {
+    "b": [TakenEvent(Coordinates("in", 0, 5), 1_000, {"price": Decimal("1.50"), "n": 2}, b"\x00x")],
+    "a": [
+        TakenEvent(Coordinates("in", 0, 6), 2_000),
+        TakenEvent(Coordinates("in", 1, 9), 3_000, type="shop.Order"),
+    ],
+}
+MATCH = Match("ab" * 16, "rule", 2, "kéy", 1_000, 3_000, STEPS, {"total": 3.5, "ids": [1, None]})
+AT = Coordinates("in", 3, 41)
+
+
+def decode(contract: Contract, value: bytes | None) -> dict[str, Any]:
+    """An output record's value as its public schema reads it."""
+    assert value is not None
+    schema = fastavro.parse_schema(json.loads(schema_text(contract)))
+    found = fastavro.schemaless_reader(io.BytesIO(value[5:]), schema, None)
+    assert isinstance(found, dict)
+    return found
+
+
+def moment(ms: int) -> datetime:
+    """An event time as fastavro gives it."""
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def test_match_round_trip() -> None:
+    """A match arrives whole: steps in order, events with coordinates, columns and bytes."""
+    record = ENCODER.match(MATCH)
+    assert (record.topic, record.key) == ("matches", "kéy".encode())
+    assert record.value is not None
+    assert record.value[:5] == b"\x00\x00\x00\x00\x01"
+    found = decode("match", record.value)
+    assert found["time"] == moment(3_000)
+    assert found["emitted_at"] == moment(noon())
+    assert found["measures"] == {"total": 3.5, "ids": [1, None]}
+    assert [step["step"] for step in found["steps"]] == ["b", "a"]
+    assert found["steps"][0]["events"] == [
+        {
+            "topic": "in",
+            "partition": 0,
+            "offset": 5,
+            "time": moment(1_000),
+            "type": None,
+            "columns": {"price": "1.50", "n": 2},
+            "payload": b"\x00x",
+        }
+    ]
+    assert [event["type"] for event in found["steps"][1]["events"]] == [None, "shop.Order"]
+
+
+def test_match_headers() -> None:
+    """Rule, version, match id and kind can be read without decoding."""
+    assert ENCODER.match(MATCH).headers == [
+        ("spark-cep-kind", b"match"),
+        ("spark-cep-rule-id", b"rule"),
+        ("spark-cep-rule-version", b"2"),
+        ("spark-cep-match-id", b"ab" * 16),
+    ]
+
+
+def test_timeout_round_trip() -> None:
+    """A timeout tells its deadline and whether it had matched; without key, no Kafka key."""
+    timeout = Timeout("cd" * 16, "rule", 2, None, -5, 10, True, STEPS)
+    record = ENCODER.timeout(timeout)
+    found = decode("timeout", record.value)
+    assert (record.topic, record.key) == ("timeouts", None)
+    assert (found["start"], found["deadline"]) == (moment(-5), moment(10))
+    assert found["already_matched"] is True
+    assert found["measures"] == {}
+
+
+def test_late_event_is_unchanged() -> None:
+    """Key, value and headers of a late event stay; ours come behind."""
+    late = LateEvent(AT, 100, 200, b"k", b"\x00v", (("trace", b"1"), ("empty", None)))
+    record = ENCODER.late(late)
+    assert (record.topic, record.key, record.value) == ("late", b"k", b"\x00v")
+    assert record.headers == [
+        ("trace", b"1"),
+        ("empty", None),
+        ("spark-cep-kind", b"late"),
+        ("spark-cep-topic", b"in"),
+        ("spark-cep-partition", b"3"),
+        ("spark-cep-offset", b"41"),
+        ("spark-cep-event-time", b"100"),
+        ("spark-cep-watermark", b"200"),
+    ]
+
+
+def test_dead_letter_round_trip() -> None:
+    """A dead letter holds coordinates, reason and the original bytes."""
+    letter = DeadLetter(AT, "undecodable", "ends early", b"k", b"\x00\x01", "rule", "a")
+    record = ENCODER.dead_letter(letter)
+    assert (record.topic, record.key) == ("dead", b"k")
+    assert ("spark-cep-reason", b"undecodable") in record.headers
+    assert ("spark-cep-rule-id", b"rule") in record.headers
+    assert decode("dead-letter", record.value) == {
+        "topic": "in",
+        "partition": 3,
+        "offset": 41,
+        "reason": "undecodable",
+        "detail": "ends early",
+        "rule_id": "rule",
+        "step": "a",
+        "record_key": b"k",
+        "record_value": b"\x00\x01",
+        "failed_at": moment(noon()),
+    }
+
+
+def test_encoder_can_be_pickled() -> None:
+    """A worker gets the encoder pickled and writes the same bytes."""
+    assert pickle.loads(pickle.dumps(ENCODER)).match(MATCH) == ENCODER.match(MATCH)
+
+
+def test_value_outside_the_schema() -> None:
+    """What the schema cannot hold is an OutputError that names the record."""
+    with pytest.raises(OutputError, match="dead letter of in-3@41"):
+        ENCODER.dead_letter(DeadLetter(AT, "x", 5))  # type: ignore[arg-type]
+
+
+def documented(node: Any) -> bool:
+    """Whether every record and field below has a doc."""
+    if isinstance(node, list):
+        return all(documented(item) for item in node)
+    if not isinstance(node, dict):
+        return True
+    if node.get("type") == "record":
+        return bool(node.get("doc")) and all(
+            field.get("doc") and documented(field["type"]) for field in node["fields"]
+        )
+    return all(documented(value) for value in node.values())
+
+
+@pytest.mark.parametrize("contract", ["match", "timeout", "dead-letter"])
+def test_contracts_are_documented(contract: Contract) -> None:
+    """Every field of the public schemas says what it is."""
+    assert documented(json.loads(schema_text(contract)))
+
+
+def test_reasons_are_documented() -> None:
+    """The dead letter's schema lists the reasons that there are."""
+    fields = {field["name"]: field for field in json.loads(schema_text("dead-letter"))["fields"]}
+    listed = fields["reason"]["doc"].partition(": ")[2].rstrip(".").split(", ")
+    assert set(listed) == REASONS

@@ -1,0 +1,379 @@
+"""Loading settings: sources and their order, values from elsewhere, and every kind of refusal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from service.config import Settings, load
+from service.errors import ConfigurationError
+
+MINIMAL = """\
+kafka:
+  bootstrap_servers: localhost:9092
+inputs:
+  logins: {topics: [logins]}
+registry:
+  url: http://localhost:8081
+state:
+  checkpoint: checkpoint
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    """A configuration file with this text."""
+    file = folder / "config.yaml"
+    file.write_text(text)
+    return file
+
+
+def refusal(folder: Path, text: str, **environ: str) -> str:
+    """The message that refuses this configuration."""
+    with pytest.raises(ConfigurationError) as refused:
+        load(write(folder, text), environ)
+    assert refused.value.__cause__ is None
+    return str(refused.value)
+
+
+def test_minimal_file_takes_defaults(tmp_path: Path) -> None:
+    """What is left out has its default."""
+    settings = load(write(tmp_path, MINIMAL), {})
+    assert settings.time.allowed_disorder == 10_000
+    assert settings.state.rocksdb_memory == 512 * 2**20
+    assert settings.outputs.topics.all() == (
+        "cep.matches",
+        "cep.timeouts",
+        "cep.late",
+        "cep.dead-letters",
+    )
+    assert settings.trigger.interval == 500
+
+
+def test_environment_overrides_the_file(tmp_path: Path) -> None:
+    """A variable wins over the file and reaches every depth; the file's neighbours stay."""
+    settings = load(
+        write(tmp_path, MINIMAL + "time: {allowed_disorder: 1 s, max_ahead: 1 h}\n"),
+        {
+            "SPARK_CEP__TIME__ALLOWED_DISORDER": "2 minutes",
+            "SPARK_CEP__TIME__MAX_AHEAD": "null",
+            "SPARK_CEP__INPUTS__LOGINS__TOPICS": "a, b",
+            "SPARK_CEP__INPUTS__MORE__TOPICS": '["c"]',
+            "SPARK_CEP__OUTPUTS__TOPICS__LATE": "late",
+            "SPARK_CEP__OUTPUTS__CREATE_TOPICS__ENABLED": "false",
+            "SPARK_CEP__STATE": "{key_groups: 8}",
+            "SPARK_CEP__SPARK__CONF": '{"spark.ui.enabled": false}',
+            "UNRELATED": "x",
+        },
+    )
+    assert settings.time.allowed_disorder == 120_000
+    assert settings.time.max_ahead is None
+    assert settings.inputs["logins"].topics == ["a", "b"]
+    assert settings.inputs["more"].topics == ["c"]
+    assert settings.outputs.topics.late == "late"
+    assert settings.outputs.create_topics.enabled is False
+    assert (settings.state.key_groups, settings.state.state_partitions) == (8, 2)
+    assert settings.spark.conf == {"spark.ui.enabled": "false"}
+
+
+def test_everything_from_the_environment() -> None:
+    """No file is needed."""
+    settings = load(
+        None,
+        {
+            "SPARK_CEP__KAFKA__BOOTSTRAP_SERVERS": "b:1",
+            "SPARK_CEP__INPUTS__A__TOPIC_PATTERN": "in-.*",
+            "SPARK_CEP__REGISTRY__URL": "https://r",
+            "SPARK_CEP__STATE__CHECKPOINT": "s3a://bucket/job",
+        },
+    )
+    assert settings.inputs["a"].source_options() == {"subscribePattern": "in-.*"}
+    assert settings.state.checkpoint == "s3a://bucket/job"
+
+
+def test_process_environment_is_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a mapping the process's own environment counts, and only for load."""
+    monkeypatch.setenv("SPARK_CEP__SPARK__APP_NAME", "mine")
+    monkeypatch.setenv("SPARK", "{}")
+    assert load(write(tmp_path, MINIMAL)).spark.app_name == "mine"
+    data: dict[str, Any] = {
+        "kafka": {"bootstrap_servers": "b:1"},
+        "inputs": {"a": {"topics": ["t"]}},
+        "registry": {"url": "http://r"},
+        "state": {"checkpoint": "c"},
+    }
+    assert Settings.model_validate(data).spark.app_name == "spark-cep"
+
+
+def test_texts_stay_texts(tmp_path: Path) -> None:
+    """YAML's guesses about numbers, dates and booleans do not touch text settings."""
+    text = MINIMAL.replace(
+        "  url:", "  username: 0123\n  password: 1e3\n  bearer_logical_cluster: off\n  url:"
+    )
+    registry = load(write(tmp_path, text), {}).registry
+    assert registry.username == "0123"
+    assert registry.password == SecretStr("1e3")
+    assert registry.bearer_logical_cluster == "off"
+
+
+def test_values_from_files_and_variables(tmp_path: Path) -> None:
+    """Any single value can be taken from a file or variable, in YAML and in the environment."""
+    (tmp_path / "user").write_text("cep\n")
+    (tmp_path / "password").write_text("p w\n\n")
+    text = MINIMAL + "time: {allowed_disorder: {env: DISORDER}}\nspark:\n  conf: {a: {env: A}}\n"
+    settings = load(
+        write(tmp_path, text.replace("  url:", "  username: {file: user}\n  url:")),
+        {
+            "DISORDER": "3 s",
+            "A": "hidden",
+            "SPARK_CEP__REGISTRY__PASSWORD__FILE": "password",
+            "SPARK_CEP__SPARK__APP_NAME__ENV": "A",
+        },
+    )
+    assert settings.registry.username == "cep"
+    assert settings.registry.password == SecretStr("p w\n")
+    assert settings.time.allowed_disorder == 3_000
+    assert settings.spark.conf == {"a": SecretStr("hidden")}
+    assert settings.spark.app_name == "hidden"
+
+
+def test_relative_paths_start_at_the_file(tmp_path: Path) -> None:
+    """Paths, the checkpoint and the default rules folder are relative to the configuration."""
+    settings = load(write(tmp_path, MINIMAL), {"SPARK_CEP__SPARK__JARS_FOLDER": "jars"})
+    assert settings.rules.folder == tmp_path / "rules"
+    assert settings.state.checkpoint == str(tmp_path / "checkpoint")
+    assert settings.spark.jars_folder == tmp_path / "jars"
+
+
+def test_all_problems_at_once_with_their_lines(tmp_path: Path) -> None:
+    """Each problem names file and line, setting, what was found and what is allowed."""
+    message = refusal(
+        tmp_path,
+        """\
+kafka:
+  bootstrap_servers: localhost
+  securty: {}
+inputs:
+  logins:
+    topics: [logins, "a b"]
+    event_tim: ts
+registry: {url: 'ftp://x'}
+state:
+  key_groups: 0
+time:
+  allowed_disorder: 10
+observability:
+  log_level: loud
+outputs:
+  delivery: exactly_once
+""",
+    )
+    file = tmp_path / "config.yaml"
+    lines = message.splitlines()
+    assert lines[0] == "10 problems in the configuration:"
+    assert f"  {file}:2: kafka.bootstrap_servers: found 'localhost'; allowed: host:port" in message
+    assert f"  {file}:3: kafka.securty: unknown setting, did you mean security?" in message
+    assert f"  {file}:6: inputs.logins.topics.1: found 'a b'; allowed: a topic name" in message
+    assert f"  {file}:7: inputs.logins.event_tim: unknown setting, did you mean event_time?" in (
+        message
+    )
+    assert f"  {file}:8: registry.url: found 'ftp://x'; allowed: http://" in message
+    assert f"  {file}:9: state.checkpoint: missing, and needed: Folder" in message
+    assert f"  {file}:10: state.key_groups: found 0; allowed: 1 and more" in message
+    assert f"  {file}:12: time.allowed_disorder: found 10; allowed: a number and a unit" in message
+    assert f"  {file}:14: observability.log_level: found 'loud'; allowed: debug, info" in message
+    assert f"  {file}:16: outputs.delivery: found 'exactly_once'; allowed: at_least_once" in (
+        message
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("SPARK_CEP__TIME__ALLOWED_DISORDR", "did you mean SPARK_CEP__TIME__ALLOWED_DISORDER?"),
+        ("SPARK_CEP__KAFKA__SECURTY__PASSWORD", "mean SPARK_CEP__KAFKA__SECURITY__PASSWORD?"),
+        ("SPARK_CEP__ZZZ", "zzz: unknown setting; allowed: inputs, kafka"),
+        ("SPARK_CEP__TRIGGER__INTERVAL__MS", "allowed: SPARK_CEP__TRIGGER__INTERVAL"),
+        ("SPARK_CEP__SPARK__CONF__X", "allowed: SPARK_CEP__SPARK__CONF with the whole of it"),
+        ("SPARK_CEP__SPARK__CONF", "spark.conf: not YAML"),
+        ("SPARK_CEP__STATE__KEY_GROUPS", "state.key_groups: found '{'; allowed: a whole number"),
+    ],
+)
+def test_wrong_variables_are_refused(tmp_path: Path, variable: str, said: str) -> None:
+    """An unknown or wrong variable is refused by name, with the nearest name."""
+    message = refusal(tmp_path, MINIMAL, **{variable: "{"})
+    assert message.startswith("1 problem")
+    assert f"environment variable {variable}: " in message
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    ("addition", "said"),
+    [
+        ("time: {}\ntime: {}\n", ":10: time: given twice"),
+        ("time: [1]\n", ":9: time: found a list; allowed: a map"),
+        ("? [a]\n: b\n", "found a key that is not a text"),
+        ("time: {a: b\n", "not YAML"),
+        ("spark: {app_name: {env: NOPE}}\n", "the environment variable NOPE is not set"),
+        ("spark: {app_name: {file: nope}}\n", "nope cannot be read: No such file"),
+        ("state2: {}\n", "did you mean state?"),
+        ("source: {max_offsets_per_trigger: 0}\n", "found 0; allowed: 1 and more"),
+        ("source: {starting_timestamp: 2024-01-01}\n", "a date and time with its zone"),
+        ("source: {starting_timestamp: '2024-01-01T00:00:00'}\n", "a date and time with its zone"),
+        ("source: {starting_positions: {t: {0: -3}}}\n", "-3 is no offset"),
+        ("outputs: {topics: {late: cep.matches}}\n", "a topic of its own"),
+        ("outputs: {topics: {late: logins}}\n", "inputs.logins.topics: logins is an output topic"),
+        ("outputs: {create_topics: {replication: 0}}\n", "0 copies hold nothing"),
+        ("time: {max_ahead: 0 s}\n", "found '0 s'; allowed: more than 0 ms"),
+        ("time: {max_ahead: 3}\n", "found 3; allowed: a number and a unit"),
+        ("time: {max_ahead: {a: b}}\n", "time.max_ahead: found a map; allowed: a number"),
+        ("time: {max_ahead: 2 eons}\n", "found '2 eons'; allowed: a number and a unit"),
+        ("rules: {max_rules: 1e9}\n", "rules.max_rules: found '1e9'; allowed: a whole number"),
+        ("rules: {max_rules: 1.5}\n", "rules.max_rules: found 1.5; allowed:"),
+        ("rules: {max_rules: !!int x}\n", "cannot be read as tag:yaml.org,2002:int"),
+        ("rules: {max_rules: 2000000}\n", "found 2000000; allowed: at most 100000"),
+        ("rules: {max_rules: null}\n", "found nothing; allowed: a whole number"),
+        ("spark: {master: ''}\n", "found ''; allowed: a text that is not empty"),
+        ("spark: {app_name: \x07}\n", "not YAML: special characters are not allowed"),
+        ("spark: {app_name: {file: config.yaml, env: X}}\n", "found a map; allowed: a text"),
+        ("spark: {app_name: {file: [x]}}\n", "found a map; allowed: a text"),
+        ("spark: {app_name: {file: /bin}}\n", "/bin cannot be read: Is a directory"),
+        ("trigger: {mode: sometimes}\n", "allowed: continuous or available_now"),
+        ("observability: {metrics_port: -1}\n", "found -1; allowed: 0 and more"),
+        ("state: {}\n", "state: given twice"),
+        ("source: {fail_on_data_loss: maybe}\n", "found 'maybe'; allowed: true or false"),
+        ("source: {starting_timestamp: 5}\n", "a date and time with its zone"),
+        (
+            "source: {starting_timestamp: 2024-01-01T00:00:00Z, starting_positions: {t: {0: 1}}}\n",
+            "either starting_timestamp or starting_positions",
+        ),
+        ("spark: {conf: {a: [1]}}\n", "spark.conf.a: found a list; allowed: a text, number"),
+    ],
+)
+def test_each_kind_of_mistake_is_explained(tmp_path: Path, addition: str, said: str) -> None:
+    """Each kind of mistake has a sentence of its own."""
+    assert said in refusal(tmp_path, MINIMAL + addition)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("topics: [logins]", "event_time: ts", "exactly one of topics and topic_pattern"),
+        ("topics: [logins]", "topics: [a, a]", "a topic stands here twice"),
+        ("topics: [logins]", "topics: [a], event_time: a-b", "names with dots between"),
+        ("topics: [logins]", "topics: [a], reader_schema: {}", "exactly one of file and subject"),
+        ("topics: [logins]", "topics:", "exactly one of topics and topic_pattern"),
+        ("  url:", "  ssl_ca_file: none.pem\n  url:", "allowed: an existing file"),
+        ("  url:", "  ssl_key_file: config.yaml\n  url:", "go together"),
+        ("kafka:\n", "kafka:\n  security: {ssl_key_file: config.yaml}\n", "go together"),
+        ("logins: {", "My-Input: {", "small letters, digits and single underscores"),
+        ("  url:", "  username: a\n  url:", "username and password go together"),
+        ("  url:", "  username: 'a:b'\n  password: x\n  url:", "a colon cannot stand"),
+        ("checkpoint: c", "key_groups: 2\n  state_partitions: 3\n  checkpoint: c", "at most key_"),
+    ],
+)
+def test_contradictions_are_explained(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """Settings that do not go together are refused, with the place."""
+    message = refusal(tmp_path, MINIMAL.replace(old, new))
+    assert said in message
+    assert "config.yaml:" in message
+
+
+def test_secrets_never_show(tmp_path: Path) -> None:
+    """A secret is in no repr, no redacted form, no message; where it was read does not matter."""
+    secret = "s3cr3t"
+    text = MINIMAL.replace(
+        "kafka:\n",
+        "kafka:\n  security: {protocol: SASL_SSL, sasl_mechanism: PLAIN, username: u, password: "
+        f"{secret}}}\n  source_properties: {{ssl.key.password: {secret}}}\n",
+    )
+    text += f"spark: {{conf: {{spark.my.token: {secret}, x: {{env: X}}}}}}\n"
+    settings = load(write(tmp_path, text), {"X": secret})
+    shown = [repr(settings), str(settings), json.dumps(settings.redacted()), str(vars(settings))]
+    assert not any(secret in one for one in shown)
+    assert secret in settings.kafka.source_options()["kafka.sasl.jaas.config"]
+    wrong = text.replace("http://localhost:8081", f"http://u:{secret}@localhost").replace(
+        "spark:", "state2: {password: " + secret + "}\nspark:"
+    )
+    wrong += "observability: {log_level: {env: X}, metrics_port: {env: X}}\n"
+    message = refusal(tmp_path, wrong, X=secret, SPARK_CEP__KAFKA__SECURITY__PASSWRD=secret)
+    assert "metrics_port: found a value that is not shown" in message
+    assert secret not in message
+
+
+def test_redacted_form_is_plain_and_readable(tmp_path: Path) -> None:
+    """The form for logs is JSON with durations and sizes as text."""
+    plain = json.loads(json.dumps(load(write(tmp_path, MINIMAL), {}).redacted()))
+    assert plain["time"]["allowed_disorder"] == "10 seconds"
+    assert plain["time"]["advance_when_idle"] is None
+    assert plain["state"]["rocksdb_memory"] == "512 MiB"
+
+
+def test_documents_that_unfold_without_end_are_refused(tmp_path: Path) -> None:
+    """Aliases of aliases cannot fill the memory."""
+    layers = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"] + [
+        f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 10) + "]" for n in range(1, 9)
+    ]
+    assert "more than 100000 values" in refusal(tmp_path, "\n".join(layers))
+
+
+@pytest.mark.parametrize("text", ["a: &a [*a]\n", "a: " + "[" * 5000])
+def test_documents_without_a_floor_are_refused(tmp_path: Path, text: str) -> None:
+    """Neither a list that holds itself nor endless nesting ends in a crash."""
+    assert "more than 50 deep" in refusal(tmp_path, text)
+    file = write(tmp_path, MINIMAL)
+    with pytest.raises(ConfigurationError, match="more than 50 deep"):
+        load(file, {"SPARK_CEP__SPARK": text})
+
+
+def test_odd_files_of_values(tmp_path: Path) -> None:
+    """Values from files that are too large or no text are refused."""
+    (tmp_path / "large").write_bytes(b"x" * (2 << 20))
+    (tmp_path / "odd").write_bytes(b"\xff\xfe")
+    for name, said in (("large", "is larger than 1048576 bytes"), ("odd", "is not UTF-8 text")):
+        assert said in refusal(tmp_path, MINIMAL + f"spark: {{app_name: {{file: {name}}}}}\n")
+
+
+def test_deeper_variables_add_to_whole_sections(tmp_path: Path) -> None:
+    """A section given whole and a setting of it given alone are put together."""
+    settings = load(
+        write(tmp_path, MINIMAL),
+        {
+            "SPARK_CEP__SPARK": "{app_name: a, master: b, conf: {x: 1}}",
+            "SPARK_CEP__SPARK__MASTER": "c",
+            "SPARK_CEP__SPARK__CONF": "{y: 2}",
+            "SPARK_CEP__RULES": "{}",
+        },
+    )
+    assert (settings.spark.app_name, settings.spark.master) == ("a", "c")
+    assert settings.spark.conf == {"x": "1", "y": "2"}
+
+
+@pytest.mark.parametrize(("text", "said"), [("", "missing"), ("- a\n", "found no map")])
+def test_files_that_hold_no_settings(tmp_path: Path, text: str, said: str) -> None:
+    """An empty file and one that holds a list are refused with what is needed."""
+    assert said in refusal(tmp_path, text)
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    """A configuration file that does not exist is named."""
+    with pytest.raises(ConfigurationError, match=r"none\.yaml cannot be read"):
+        load(tmp_path / "none.yaml", {})
+
+
+def test_where_reading_starts(tmp_path: Path) -> None:
+    """The three ways to say where to start become Spark's options."""
+    start = "source: {starting_timestamp: 2024-01-01T00:00:00Z, max_offsets_per_trigger: 5}\n"
+    options = load(write(tmp_path, MINIMAL + start), {}).source_options("logins")
+    assert options["startingTimestamp"] == "1704067200000"
+    assert options["maxOffsetsPerTrigger"] == "5"
+    assert options["subscribe"] == "logins"
+    start = "source: {starting_positions: {logins: {0: 7, 1: -2}}, min_partitions: 3}\n"
+    options = load(write(tmp_path, MINIMAL + start), {}).source_options("logins")
+    assert json.loads(options["startingOffsets"]) == {"logins": {"0": 7, "1": -2}}
+    assert (options["minPartitions"], options["failOnDataLoss"]) == ("3", "true")

@@ -1,0 +1,146 @@
+"""What log lines look like, from structlog and from Python's own logging, and what they hide."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+from pydantic import SecretStr
+
+from service.observability.logs import bound, configure, logger
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """It is."""
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _restore() -> Iterator[None]:
+    """Logging is as it was, after each test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    """The lines as JSON."""
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_json_lines_with_bound_values() -> None:
+    """A line has time, level, logger, event, its own values and what is bound, and no more."""
+    out = io.StringIO()
+    configure("info", "json", out)
+    with bound(query="q", run="r", batch=7, rule="fraud"):
+        logger("service.test").info("batch_done", rows=3)
+    logger("service.test").debug("unseen")
+    logger("service.test").warning("after")
+    first, second = lines(out)
+    assert first.pop("timestamp").endswith("Z")
+    assert first == {
+        "event": "batch_done",
+        "level": "info",
+        "logger": "service.test",
+        "query": "q",
+        "run": "r",
+        "batch": 7,
+        "rule": "fraud",
+        "rows": 3,
+    }
+    assert "query" not in second
+
+
+def test_other_libraries_come_out_the_same_way() -> None:
+    """Python's own logging, its extras, exceptions and warnings are JSON lines too."""
+    out = io.StringIO()
+    configure("debug", "json", out)
+    logging.getLogger("pyspark.sql").info("started %s", "it", extra={"port": 1})
+    logging.getLogger("py4j.clientserver").info("chatter")
+    try:
+        int("password=hunter2")
+    except ValueError:
+        logging.getLogger("other").exception("broke")
+        logger("own").exception("failed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(capture=False)
+        logging.captureWarnings(capture=True)
+        warnings.warn("beware", stacklevel=1)
+    said = lines(out)
+    assert [one["event"] for one in said[:3]] == ["started it", "broke", "failed"]
+    assert (said[0]["logger"], said[0]["port"]) == ("pyspark.sql", 1)
+    assert all("password=**" in one["exception"] for one in said[1:3])
+    assert said[3]["logger"] == "py.warnings"
+    assert "hunter2" not in out.getvalue()
+
+
+def test_secrets_are_masked_by_name_type_and_in_texts() -> None:
+    """No way of logging a secret that we know of shows it."""
+    out = io.StringIO()
+    configure("info", "json", out)
+    logger("x").info(
+        "all_ways",
+        password="hunter2",
+        api_token="hunter2",
+        held=SecretStr("hunter2"),
+        nested={"sasl.jaas.config": "hunter2", "list": [{"client_secret": "hunter2"}]},
+        url="http://user:hunter2@host/",
+        jaas='PlainLoginModule required username="u" password="hun\\"ter2";',
+        text="token: hunter2, Authorization: Bearer hunter2",
+        ssl_key_location="/run/key.pem",
+        key="user-1",
+    )
+    logging.getLogger("y").warning("connect with secret='hunter2'")
+    assert "hunter2" not in out.getvalue()
+    assert "ter2" not in out.getvalue()
+    assert lines(out)[0]["ssl_key_location"] == "/run/key.pem"
+    assert lines(out)[0]["key"] == "user-1"
+
+
+def test_form_follows_the_stream() -> None:
+    """auto is text on a terminal and JSON elsewhere; console is text anywhere."""
+    for stream, chosen, is_json in (
+        (Terminal(), "auto", False),
+        (io.StringIO(), "auto", True),
+        (io.StringIO(), "console", False),
+        (Terminal(), "json", True),
+    ):
+        configure("info", chosen, stream)  # type: ignore[arg-type]
+        logger("x").info("hello", n=1)
+        assert stream.getvalue().startswith("{") == is_json
+        assert "hello" in stream.getvalue()
+
+
+def test_threads_bind_for_themselves() -> None:
+    """What one thread binds does not appear on another's lines."""
+    out = io.StringIO()
+    configure("info", "json", out)
+    with bound(batch=1):
+        other = threading.Thread(target=lambda: logger("x").info("elsewhere"))
+        other.start()
+        other.join()
+    assert "batch" not in lines(out)[0]
+
+
+def test_values_that_json_does_not_know() -> None:
+    """A value of any type is written as text instead of failing the line."""
+    out = io.StringIO()
+    configure("info", "json", out)
+    logger("x").info("odd", value=object(), items={1, 2}, raw=b"x")
+    assert lines(out)[0]["items"] == [1, 2]

@@ -1,0 +1,107 @@
+"""The table of metrics, and that nothing outside of it can be counted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from prometheus_client import generate_latest
+
+from service.observability import metric_names as names
+from service.observability.metrics import Metrics
+
+ROOT = Path(__file__).parents[2]
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    """The value of a series as scraped."""
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def test_reference_is_up_to_date() -> None:
+    """docs/metrics.md is what the table gives."""
+    assert (ROOT / "docs/metrics.md").read_text() == names.render_reference()
+
+
+@pytest.mark.parametrize("metric", names.METRICS, ids=lambda metric: metric.name)
+def test_names_follow_prometheus(metric: names.Metric) -> None:
+    """Prefix, characters, ``_total`` on counters alone, the unit in the name of times and sizes."""
+    assert re.fullmatch(r"spark_cep_[a-z][a-z_]*[a-z]", metric.name)
+    assert metric.name.endswith("_total") == isinstance(metric, names.Counter)
+    assert metric.help.endswith(".")
+    if metric.unit in ("seconds", "bytes"):
+        assert metric.unit in metric.name
+
+
+def test_table_is_complete() -> None:
+    """Every metric of the module is in the table, once."""
+    declared = [one for one in vars(names).values() if isinstance(one, names.Metric)]
+    assert sorted(m.name for m in declared) == sorted(m.name for m in names.METRICS)
+    assert len(set(names.METRICS)) == len(names.METRICS)
+
+
+def test_scrape_has_what_was_counted() -> None:
+    """Counters, gauges and histograms come out under their names."""
+    metrics = Metrics()
+    metrics.increment(names.RECORDS_CONSUMED, 5, topic="in")
+    metrics.increment(names.EVENTS_RELEVANT)
+    metrics.set(names.WATERMARK, 1.5)
+    metrics.set(names.CONSUMER_LAG, 7, topic="in", partition="0")
+    metrics.observe(names.STAGE_DURATION, 0.2, stage="addBatch")
+    metrics.observe(names.BATCH_DURATION, 0.3)
+    assert value(metrics, "spark_cep_records_consumed_total", topic="in") == 5
+    assert value(metrics, "spark_cep_events_relevant_total") == 1
+    assert value(metrics, "spark_cep_watermark_timestamp_seconds") == 1.5
+    assert value(metrics, "spark_cep_consumer_lag_records", topic="in", partition="0") == 7
+    assert value(metrics, "spark_cep_stage_duration_seconds_count", stage="addBatch") == 1
+    assert value(metrics, "spark_cep_batch_duration_seconds_bucket", le="0.5") == 1
+    text = generate_latest(metrics.registry).decode()
+    assert "# TYPE spark_cep_records_consumed_total counter" in text
+    assert "_created" not in text
+
+
+def test_only_the_table_counts() -> None:
+    """A metric that is not in the table, wrong labels and a falling counter are refused."""
+    metrics = Metrics()
+    with pytest.raises(ValueError, match="not in the table"):
+        metrics.increment(names.Counter("spark_cep_new_total", "New.", "things"))
+    with pytest.raises(ValueError, match="has the labels"):
+        metrics.increment(names.MATCHES, topic="in")
+    with pytest.raises(ValueError, match="only goes up"):
+        metrics.increment(names.EVENTS_RELEVANT, -1)
+    with pytest.raises(ValueError, match="give it whole"):
+        metrics.set(names.PARTIAL_MATCHES, 1, rule="a")
+    with pytest.raises(ValueError, match="use set"):
+        metrics.replace(names.WATERMARK, {(): 1})
+    with pytest.raises(ValueError, match="has the labels rule, version"):
+        metrics.replace(names.RULES_LOADED, {("a",): 1})
+
+
+def test_rules_beyond_the_cap_are_other() -> None:
+    """The first rules keep their series; the rest share one, and gauges add up in it."""
+    metrics = Metrics(max_rule_labels=2)
+    for rule in ("a", "b", "c", "d", "a"):
+        metrics.increment(names.MATCHES, rule=rule)
+    assert value(metrics, "spark_cep_matches_total", rule="a") == 2
+    assert value(metrics, "spark_cep_matches_total", rule="other") == 2
+    assert value(metrics, "spark_cep_matches_total", rule="c") is None
+    metrics.replace(names.PARTIAL_MATCHES, {("a",): 1, ("c",): 10, ("d",): 20})
+    assert value(metrics, "spark_cep_partial_matches", rule="other") == 30
+
+
+def test_replaced_gauges_forget_what_is_gone() -> None:
+    """A rule that is no longer loaded has no series."""
+    metrics = Metrics()
+    metrics.replace(names.RULES_LOADED, {("a", "1"): 1, ("b", "1"): 1})
+    metrics.replace(names.RULES_LOADED, {("a", "2"): 1})
+    assert value(metrics, "spark_cep_rules_loaded_info", rule="a", version="2") == 1
+    assert value(metrics, "spark_cep_rules_loaded_info", rule="a", version="1") is None
+    assert value(metrics, "spark_cep_rules_loaded_info", rule="b", version="1") is None
+
+
+def test_two_processes_worth_of_metrics_do_not_meet() -> None:
+    """Each object has a registry of its own."""
+    first, second = Metrics(), Metrics()
+    first.increment(names.EVENTS_RELEVANT)
+    assert value(second, "spark_cep_events_relevant_total") == 0

@@ -1,0 +1,166 @@
+"""Rules from a folder: which files, which versions, one fingerprint, all problems at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.errors import Problem, RuleSetError
+from service.rules.folder import read_rules
+from service.rules.rule_set import RuleSet, assemble
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
+
+
+def rule(rule_id: str, version: int = 1, rest: str = "") -> str:
+    """A short rule document."""
+    return f"id: {rule_id}\nversion: {version}\nkey: k\n{rest}pattern: [{{step: a}}]\n"
+
+
+def folder(path: Path, **files: str) -> RuleSet:
+    """The rules of a folder with these files; `__` in a name stands for the dot."""
+    for name, text in files.items():
+        (path / name.replace("__", ".")).write_text(text, encoding="utf-8")
+    return read_rules(path)
+
+
+def refused(path: Path, **files: str) -> list[Problem]:
+    """The problems for which such a folder is refused."""
+    with pytest.raises(RuleSetError) as caught:
+        folder(path, **files)
+    return list(caught.value.problems)
+
+
+def test_examples_are_rules() -> None:
+    """The example rules load, and nothing in them is warned about but what they show."""
+    rules = read_rules(EXAMPLES)
+    assert [one.id for one in rules.rules] == [
+        "brute-force",
+        "cost-timeout",
+        "log-anomaly",
+        "order-not-paid",
+    ]
+    assert rules.warnings == ()
+
+
+def test_files_that_are_read(tmp_path: Path) -> None:
+    """YAML and JSON files, in the order of ids; not hidden files, others, or inner folders."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "e.yaml").write_text("broken: [")
+    rules = folder(
+        tmp_path,
+        z__yaml=rule("b") + "---\n" + rule("a"),
+        y__yml=rule("c"),
+        x__json='{"id": "d", "key": "k", "pattern": [{"step": "a"}]}',
+        __hidden__yaml="broken: [",
+        readme__txt="broken: [",
+    )
+    assert [one.id for one in rules.rules] == ["a", "b", "c", "d"]
+    assert rules.warnings == ()
+
+
+def test_one_file(tmp_path: Path) -> None:
+    """A file may stand for the folder."""
+    (tmp_path / "a.yaml").write_text(rule("a"))
+    assert [one.id for one in read_rules(tmp_path / "a.yaml").rules] == ["a"]
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    """A mounted ConfigMap shows its files as links into a hidden folder."""
+    data = tmp_path / "..data"
+    data.mkdir()
+    (data / "a.yaml").write_text(rule("a"))
+    (tmp_path / "a.yaml").symlink_to(data / "a.yaml")
+    assert [one.id for one in read_rules(tmp_path).rules] == ["a"]
+
+
+def test_empty_folder_is_warned_about(tmp_path: Path) -> None:
+    """No rules is a rule set, with a warning."""
+    rules = read_rules(tmp_path)
+    assert rules.rules == ()
+    assert [w.message for w in rules.warnings] == ["the folder holds no rules"]
+
+
+def test_all_problems_of_all_files(tmp_path: Path) -> None:
+    """Each file's problems are reported in one error, with its name."""
+    problems = refused(
+        tmp_path,
+        a__yaml="id: a\n",
+        b__yaml=rule("b") + "colour: red\n",
+        c__yaml=rule("c"),
+        d__yaml=rule("c"),
+    )
+    assert [(Path(p.source or "").name, p.message) for p in problems] == [
+        ("a.yaml", "`pattern` is missing"),
+        ("b.yaml", "unknown key `colour`"),
+        ("d.yaml", f"version 1 of this rule is also in {tmp_path}/c.yaml:1"),
+    ]
+
+
+def test_unreadable_files_are_problems(tmp_path: Path) -> None:
+    """A file that is not UTF-8 or too large is refused with its name, like a missing folder."""
+    (tmp_path / "a.yaml").write_bytes(b"id: \xff")
+    (tmp_path / "b.yaml").write_bytes(b"#" * 4_000_001)
+    assert [p.message for p in refused(tmp_path)] == [
+        "the file is not UTF-8: byte 4 cannot be read",
+        "the file is too large",
+    ]
+    missing = refused(tmp_path / "none")
+    assert [p.message for p in missing] == ["the rules cannot be read: No such file or directory"]
+
+
+def test_higher_version_replaces_lower(tmp_path: Path) -> None:
+    """Of two versions the higher one runs, and the lower one is warned about."""
+    rules = folder(tmp_path, a__yaml=rule("r", 2), b__yaml=rule("r", 1))
+    assert [one.version for one in rules.rules] == [2]
+    assert [w.message for w in rules.warnings] == [
+        f"version 1 of this rule gives way to version 2 in {tmp_path}/a.yaml:1"
+    ]
+
+
+def test_disabled_version_gives_way(tmp_path: Path) -> None:
+    """A version that is switched off leaves the rule to a lower one that is not."""
+    rules = folder(tmp_path, a__yaml=rule("r", 2, "enabled: false\n"), b__yaml=rule("r", 1))
+    assert [one.version for one in rules.enabled] == [1]
+    assert [w.message for w in rules.warnings] == [
+        f"version 2 of this rule gives way to version 1 in {tmp_path}/b.yaml:1,"
+        " because it is not enabled"
+    ]
+
+
+def test_all_versions_disabled(tmp_path: Path) -> None:
+    """A rule that is switched off altogether stays in the set and does not run."""
+    off = "enabled: false\n"
+    rules = folder(tmp_path, a__yaml=rule("r", 2, off), b__yaml=rule("r", 1, off))
+    assert [one.version for one in rules.rules] == [2]
+    assert rules.enabled == ()
+    assert "because" not in rules.warnings[0].message
+
+
+def test_fingerprint_follows_meaning(tmp_path: Path) -> None:
+    """Names of files, order and layout do not change the fingerprint; a change of a rule does."""
+    one, two, three = (tmp_path / name for name in ("one", "two", "three"))
+    for path in (one, two, three):
+        path.mkdir()
+    first = folder(one, a__yaml=rule("a"), b__yaml=rule("b"))
+    same = folder(
+        two, z__json='{"pattern": [{"step": "a"}], "key": ["k"], "id": "b"}', y__yml=rule("a")
+    )
+    other = folder(three, a__yaml=rule("a"), b__yaml=rule("b", 2))
+    assert first.fingerprint == same.fingerprint
+    assert first.fingerprint != other.fingerprint
+
+
+def test_warnings_of_rules_are_kept(tmp_path: Path) -> None:
+    """What is warned about in the rules that run is in the set's warnings."""
+    rules = folder(tmp_path, a__yaml=rule("a").replace("key: k\n", ""))
+    assert [w.message for w in rules.warnings] == [
+        "the rule has no `key`: all its events go through one partition"
+    ]
+
+
+def test_empty_set() -> None:
+    """Nothing assembled is an empty set."""
+    assert assemble([]) == RuleSet()
