@@ -93,7 +93,7 @@ class AtomTable:
             if isinstance(part, expressions.Leaf):
                 kind = EventAtom if part.expression.is_event_only else LookBackAtom
                 return self.add(kind(part.expression, step.of_type, step.name))
-            operands = [build(operand) for operand in part.operands]
+            operands = [build(operand) for operand in part.parts]
             return (conjunction if isinstance(part, expressions.And) else disjunction)(operands)
 
         return build(expressions.boolean_structure(expression))

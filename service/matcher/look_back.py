@@ -11,8 +11,9 @@ from service.matcher.partial import Taken
 from service.model import Event
 from service.pattern.expressions import ColumnPath, Expression, LookBack, aggregate, bind
 
-Test = Callable[[Taken, Event], bool]
-_Reader = Callable[[Taken], Any]
+#: ``last`` is ``None`` while nothing has been taken.
+Test = Callable[[Taken | None, Event], bool]
+_Reader = Callable[[Taken | None], Any]
 
 
 class LookBacks:
@@ -47,7 +48,7 @@ class LookBacks:
     def _test(self, atom: AnyAtom) -> Test:
         if isinstance(atom, GapAtom):
             gap = atom.gap_ms
-            return lambda last, event: event.time - last.event.time < gap
+            return lambda last, event: last is None or event.time - last.event.time < gap
         assert isinstance(atom, LookBackAtom)
         expression = atom.expression
         readers = tuple(self._reader(look_back) for look_back in expression.look_backs)
@@ -83,16 +84,20 @@ class LookBacks:
         )
 
 
-def _events(last: Taken, step: int | None) -> list[Event]:
-    events = [t.event for t in last.chain() if step is None or t.step == step]
+def _events(last: Taken | None, step: int | None) -> list[Event]:
+    chain = last.chain() if last is not None else ()
+    events = [t.event for t in chain if step is None or t.step == step]
     events.reverse()
     return events
 
 
 def _nth_last(
-    last: Taken, step: int | None, offset: int, read: Callable[[Sequence[Any], Sequence[Any]], Any]
+    last: Taken | None,
+    step: int | None,
+    offset: int,
+    read: Callable[[Sequence[Any], Sequence[Any]], Any],
 ) -> Any:
-    for taken in last.chain():
+    for taken in last.chain() if last is not None else ():
         if step is None or taken.step == step:
             if offset == 0:
                 return read(taken.event.columns, ())

@@ -16,11 +16,29 @@ from service.pattern.tree import AfterMatch, Emit, Limits, Loop, Rule, Skip, Ste
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_FOLDING = 2**31
+_UNICODE_LINE_ENDS = "\x85\u2028\u2029"
+
+
+class _Dumper(yaml.SafeDumper):
+    """A safe dumper whose text comes back unchanged."""
 
 
 def to_yaml(rule: Rule) -> str:
     """The canonical text of a rule."""
-    return yaml.safe_dump(_document(rule), sort_keys=False, allow_unicode=True, width=_NO_FOLDING)
+    text: str = yaml.dump(
+        _document(rule), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING
+    )
+    return text
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    # YAML reads these line ends as `\n` unless they are escaped, which double quotes do.
+    escaped = any(end in value for end in _UNICODE_LINE_ENDS)
+    style = '"' if escaped else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def _document(rule: Rule) -> dict[str, Any]:

@@ -28,8 +28,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A step with its surroundings: the step before it, the groups around it (outermost first),
-    and whether it is the last of its list."""
+    """A step with its surroundings.
+
+    ``previous`` is the step before it, ``parents`` are the groups around it (outermost first), and
+    ``last`` says whether it is the last of its list.
+    """
 
     step: Step
     path: Path

@@ -43,9 +43,8 @@ class Repetitions(NamedTuple):
 
 def parse_times(value: object) -> Repetitions:
     """The repetitions that ``3``, ``"3"``, ``"2..4"`` or ``"2+"`` name."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError("`times` must be a number or text such as `2..4`")
-    found = _TIMES.fullmatch(str(value))
+    plain = isinstance(value, int | str) and not isinstance(value, bool)
+    found = _TIMES.fullmatch(str(value)) if plain else None
     if found is None:
         raise ValueError(f"`{value}` is not a number of repetitions")
     minimum = int(found[1])

@@ -55,7 +55,7 @@ def merged(types: list[RecordType]) -> RecordType:
 
 
 def _both(one: SqlType, other: SqlType) -> SqlType:
-    if one == other or other == NULL:
+    if other in (one, NULL):
         return one
     if one == NULL:
         return other

@@ -174,7 +174,7 @@ class _Builder:
                 return "NULL"
             return f"{record_column(event_type)}.{quoted(path)}"
 
-        return f"({to_spark_sql(expression, sql)})"
+        return f"({to_spark_sql(expression, sql, columns)})"
 
 
 def _is_type(types: Sequence[EventType]) -> str:

@@ -1,0 +1,1 @@
+"""The set of rules that run together, and where it comes from."""

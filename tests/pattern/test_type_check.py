@@ -73,11 +73,11 @@ def test_unknown_column_is_underlined(step: str, wrong: str) -> None:
 
 def test_unknown_record_type_is_refused() -> None:
     """`of_type` names a type of the input; the nearest one is named."""
-    (problem,) = problems("pattern: [{step: a, of_type: OrderPayed, where: x = 1}]")
+    (problem,) = problems("pattern: [{step: a, of_type: OrderPiad, where: x = 1}]")
     assert problem.render() == (
-        "rule.yaml:2:30: [rule r] [step a] unknown record type `OrderPayed`\n"
-        "2 | pattern: [{step: a, of_type: OrderPayed, where: x = 1}]\n"
-        "                                 ^^^^^^^^^^\n"
+        "rule.yaml:2:30: [rule r] [step a] unknown record type `OrderPiad`\n"
+        "2 | pattern: [{step: a, of_type: OrderPiad, where: x = 1}]\n"
+        "                                 ^^^^^^^^^\n"
         "  allowed: `OrderPaid`, which is the nearest; record types here are OrderPaid,"
         " OrderPlaced, shop.OrderPaid, shop.OrderPlaced"
     )

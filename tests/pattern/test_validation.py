@@ -70,21 +70,31 @@ def test_invalid_pattern_is_refused_for_its_one_reason(case: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     "pattern",
     [
-        "[{step: a, times: 1+, greedy: true}, {step: b, after: next, times: 0..2},"
-        " {step: c, after: next}]",
-        "[{step: g, times: 2, loop: combinations, group: [{step: a, times: 2+, greedy: true}]},"
-        " {step: c, after: next}]",
+        (
+            "[{step: a, times: 1+, greedy: true}, {step: b, after: next, times: 0..2},"
+            " {step: c, after: next}]"
+        ),
+        (
+            "[{step: g, times: 2, loop: combinations, group: [{step: a, times: 2+, greedy: true}]},"
+            " {step: c, after: next}]"
+        ),
         "[{step: g, times: 2+, until: x = 1, group: [{step: a}]}, {step: c, after: next}]",
         "[{step: a}, {step: n, after: not_next}]",
-        "[{step: g, group: [{step: a}, {step: o, after: next, optional: true}]},"
-        " {step: n, after: not_next}, {step: c, after: next}]",
+        (
+            "[{step: g, group: [{step: a}, {step: o, after: next, optional: true}]},"
+            " {step: n, after: not_next}, {step: c, after: next}]"
+        ),
         "[{step: a}, {step: n, after: not_followed_by}, {step: o, after: next, optional: true}]",
-        "[{step: g, group: [{step: a, times: 1+, greedy: true}]},"
-        " {step: o, after: next, optional: true}]",
+        (
+            "[{step: g, group: [{step: a, times: 1+, greedy: true}]},"
+            " {step: o, after: next, optional: true}]"
+        ),
         "[{step: a, times: 1, loop: consecutive}, {step: b, after: next}]",
         "[{step: a, optional: true}]",
-        "[{step: a}, {step: n, after: not_next}, {step: m, after: not_followed_by},"
-        " {step: b, after: followed_by}]",
+        (
+            "[{step: a}, {step: n, after: not_next}, {step: m, after: not_followed_by},"
+            " {step: b, after: followed_by}]"
+        ),
     ],
 )
 def test_what_flink_accepts_is_accepted(pattern: str) -> None:
@@ -101,8 +111,10 @@ def test_rule_from_python_names_step_without_place() -> None:
     """A rule that was never text is refused with its step and without a line."""
     problems, _ = check_rule(rule(A, replace(B, greedy=True)))
     assert [p.render() for p in problems] == [
-        "<rule>: [rule r] [step b] `greedy` on `b`, which does not repeat\n"
-        "  allowed: `greedy` together with `times`"
+        (
+            "<rule>: [rule r] [step b] `greedy` on `b`, which does not repeat\n"
+            "  allowed: `greedy` together with `times`"
+        )
     ]
 
 
@@ -194,8 +206,10 @@ def test_skip_without_window_is_warned_about() -> None:
     """A skip strategy holds matches back while an earlier partial match lives."""
     skipping = rule(A, B, within=Within(), after_match=AfterMatch(Skip.PAST_LAST_EVENT))
     assert messages(skipping)[1] == [
-        "`skip_past_last_event` without window: an unfinished earlier partial match holds"
-        " matches back"
+        (
+            "`skip_past_last_event` without window: an unfinished earlier partial match holds"
+            " matches back"
+        )
     ]
 
 
@@ -208,8 +222,10 @@ def test_cost_is_warned_about() -> None:
     any_b = replace(B, after=Contiguity.FOLLOWED_BY_ANY)
     any_c = replace(any_b, name="c")
     assert messages(rule(replace(A, times=LOOP), any_b, any_c))[1] == [
-        "`followed_by_any` on `b`, `c` together with a loop: partial matches multiply with every"
-        " event that fits"
+        (
+            "`followed_by_any` on `b`, `c` together with a loop: partial matches multiply with every"
+            " event that fits"
+        )
     ]
     assert messages(rule(A, any_b, any_c))[1] == []
 

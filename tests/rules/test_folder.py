@@ -125,8 +125,10 @@ def test_disabled_version_gives_way(tmp_path: Path) -> None:
     rules = folder(tmp_path, a__yaml=rule("r", 2, "enabled: false\n"), b__yaml=rule("r", 1))
     assert [one.version for one in rules.enabled] == [1]
     assert [w.message for w in rules.warnings] == [
-        f"version 2 of this rule gives way to version 1 in {tmp_path}/b.yaml:1,"
-        " because it is not enabled"
+        (
+            f"version 2 of this rule gives way to version 1 in {tmp_path}/b.yaml:1,"
+            " because it is not enabled"
+        )
     ]
 
 

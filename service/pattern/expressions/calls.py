@@ -86,7 +86,9 @@ class CallReader:
     def _unknown(self, written: str, span: Span) -> Node:
         name = written.upper()
         if name in WITHHELD:
-            return self._reader.refuse(f"the function {written} is not allowed: {WITHHELD[name]}", span)
+            return self._reader.refuse(
+                f"the function {written} is not allowed: {WITHHELD[name]}", span
+            )
         near = get_close_matches(name, [*FUNCTIONS, *ALIASES, *SPECIAL_CALLS], 1)
         hint = f"did you mean {near[0]}?" if near else None
         return self._reader.refuse(f"the function {written} is not allowed", span, hint)
@@ -95,7 +97,9 @@ class CallReader:
         wanted = {"IF": (2, 3), "MOD": (2, 2), "TO_DATE": (1, 1)}[name]
         if not wanted[0] <= len(arguments) <= wanted[1]:
             count = wanted[1]
-            return self._reader.refuse(f"{name} takes {count} arguments, not {len(arguments)}", span)
+            return self._reader.refuse(
+                f"{name} takes {count} arguments, not {len(arguments)}", span
+            )
         if name == "MOD":
             return Call("%", arguments, span)
         if name == "TO_DATE":

@@ -176,9 +176,14 @@ def _to_timestamp(value: Any) -> datetime | None:
         if int(minutes) > 59 or shift > timedelta(hours=_LONGEST_OFFSET):
             return None
     zone = timezone(-shift if side == "-" else shift)
-    clock = (int(part or 0) for part in (hour, minute, second))
     try:
-        moment = datetime(int(year), int(month), int(day), *clock, micros, zone)
+        day_start = datetime(int(year), int(month), int(day), tzinfo=zone)
+        moment = day_start.replace(
+            hour=int(hour or 0),
+            minute=int(minute or 0),
+            second=int(second or 0),
+            microsecond=micros,
+        )
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlglot import exp
+from sqlglot import Token, exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokens import Token
 
 
 def _only(parsers: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -26,7 +25,7 @@ class _ExpressionDialect(Spark):
 
         NUMERIC_LITERALS: ClassVar[dict[str, str]] = {}
 
-    class Parser(Spark.Parser):
+    class Parser(Spark.Parser):  # type: ignore[valid-type, misc]  # an alias in sqlglot
         """Spark's grammar; every function is anonymous."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {}

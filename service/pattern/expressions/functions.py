@@ -283,24 +283,72 @@ _HIGHER_ORDER = "functions that take a lambda are not supported"
 WITHHELD: Mapping[str, str] = {
     **dict.fromkeys(("EXP", "LN", "LOG", "LOG10", "LOG2", "POWER", "POW"), _LAST_DIGIT),
     **dict.fromkeys(
-        ("RAND", "RANDOM", "RANDN", "UUID", "NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "SHUFFLE")
-        + ("CURRENT_TIME", "LOCALTIMESTAMP", "MONOTONICALLY_INCREASING_ID", "RANDSTR"),
+        (
+            "RAND",
+            "RANDOM",
+            "RANDN",
+            "UUID",
+            "NOW",
+            "CURRENT_TIMESTAMP",
+            "CURRENT_DATE",
+            "SHUFFLE",
+            "CURRENT_TIME",
+            "LOCALTIMESTAMP",
+            "MONOTONICALLY_INCREASING_ID",
+            "RANDSTR",
+        ),
         _NON_DETERMINISTIC,
     ),
     **dict.fromkeys(
-        ("REFLECT", "TRY_REFLECT", "JAVA_METHOD", "INPUT_FILE_NAME", "CURRENT_USER", "USER")
-        + ("SESSION_USER", "CURRENT_DATABASE", "CURRENT_CATALOG", "VERSION", "SPARK_PARTITION_ID")
-        + ("INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH", "AI_QUERY", "HTTP_REQUEST"),
+        (
+            "REFLECT",
+            "TRY_REFLECT",
+            "JAVA_METHOD",
+            "INPUT_FILE_NAME",
+            "CURRENT_USER",
+            "USER",
+            "SESSION_USER",
+            "CURRENT_DATABASE",
+            "CURRENT_CATALOG",
+            "VERSION",
+            "SPARK_PARTITION_ID",
+            "INPUT_FILE_BLOCK_START",
+            "INPUT_FILE_BLOCK_LENGTH",
+            "AI_QUERY",
+            "HTTP_REQUEST",
+        ),
         _OUTSIDE,
     ),
     **dict.fromkeys(
-        ("RLIKE", "REGEXP", "REGEXP_LIKE", "REGEXP_EXTRACT", "REGEXP_EXTRACT_ALL", "SPLIT")
-        + ("REGEXP_REPLACE", "REGEXP_COUNT", "REGEXP_INSTR", "REGEXP_SUBSTR"),
+        (
+            "RLIKE",
+            "REGEXP",
+            "REGEXP_LIKE",
+            "REGEXP_EXTRACT",
+            "REGEXP_EXTRACT_ALL",
+            "SPLIT",
+            "REGEXP_REPLACE",
+            "REGEXP_COUNT",
+            "REGEXP_INSTR",
+            "REGEXP_SUBSTR",
+        ),
         _REGEX,
     ),
     **dict.fromkeys(
-        ("TRANSFORM", "FILTER", "EXISTS", "FORALL", "AGGREGATE", "REDUCE", "MAP_FILTER")
-        + ("TRANSFORM_KEYS", "TRANSFORM_VALUES", "ZIP_WITH", "MAP_ZIP_WITH", "ARRAY_SORT"),
+        (
+            "TRANSFORM",
+            "FILTER",
+            "EXISTS",
+            "FORALL",
+            "AGGREGATE",
+            "REDUCE",
+            "MAP_FILTER",
+            "TRANSFORM_KEYS",
+            "TRANSFORM_VALUES",
+            "ZIP_WITH",
+            "MAP_ZIP_WITH",
+            "ARRAY_SORT",
+        ),
         _HIGHER_ORDER,
     ),
 }

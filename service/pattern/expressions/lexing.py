@@ -2,9 +2,10 @@
 
 sqlglot's Spark tokenizer cuts the text; this module then refuses what must not be there (comments
 and hints, parameters, semicolons, odd names, unbalanced or too deep brackets), reads string
-literals exactly as Spark does and joins ``'it''s'`` into one literal, as Spark 4 does. Words outside
-``_GRAMMAR`` lose what sqlglot knows about them and become plain names: the grammar that can be
-reached is small, and takes linear time. What leaves here is bounded: ``MAX_TEXT`` characters, ``MAX_DEPTH`` open brackets, CASEs or chained signs.
+literals exactly as Spark does and joins ``'it''s'`` into one literal, as Spark 4 does. Words
+outside ``_GRAMMAR`` lose what sqlglot knows about them and become plain names: the grammar that
+can be reached is small, and takes linear time. What leaves here is bounded: ``MAX_TEXT``
+characters, ``MAX_DEPTH`` open brackets, CASEs or chained signs.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+from sqlglot import Token, TokenType
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, TokenType
 
 from service.pattern.expressions.dialect import tokenize
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
@@ -28,9 +29,7 @@ _NUMBER = re.compile(
 )
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 _SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-_ESCAPE = re.compile(
-    r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL
-)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 
 _OPENING = {TokenType.L_PAREN: "(", TokenType.L_BRACKET: "["}
 _CLOSING = {TokenType.R_PAREN: "(", TokenType.R_BRACKET: "["}
@@ -57,10 +56,10 @@ _PUNCTUATION = frozenset(
         TokenType.NULLSAFE_EQ,
     }
 )
-_GRAMMAR = frozenset(
-    """AND OR NOT IN BETWEEN LIKE IS NULL TRUE FALSE CASE WHEN THEN ELSE END AS DISTINCT
-    FROM""".split()
+_GRAMMAR_WORDS = (
+    "AND OR NOT IN BETWEEN LIKE IS NULL TRUE FALSE CASE WHEN THEN ELSE END AS DISTINCT FROM"
 )
+_GRAMMAR = frozenset(_GRAMMAR_WORDS.split())
 _FORBIDDEN_WORDS = {
     "SELECT": "a sub-query",
     "WITH": "a sub-query",
@@ -98,9 +97,7 @@ def read_tokens(text: str) -> list[Token]:
         raise ExpressionError(problems)
     return [
         _plain(token, before, after, text)
-        for before, token, after in zip(
-            [None, *joined], joined, [*joined[1:], None], strict=False
-        )
+        for before, token, after in zip([None, *joined], joined, [*joined[1:], None], strict=False)
     ]
 
 
@@ -219,7 +216,9 @@ def _join_strings(
                 )
             value, start = before.text + quote + value, before.start
         joined.append(
-            Token(TokenType.STRING, value, line=token.line, col=token.col, start=start, end=token.end)
+            Token(
+                TokenType.STRING, value, line=token.line, col=token.col, start=start, end=token.end
+            )
         )
     return joined
 

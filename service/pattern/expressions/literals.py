@@ -8,7 +8,6 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from sqlglot import exp
-from sqlglot.tokens import Token
 
 from service.pattern.expressions.casting import caster
 from service.pattern.expressions.nodes import Literal, Node, Span
@@ -25,8 +24,6 @@ from service.pattern.types import (
     DecimalType,
     SqlType,
 )
-
-__all__ = ["Token"]
 
 MAX_WILDCARDS = 3
 CAST_TARGETS = "STRING, INT, BIGINT, DOUBLE, DECIMAL(p, s), BOOLEAN, TIMESTAMP or DATE"

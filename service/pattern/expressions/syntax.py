@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sqlglot import exp
+from sqlglot import Token, exp
 from sqlglot.errors import ParseError
 
 from service.pattern.expressions import literals
@@ -92,9 +92,7 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
 }
 
 
-def parse(
-    text: str, *, steps: frozenset[str] = frozenset(), measure: bool = False
-) -> Expression:
+def parse(text: str, *, steps: frozenset[str] = frozenset(), measure: bool = False) -> Expression:
     """The expression that ``text`` says; ``ExpressionError`` with all problems otherwise.
 
     ``steps`` are the names that look-backs may use. In a ``measure`` a bare column is that of the
@@ -121,7 +119,7 @@ def parse(
     return expression(node, text)
 
 
-def _closing_brackets(text: str, tokens: list[literals.Token]) -> dict[int, int]:
+def _closing_brackets(text: str, tokens: list[Token]) -> dict[int, int]:
     """For each name that is called: the offset of its start → the offset behind its ``)``."""
     ends: dict[int, int] = {}
     stack: list[int] = []
@@ -163,7 +161,7 @@ class _TreeReader:
             exp.Paren: lambda tree, _: self.read(tree.this),
             exp.And: self._junction,
             exp.Or: self._junction,
-            exp.Not: lambda tree, span: Call("NOT", (self._not_operand(tree.this),), span),
+            exp.Not: lambda tree, span: Call("NOT", (self.read(tree.this),), span),
             exp.NullSafeNEQ: self._distinct,
             exp.Is: self._is,
             exp.In: self._in,
@@ -231,18 +229,19 @@ class _TreeReader:
         """An operand of an operator; conditions need parentheses there."""
         if isinstance(tree, _PREDICATES):
             return self.refuse(
-                "it is not clear what belongs together", self.span(tree), "put parentheses around it"
+                "it is not clear what belongs together",
+                self.span(tree),
+                "put parentheses around it",
             )
-        return self.read(tree)
-
-    def _not_operand(self, tree: exp.Expr) -> Node:
         return self.read(tree)
 
     def _binary(self, tree: exp.Expr, span: Span) -> Node:
         self.only(tree, "this", "expression")
         pair = (tree.this, tree.expression)
         if isinstance(tree, exp.DPipe):
-            if any(isinstance(side, (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)) for side in pair):
+            if any(
+                isinstance(side, (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)) for side in pair
+            ):
                 self.refuse("|| beside arithmetic is not clear", span, "put parentheses around it")
         elif any(isinstance(side, exp.DPipe) for side in pair) and isinstance(
             tree, (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
@@ -351,7 +350,9 @@ class _TreeReader:
             names.insert(0, current.expression.name)
             current = current.this
         if isinstance(current, exp.Dot):
-            return self.refuse("a function has no qualified name, and is not called on a value", span)
+            return self.refuse(
+                "a function has no qualified name, and is not called on a value", span
+            )
         if isinstance(current, (exp.Column, exp.Identifier)):
             parts = current.parts if isinstance(current, exp.Column) else [current]
             if all(isinstance(part, exp.Identifier) for part in parts):

@@ -167,7 +167,9 @@ def cast_refusal(source: SqlType, target: SqlType) -> str | None:
         if target in (INT, BIGINT, DOUBLE, BOOLEAN) or isinstance(target, DecimalType):
             return None
         if target == STRING and source == DOUBLE:
-            return "a DOUBLE has no text that is the same on every Java version; round it to DECIMAL"
+            return (
+                "a DOUBLE has no text that is the same on every Java version; round it to DECIMAL"
+            )
         if target == STRING:
             return None
         if is_number(source) and target == TIMESTAMP:

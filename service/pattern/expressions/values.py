@@ -38,7 +38,7 @@ def fit_decimal(value: Decimal, target: DecimalType) -> Decimal | None:
     rounded = value.quantize(Decimal((0, (1,), -target.scale)), context=EXACT)
     if rounded and rounded.adjusted() >= target.precision - target.scale:
         return None
-    return rounded + 0 if not rounded else rounded
+    return rounded if rounded else abs(rounded)
 
 
 def decimal_type_of(value: Decimal | int) -> DecimalType:
@@ -54,12 +54,16 @@ def as_midnight(value: date) -> datetime:
     return datetime.combine(value, time.min, UTC)
 
 
+def _as_moment(value: date) -> datetime:
+    return value if isinstance(value, datetime) else as_midnight(value)
+
+
 def alike(left: Any, right: Any) -> tuple[Any, Any]:
     """Two values of different Python types brought to one, so that they can be compared."""
     if isinstance(left, float) or isinstance(right, float):
         return float(left), float(right)
     if isinstance(left, date) and isinstance(right, date):
-        return tuple(v if isinstance(v, datetime) else as_midnight(v) for v in (left, right))  # type: ignore[return-value]
+        return _as_moment(left), _as_moment(right)
     return left, right
 
 

@@ -1,0 +1,154 @@
+"""The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere.
+
+Exit codes: 0 done or stopped as asked, 1 the job failed, 2 wrong use of the command (typer's),
+3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from service import __version__
+from service.config import Settings, load
+from service.errors import (
+    ConfigurationError,
+    DependencyError,
+    RegistryError,
+    RuleSetError,
+    SchemaError,
+    SparkCepError,
+    StartError,
+    StateError,
+)
+from service.observability.health import Health, HealthServer
+from service.observability.logs import configure, logger
+from service.observability.metrics import Metrics
+
+app = typer.Typer(
+    name="spark-cep",
+    help="Complex event processing on Kafka and Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+_err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+EXIT_CODES: tuple[tuple[type[SparkCepError], int], ...] = (
+    (ConfigurationError, 3),
+    (RuleSetError, 4),
+    (StartError, 5),
+    (DependencyError, 5),
+    (RegistryError, 6),
+    (SchemaError, 6),
+    (StateError, 7),
+    (SparkCepError, 1),
+)
+
+ConfigFile = Annotated[
+    Path,
+    typer.Option("--config", "-c", help="The settings, a YAML file.", dir_okay=False),
+]
+
+
+def main() -> None:
+    """Entry point."""
+    app()
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and end.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"spark-cep {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(config: ConfigFile) -> None:
+    """Run the service until SIGTERM or Ctrl-C; a second signal ends it at once."""
+    try:
+        settings = load(config)
+        configure(settings.observability.log_level, settings.observability.log_format)
+        _run(settings)
+    except SparkCepError as error:
+        _fail(error)
+
+
+def _run(settings: Settings) -> None:
+    # Spark is slow to import, and `check` does without it.
+    from service.pipeline.service import Service
+
+    observability = settings.observability
+    metrics = Metrics(observability.max_rule_labels)
+    health = Health(observability.stall_limit)
+    service = Service(settings, metrics, health)
+    server: HealthServer | None = None
+    if observability.metrics_port:
+        server = HealthServer(
+            observability.metrics_host,
+            observability.metrics_port,
+            health,
+            metrics.registry,
+            service.rules,
+        )
+        server.start()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        logger(__name__).info("stopping", signal=signal.Signals(number).name)
+        service.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        service.run()
+    finally:
+        if server is not None:
+            server.stop()
+
+
+@app.command()
+def check(
+    rules: Annotated[Path, typer.Argument(help="A rule file, or a folder of them.")],
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", "-c", help="Check against the schemas that these settings read.",
+            dir_okay=False,
+        ),
+    ] = None,
+    schema: Annotated[
+        list[Path] | None,
+        typer.Option("--schema", "-s", help="Check against this Avro schema file.", dir_okay=False),
+    ] = None,
+) -> None:
+    """Check rules: their text alone, or also against event schemas. Needs neither Spark nor Kafka
+    (with --config, the registry)."""
+    from service.cli.checking import check_rules
+
+    try:
+        report = check_rules(rules, config, schema or [])
+    except SparkCepError as error:
+        _fail(error)
+    for warning in report.warnings:
+        _err.print(f"warning: {warning.render()}\n", markup=False)
+    typer.echo(report.summary)
+
+
+def _fail(error: SparkCepError) -> NoReturn:
+    _err.print(f"error: {error}", markup=False)
+    code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Runs a whole rule set over records in this process: no Spark, same answers.
+
+Conditions are evaluated in Python by the same expression trees that Spark gets as SQL, and the
+watermark is the caller's. For tests, test kits and short back-tests; the service itself evaluates
+conditions in the JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from service.compiler.rule_set import Partitioning, RuleSetPlan
+from service.matcher.keyed import KeyedMatcher, KeyState
+from service.matcher.outputs import Outputs
+from service.matcher.snapshot import SnapshotCodec
+from service.model import Coordinates, Event, LateEvent
+from service.pattern.expressions import ColumnPath, Expression, bind
+
+BEFORE_TIME = -(1 << 62)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One decoded record. ``values``: its columns, nested records as mappings."""
+
+    at: Coordinates
+    time: int
+    values: Mapping[str, Any]
+    input: str = ""
+    type: str | None = None
+
+
+class EventReader:
+    """What Spark does to an event for one partitioning: key, bits, columns."""
+
+    def __init__(self, partitioning: Partitioning) -> None:
+        self._partitioning = partitioning
+        self._key = [_evaluator(expression) for expression in partitioning.key]
+        self._conditions = [
+            None if c.expression is None else _evaluator(c.expression)
+            for c in partitioning.conditions
+        ]
+
+    def key(self, record: Record) -> str | None:
+        """The event's key; several parts joined. ``None`` for the global partition."""
+        parts = [str(value(record.values)) for value in self._key]
+        return "\x1f".join(parts) if parts else None
+
+    def event(self, record: Record) -> Event:
+        """The event as the matcher wants it."""
+        bits = 0
+        for number, condition in enumerate(self._partitioning.conditions):
+            if condition.events and record.input not in condition.events:
+                continue
+            if condition.of_type is not None and condition.of_type != record.type:
+                continue
+            test = self._conditions[number]
+            if test is None or test(record.values) is True:
+                bits |= 1 << number
+        columns = tuple(_column(record.values, slot.path) for slot in self._partitioning.slots)
+        return Event(record.time, record.at, bits, columns, None, record.type)
+
+
+@dataclass
+class LocalJob:
+    """A rule set with its state. Records are given in arrival order."""
+
+    plan: RuleSetPlan
+    watermark: int = BEFORE_TIME
+    outputs: Outputs = field(default_factory=Outputs)
+    late: list[LateEvent] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._parts = [
+            (EventReader(part), KeyedMatcher(part)) for part in self.plan.partitionings
+        ]
+        self._states: list[dict[str | None, KeyState]] = [{} for _ in self._parts]
+
+    def advance(self, records: Iterable[Record], watermark: int) -> None:
+        """Take in ``records``; those at or before the watermark so far are late. Then move on."""
+        fresh = []
+        for record in records:
+            if record.time <= self.watermark:
+                self.late.append(LateEvent(record.at, record.time, self.watermark, None, None))
+            else:
+                fresh.append(record)
+        self.watermark = max(self.watermark, watermark)
+        for (reader, matcher), states in zip(self._parts, self._states, strict=True):
+            events: dict[str | None, list[Event]] = {key: [] for key in states}
+            for record in fresh:
+                events.setdefault(reader.key(record), []).append(reader.event(record))
+            for key, mine in events.items():
+                state = states.pop(key, None) or KeyState()
+                matcher.advance(key, state, mine, self.watermark, self.outputs)
+                if not state.idle:
+                    states[key] = state
+
+    def reload(self) -> None:
+        """Write the whole state to bytes and read it back, as a restart does."""
+        for (_, matcher), states in zip(self._parts, self._states, strict=True):
+            fingerprints = [rule.plan.fingerprint for rule in matcher.partitioning.rules]
+            topics: list[str] = []
+            for key, state in list(states.items()):
+                data = SnapshotCodec(fingerprints, topics).encode(state)
+                states[key] = SnapshotCodec(fingerprints, topics).decode(data)
+
+
+def _evaluator(expression: Expression) -> Callable[[Mapping[str, Any]], Any]:
+    paths = sorted(expression.columns)
+    value = bind(expression, {path: number for number, path in enumerate(paths)}, {})
+    return lambda values: value([_column(values, path) for path in paths], ())
+
+
+def _column(values: Mapping[str, Any], path: ColumnPath) -> Any:
+    found: Any = values
+    for part in path:
+        if found is None:
+            return None
+        found = found.get(part)
+    return found

@@ -1,0 +1,280 @@
+"""Types of expressions, and what is wrong with them against the events' schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from service.pattern.expressions import type_rules as rules
+from service.pattern.expressions.canonical import name
+from service.pattern.expressions.functions import FUNCTIONS, element
+from service.pattern.expressions.nodes import (
+    ALL_STEPS,
+    ARITHMETIC,
+    COMPARISONS,
+    Call,
+    Cast,
+    Column,
+    ColumnPath,
+    Expression,
+    Literal,
+    LookBack,
+    Member,
+    Node,
+    Reference,
+    Span,
+)
+from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from service.pattern.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    STRING,
+    UNKNOWN,
+    ArrayType,
+    DecimalType,
+    RecordType,
+    SqlType,
+)
+
+
+def check_types(
+    e: Expression, event: RecordType | None, steps: Mapping[str, RecordType]
+) -> SqlType:
+    """The expression's type; ``ExpressionError`` with all problems.
+
+    ``event`` is the schema of the event under test (in a measure: of every event), ``None`` when
+    it is not known; ``steps`` the schemas of the steps' events. What is not known is not checked.
+    """
+    typing = Typing(event, steps)
+    kind = typing.type_of(e.node)
+    if typing.problems:
+        raise ExpressionError(list(dict.fromkeys(typing.problems)))
+    return kind
+
+
+class Typing:
+    """The types of one expression's nodes; every node is looked at once."""
+
+    def __init__(
+        self, event: RecordType | None = None, steps: Mapping[str, RecordType] | None = None
+    ) -> None:
+        self.problems: list[ExpressionProblem] = []
+        self._event = event
+        self._steps = steps or {}
+        self._known: dict[int, tuple[Node, SqlType]] = {}
+
+    def type_of(self, node: Node) -> SqlType:
+        """The type of a node's value; ``UNKNOWN`` where it cannot be said."""
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._known[id(node)] = (node, self._infer(node))
+        return known[1]
+
+    def stored_type(self, node: Node) -> SqlType:
+        """As ``type_of``, but FLOAT where the value is stored so and only read as DOUBLE."""
+        if isinstance(node, Column):
+            return self._field(node.path, self._event) or UNKNOWN
+        if isinstance(node, Member):
+            return self._member(node, report=False)
+        if isinstance(node, Call) and node.operator in ("[]", "ELEMENT_AT"):
+            container = self.type_of(node.arguments[0])
+            if isinstance(container, ArrayType):
+                return container.element
+            return getattr(container, "value", UNKNOWN)
+        return self.type_of(node)
+
+    def _refuse(self, message: str, span: Span, allowed: str | None = None) -> SqlType:
+        self.problems.append(ExpressionProblem(message, span[0], span[1], allowed))
+        return UNKNOWN
+
+    def _infer(self, node: Node) -> SqlType:
+        match node:
+            case Literal(type=kind):
+                return kind
+            case Column(path=path, span=span):
+                return self._column(path, span)
+            case Reference(look_back=look_back, span=span):
+                return self._look_back(look_back, span)
+            case Member():
+                return rules.as_read(self._member(node, report=True))
+            case Cast(operand=operand, target=target, span=span):
+                refusal = rules.cast_refusal(self.type_of(operand), target)
+                return target if refusal is None else self._refuse(refusal, span)
+            case Call():
+                return self._call(node)
+
+    @staticmethod
+    def _field(path: ColumnPath, record: RecordType | None) -> SqlType | None:
+        kind: SqlType | None = record
+        for part in path:
+            if not isinstance(kind, RecordType):
+                return None
+            kind = kind.fields.get(part)
+        return kind
+
+    def _column(self, path: ColumnPath, span: Span) -> SqlType:
+        if self._event is None:
+            return UNKNOWN
+        kind = self._field(path, self._event)
+        if kind is not None:
+            return rules.as_read(kind)
+        record, depth = self._event, 0
+        while depth < len(path) and isinstance(record.fields.get(path[depth]), RecordType):
+            inner = record.fields[path[depth]]
+            assert isinstance(inner, RecordType)
+            record, depth = inner, depth + 1
+        near = _nearest(path[depth], record.fields)
+        if depth or len(path) == 1 or path[0] in record.fields:
+            shown = name(path)
+            hint = f"; did you mean {name((*path[:depth], near))}?" if near else ""
+            return self._refuse(f"the event has no column {shown}{hint}", span)
+        step = _nearest(path[0], self._steps)
+        hints = [f"column {near}" if near else "", f"step {step}" if step else ""]
+        guess = " or ".join(filter(None, hints))
+        question = f"; did you mean {guess}?" if guess else ""
+        return self._refuse(
+            f"{name(path)}: {path[0]} is neither a column of the event nor a step{question}", span
+        )
+
+    def _member(self, node: Member, *, report: bool) -> SqlType:
+        kind = self.type_of(node.operand)
+        if rules.is_open(kind):
+            return UNKNOWN
+        if not isinstance(kind, RecordType):
+            return self._refuse(f"{kind} has no fields", node.span) if report else UNKNOWN
+        if node.name in kind.fields:
+            return kind.fields[node.name]
+        if not report:
+            return UNKNOWN
+        near = _nearest(node.name, kind.fields)
+        hint = f"; did you mean {near}?" if near else ""
+        return self._refuse(f"there is no field {node.name}{hint}", node.span)
+
+    def _look_back(self, look_back: LookBack, span: Span) -> SqlType:
+        function, argument = look_back.function, look_back.argument
+        record = self._steps.get(look_back.step)
+        if record is None and look_back.step == ALL_STEPS:
+            record = self._event
+        kind: SqlType = UNKNOWN
+        if argument is not None:
+            inner = Typing(record, self._steps)
+            kind = inner.type_of(argument.node)
+            self.problems += inner.problems
+        if function == "COUNT":
+            return BIGINT
+        if function in ("FIRST", "LAST") or rules.is_open(kind):
+            return kind
+        if function in ("MIN", "MAX"):
+            if rules.is_ordered(kind):
+                return kind
+            return self._refuse(f"{function} needs values with an order, not {kind}", span)
+        if not rules.is_number(kind):
+            return self._refuse(f"{function} needs numbers, not {kind}", span)
+        if isinstance(kind, DecimalType):
+            more, scale = (10, 0) if function == "SUM" else (4, 4)
+            return rules.bounded(min(kind.precision + more, 38), min(kind.scale + scale, 38))
+        return BIGINT if function == "SUM" and kind in rules.INTEGRAL else DOUBLE
+
+    def _call(self, node: Call) -> SqlType:
+        operator, span = node.operator, node.span
+        kinds = [self.type_of(argument) for argument in node.arguments]
+        if operator in ("AND", "OR", "NOT", "IS TRUE", "IS FALSE"):
+            for argument, kind in zip(node.arguments, kinds, strict=True):
+                self._condition(kind, argument.span, operator)
+            return BOOLEAN
+        if operator == "IS NULL":
+            return BOOLEAN
+        if operator in COMPARISONS or operator in ("IN", "BETWEEN"):
+            for kind in kinds[1:]:
+                self._comparable(kinds[0], kind, span)
+            if operator == "IN":
+                self._common(kinds, span)
+            return BOOLEAN
+        if operator == "LIKE":
+            if kinds[0] != STRING and not rules.is_open(kinds[0]):
+                return self._refuse(f"LIKE needs a STRING, not {kinds[0]}", span)
+            return BOOLEAN
+        if operator in ARITHMETIC:
+            result = rules.arithmetic_type(operator, kinds[0], kinds[1], node.arguments)
+            if result is None:
+                message = (
+                    f"{kinds[0]} {operator} {kinds[1]} cannot be computed; both must be numbers"
+                )
+                return self._refuse(message, span)
+            return result
+        if operator == "NEGATE":
+            if rules.is_number(kinds[0]) or rules.is_open(kinds[0]):
+                return kinds[0]
+            return self._refuse(f"- needs a number, not {kinds[0]}", span)
+        if operator in ("CASE", "CASE OF"):
+            return self._case(node, kinds)
+        return self._function(node, kinds)
+
+    def _function(self, node: Call, kinds: list[SqlType]) -> SqlType:
+        operator, span = node.operator, node.span
+        if operator in ("GREATEST", "LEAST"):
+            for kind in kinds[1:]:
+                self._comparable(kinds[0], kind, span)
+        if operator in ("COALESCE", "GREATEST", "LEAST"):
+            return self._common(kinds, span)
+        if operator == "ARRAY":
+            return ArrayType(self._common(kinds, span))
+        if operator == "NULLIF":
+            self._comparable(kinds[0], kinds[1], span)
+            return kinds[0]
+        result = element(kinds) if operator == "[]" else FUNCTIONS[operator].result(kinds)
+        if isinstance(result, str):
+            shown = "" if operator == "[]" else f"{operator}: "
+            return self._refuse(f"{shown}{result}", span)
+        if operator == "ROUND" and isinstance(result, DecimalType):
+            return _rounded(result, node)
+        return result
+
+    def _case(self, node: Call, kinds: list[SqlType]) -> SqlType:
+        start = 1 if node.operator == "CASE OF" else 0
+        branches = range(start, len(kinds) - 1, 2)
+        for index in branches:
+            if start:
+                self._comparable(kinds[0], kinds[index], node.arguments[index].span)
+            else:
+                self._condition(kinds[index], node.arguments[index].span, "WHEN")
+        return self._common([*(kinds[index + 1] for index in branches), kinds[-1]], node.span)
+
+    def _condition(self, kind: SqlType, span: Span, where: str) -> None:
+        if kind != BOOLEAN and not rules.is_open(kind):
+            self._refuse(f"{where} needs a condition, not {kind}", span)
+
+    def _comparable(self, left: SqlType, right: SqlType, span: Span) -> None:
+        if rules.comparable(left, right):
+            return
+        hint = "cast one of them" if STRING in (left, right) else None
+        self._refuse(f"{left} cannot be compared with {right}", span, hint)
+
+    def _common(self, kinds: list[SqlType], span: Span) -> SqlType:
+        common = rules.common_type(kinds)
+        if common is None:
+            shown = ", ".join(dict.fromkeys(map(str, kinds)))
+            return self._refuse(f"these types do not go together: {shown}", span)
+        return common
+
+
+def round_digits(node: Call) -> int:
+    """The second argument of ROUND, 0 when it is left out."""
+    digits = node.arguments[-1]
+    if len(node.arguments) == 2 and isinstance(digits, Literal) and isinstance(digits.value, int):
+        return digits.value
+    return 0
+
+
+def _rounded(kind: DecimalType, node: Call) -> DecimalType:
+    scale = min(kind.scale, round_digits(node))
+    return DecimalType(min(38, kind.precision - kind.scale + 1 + scale), scale)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    candidates = list(known)
+    folded = {candidate.lower(): candidate for candidate in candidates}
+    if word.lower() in folded:
+        return folded[word.lower()]
+    return next(iter(get_close_matches(word, candidates, 1)), None)

@@ -1,0 +1,344 @@
+"""Expressions as Python functions of the values they read.
+
+``bind`` builds closures once; each event then costs a few of them. Values: see ``values``; arrays
+are sequences, maps are mappings, records are mappings or offer ``record["field"]``. With schemas
+the types are Spark's. Without, whole numbers count as BIGINT, and a decimal's precision and scale
+are those of its value.
+"""
+
+from __future__ import annotations
+
+import operator as python
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from service.pattern.expressions import values
+from service.pattern.expressions.casting import caster
+from service.pattern.expressions.checking import Typing, round_digits
+from service.pattern.expressions.functions import FUNCTIONS, at_index
+from service.pattern.expressions.like import like_matcher
+from service.pattern.expressions.nodes import (
+    ARITHMETIC,
+    Call,
+    Cast,
+    Column,
+    ColumnPath,
+    Expression,
+    Literal,
+    LookBack,
+    Member,
+    Node,
+    Reference,
+)
+from service.pattern.expressions.type_rules import INTEGRAL, common_type
+from service.pattern.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    UNKNOWN,
+    DecimalType,
+    RecordType,
+    SqlType,
+)
+
+Evaluator = Callable[[Sequence[Any], Sequence[Any]], Any]
+"""From the columns' values (``c`` below) and the references' values (``r``) to the result."""
+
+_PLAIN = frozenset({STRING, BINARY, BOOLEAN, DATE, TIMESTAMP})
+_DIRECT: dict[str, Callable[[Any, Any], Any]] = {
+    "=": python.eq,
+    "<>": python.ne,
+    "<": python.lt,
+    "<=": python.le,
+    ">": python.gt,
+    ">=": python.ge,
+}
+
+
+def bind(
+    e: Expression,
+    columns: Mapping[ColumnPath, int],
+    look_backs: Mapping[LookBack, int],
+    event: RecordType | None = None,
+    steps: Mapping[str, RecordType] | None = None,
+) -> Evaluator:
+    """The function ``f(column_values, look_back_values)`` that computes the expression.
+
+    ``columns`` and ``look_backs`` give the place of each value; ``KeyError`` when one is missing.
+    """
+    return _Binder(columns, look_backs, Typing(event, steps)).bind(e.node)
+
+
+class _Binder:
+    """Turns nodes into closures."""
+
+    def __init__(
+        self,
+        columns: Mapping[ColumnPath, int],
+        look_backs: Mapping[LookBack, int],
+        typing: Typing,
+    ) -> None:
+        self._columns = columns
+        self._look_backs = look_backs
+        self._typing = typing
+
+    def bind(self, node: Node) -> Evaluator:
+        """The closure for one node."""
+        match node:
+            case Literal(value=value):
+                return lambda _c, _r: value
+            case Column(path=path):
+                column = self._columns[path]
+                return lambda c, _r: c[column]
+            case Reference(look_back=look_back):
+                place = self._look_backs[look_back]
+                return lambda _c, r: r[place]
+            case Member(operand=operand, name=name):
+                return _strict1(lambda record: _member(record, name), self.bind(operand))
+            case Cast(operand=operand, target=target):
+                return _strict1(caster(target), self.bind(operand))
+            case Call():
+                return self._call(node)
+
+    def _call(self, node: Call) -> Evaluator:
+        operator = node.operator
+        arguments = [self.bind(argument) for argument in node.arguments]
+        kinds = [self._typing.type_of(argument) for argument in node.arguments]
+        if operator in _DIRECT:
+            return _strict2(_comparison(operator, kinds[0], kinds[1]), *arguments)
+        if operator in ARITHMETIC:
+            result = self._typing.type_of(node)
+            return _strict2(values.arithmetic(operator, result), *arguments)
+        if operator in ("AND", "OR"):
+            return _junction(arguments, decisive=operator == "OR")
+        if operator in _LOGIC:
+            return _LOGIC[operator](*arguments)
+        if operator == "LIKE":
+            pattern = node.arguments[1]
+            assert isinstance(pattern, Literal)
+            return _strict1(like_matcher(str(pattern.value)), arguments[0])
+        if operator == "IN":
+            return _membership(_converted(arguments, kinds, common_type(kinds)))
+        if operator in ("CASE", "CASE OF"):
+            return self._case(node, arguments, kinds)
+        return self._function(node, arguments, kinds)
+
+    def _case(self, node: Call, arguments: list[Evaluator], kinds: list[SqlType]) -> Evaluator:
+        start = 1 if node.operator == "CASE OF" else 0
+        whens = range(start, len(arguments) - 1, 2)
+        result = self._typing.type_of(node)
+        results = [*(index + 1 for index in whens), len(arguments) - 1]
+        values_of = _converted([arguments[i] for i in results], [kinds[i] for i in results], result)
+        default = values_of.pop()
+        if start:
+            tests = [
+                _strict2(_comparison("=", kinds[0], kinds[index]), arguments[0], arguments[index])
+                for index in whens
+            ]
+        else:
+            tests = [arguments[index] for index in whens]
+        branches = list(zip(tests, values_of, strict=True))
+
+        def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+            for test, value in branches:
+                if test(c, r):
+                    return value(c, r)
+            return default(c, r)
+
+        return run
+
+    def _function(self, node: Call, arguments: list[Evaluator], kinds: list[SqlType]) -> Evaluator:
+        operator = node.operator
+        result = self._typing.type_of(node)
+        if operator in ("COALESCE", "GREATEST", "LEAST"):
+            alike = _converted(arguments, kinds, result)
+            if operator == "COALESCE":
+                return _coalesce(alike)
+            return _extreme(alike, values.less if operator == "LEAST" else values.greater)
+        if operator == "ARRAY":
+            alike = _converted(arguments, kinds, common_type(kinds))
+            return lambda c, r: [argument(c, r) for argument in alike]
+        if operator == "NULLIF":
+            return _null_if(arguments, _comparison("=", kinds[0], kinds[1]))
+        if operator == "NEGATE":
+            return _strict1(lambda value: values.negate(value, result), arguments[0])
+        if operator == "ABS":
+            return _strict1(lambda value: values.absolute(value, result), arguments[0])
+        if operator == "ROUND":
+            digits = round_digits(node)
+            return _strict1(lambda v: values.round_half_up(v, digits, result), arguments[0])
+        evaluate: Callable[..., Any] | None = at_index
+        if operator != "[]":
+            evaluate = FUNCTIONS[operator].evaluate
+        assert evaluate is not None
+        if len(arguments) == 1:
+            return _strict1(evaluate, arguments[0])
+        if len(arguments) == 2:
+            return _strict2(evaluate, *arguments)
+        return _strict(evaluate, arguments)
+
+
+def _member(record: Any, name: str) -> Any:
+    return record.get(name) if isinstance(record, Mapping) else record[name]
+
+
+def _comparison(operator: str, left: SqlType, right: SqlType) -> Callable[[Any, Any], Any]:
+    plain = left == right and left in _PLAIN
+    exact = all(k in INTEGRAL or isinstance(k, DecimalType) for k in (left, right))
+    if plain or exact:
+        return _DIRECT[operator]
+    careful = values.COMPARE[operator]
+    if UNKNOWN not in (left, right):
+        return careful
+    direct = _DIRECT[operator]
+
+    def compare(a: Any, b: Any) -> Any:
+        kind = type(a)
+        return direct(a, b) if kind is type(b) and kind is not float else careful(a, b)
+
+    return compare
+
+
+def _strict1(compute: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        value = operand(c, r)
+        return None if value is None else compute(value)
+
+    return run
+
+
+def _strict2(compute: Callable[[Any, Any], Any], left: Evaluator, right: Evaluator) -> Evaluator:
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        a = left(c, r)
+        if a is None:
+            return None
+        b = right(c, r)
+        return None if b is None else compute(a, b)
+
+    return run
+
+
+def _strict(compute: Callable[..., Any], operands: list[Evaluator]) -> Evaluator:
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        given = [operand(c, r) for operand in operands]
+        return None if None in given else compute(*given)
+
+    return run
+
+
+def _junction(parts: list[Evaluator], *, decisive: bool) -> Evaluator:
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        unknown = False
+        for part in parts:
+            value = part(c, r)
+            if value is None:
+                unknown = True
+            elif value is decisive:
+                return decisive
+        return None if unknown else not decisive
+
+    return run
+
+
+def _same(left: Evaluator, right: Evaluator) -> Evaluator:
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        a, b = left(c, r), right(c, r)
+        if a is None or b is None:
+            return a is b
+        return values.equal(a, b)
+
+    return run
+
+
+def _between(operand: Evaluator, low: Evaluator, high: Evaluator) -> Evaluator:
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        value, bottom, top = operand(c, r), low(c, r), high(c, r)
+        if value is None:
+            return None
+        above = None if bottom is None else not values.less(value, bottom)
+        below = None if top is None else not values.less(top, value)
+        if above is False or below is False:
+            return False
+        return None if above is None or below is None else True
+
+    return run
+
+
+_LOGIC: dict[str, Callable[..., Evaluator]] = {
+    "NOT": lambda operand: _strict1(python.not_, operand),
+    "IS NULL": lambda operand: lambda c, r: operand(c, r) is None,
+    "IS TRUE": lambda operand: lambda c, r: operand(c, r) is True,
+    "IS FALSE": lambda operand: lambda c, r: operand(c, r) is False,
+    "<=>": _same,
+    "BETWEEN": _between,
+}
+
+
+def _membership(operands: list[Evaluator]) -> Evaluator:
+    subject, *items = operands
+
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        value = subject(c, r)
+        if value is None:
+            return None
+        unknown = False
+        for item in items:
+            candidate = item(c, r)
+            if candidate is None:
+                unknown = True
+            elif values.equal(value, candidate):
+                return True
+        return None if unknown else False
+
+    return run
+
+
+def _coalesce(operands: list[Evaluator]) -> Evaluator:
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        for operand in operands:
+            value = operand(c, r)
+            if value is not None:
+                return value
+        return None
+
+    return run
+
+
+def _extreme(operands: list[Evaluator], before: Callable[[Any, Any], bool]) -> Evaluator:
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        best = None
+        for operand in operands:
+            value = operand(c, r)
+            if value is not None and (best is None or before(value, best)):
+                best = value
+        return best
+
+    return run
+
+
+def _null_if(operands: list[Evaluator], same: Callable[[Any, Any], Any]) -> Evaluator:
+    first, second = operands
+
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        a, b = first(c, r), second(c, r)
+        return None if a is not None and b is not None and same(a, b) else a
+
+    return run
+
+
+def _converted(
+    operands: list[Evaluator], kinds: list[SqlType], target: SqlType | None
+) -> list[Evaluator]:
+    """The operands with their values brought to one type, where the types are known."""
+    convert: Callable[[Any], Any] | None = None
+    if target in (DOUBLE, TIMESTAMP) or isinstance(target, DecimalType):
+        convert = caster(target)
+    if convert is None:
+        return list(operands)
+    return [
+        operand if kind == target else _strict1(convert, operand)
+        for operand, kind in zip(operands, kinds, strict=True)
+    ]

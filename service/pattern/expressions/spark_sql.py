@@ -1,0 +1,226 @@
+"""Event-only expressions as Spark SQL text.
+
+The text is written from the vetted tree, so it holds nothing but known functions and constants. It
+does not depend on ANSI mode (every operation that could raise is a ``try_`` one) nor on the
+parser's settings for strings: whatever is not plainly harmless in a string is written in
+hexadecimal, which also keeps ``${…}`` from Spark's variable substitution.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+
+from service.pattern.expressions.canonical import timestamp_text
+from service.pattern.expressions.casting import DATE_TEXT, TIMESTAMP_TEXT
+from service.pattern.expressions.checking import Typing
+from service.pattern.expressions.functions import FUNCTIONS
+from service.pattern.expressions.nodes import (
+    COMPARISONS,
+    Call,
+    Cast,
+    Column,
+    ColumnPath,
+    Expression,
+    Literal,
+    Member,
+    Node,
+    Reference,
+)
+from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from service.pattern.expressions.type_rules import is_open
+from service.pattern.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    MapType,
+    RecordType,
+    SqlType,
+)
+
+_HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/@#%+=<>()\[\]-]*\Z")
+_TRY: Mapping[str, str] = {
+    "+": "try_add",
+    "-": "try_subtract",
+    "*": "try_multiply",
+    "/": "try_divide",
+    "%": "try_mod",
+}
+
+
+def to_spark_sql(
+    e: Expression, column: Callable[[ColumnPath], str], event: RecordType | None = None
+) -> str:
+    """The text for ``F.expr``; each column is written as ``column(path)`` gives it.
+
+    Pass ``event``: FLOAT columns need it, and a few functions cannot be written without knowing
+    their argument's type (``ExpressionError`` then). ``column`` must quote its names. An
+    expression with look-backs is refused with ``ExpressionError``.
+    """
+    if not e.is_event_only:
+        raise ExpressionError(
+            [ExpressionProblem("Spark cannot compute look-backs", 0, len(e.text))]
+        )
+    return _Writer(column, Typing(event)).write(e.node)
+
+
+def string_literal(value: str) -> str:
+    """A string that reads the same under every setting of Spark's parser."""
+    if _HARMLESS.match(value):
+        return f"'{value}'"
+    return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
+
+
+class _Writer:
+    """Writes nodes; every operator comes with its own parentheses."""
+
+    def __init__(self, column: Callable[[ColumnPath], str], typing: Typing) -> None:
+        self._column = column
+        self._typing = typing
+
+    def write(self, node: Node) -> str:
+        """The text for one node."""
+        match node:
+            case Literal():
+                return _literal(node)
+            case Column(path=path):
+                return self._read(node, self._column(path))
+            case Member(operand=operand, name=name):
+                return self._read(node, f"({self.write(operand)}).`{name}`")
+            case Cast():
+                return self._cast(node)
+            case Call():
+                return self._call(node)
+            case Reference():
+                raise AssertionError("look-backs are refused before")
+
+    def _read(self, node: Node, text: str) -> str:
+        return f"CAST({text} AS DOUBLE)" if self._typing.stored_type(node) == FLOAT else text
+
+    def _cast(self, node: Cast) -> str:
+        text = self.write(node.operand)
+        source = self._typing.type_of(node.operand)
+        if node.target in (DATE, TIMESTAMP) and source not in (DATE, TIMESTAMP):
+            if source != STRING and is_open(source):
+                self._need_type(node.operand, f"CAST AS {node.target}")
+            pattern = DATE_TEXT if node.target == DATE else TIMESTAMP_TEXT
+            text = f"regexp_extract({text}, {string_literal(pattern)}, 1)"
+        return f"try_cast({text} AS {_type_name(node.target)})"
+
+    def _call(self, node: Call) -> str:
+        operator = node.operator
+        texts = [self.write(argument) for argument in node.arguments]
+        if operator in ("AND", "OR"):
+            return f"({f' {operator} '.join(texts)})"
+        if operator in COMPARISONS or operator == "LIKE":
+            return f"({texts[0]} {operator} {texts[1]})"
+        if operator in _TRY:
+            return f"{_TRY[operator]}({texts[0]}, {texts[1]})"
+        if operator == "NOT":
+            return f"(NOT {texts[0]})"
+        if operator.startswith("IS "):
+            return f"({texts[0]} {operator})"
+        if operator == "IN":
+            return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+        if operator == "BETWEEN":
+            return f"({texts[0]} BETWEEN {texts[1]} AND {texts[2]})"
+        if operator in ("CASE", "CASE OF"):
+            return _case(operator, texts)
+        if operator in ("[]", "ELEMENT_AT"):
+            return self._read(node, self._element(node, texts))
+        if operator in ("NEGATE", "ABS"):
+            return self._signed(node, texts[0])
+        if operator == "SIZE":
+            return self._size(node, texts[0])
+        template = FUNCTIONS[operator].spark
+        assert template is not None
+        return template.format(", ".join(texts))
+
+    def _element(self, node: Call, texts: list[str]) -> str:
+        container, key = node.arguments
+        if STRING in (self._typing.type_of(key),) or self._is_map(container):
+            return f"try_element_at({texts[0]}, {texts[1]})"
+        if self._typing.type_of(key) != INT:
+            self._need_type(container, "an element")
+        if node.operator == "[]":
+            return f"get({texts[0]}, {texts[1]})"
+        return f"try_element_at({texts[0]}, nullif({texts[1]}, 0))"
+
+    def _is_map(self, node: Node) -> bool:
+        return isinstance(self._typing.type_of(node), MapType)
+
+    def _signed(self, node: Call, text: str) -> str:
+        kind = self._typing.type_of(node.arguments[0])
+        if kind == DOUBLE or isinstance(kind, DecimalType):
+            return f"(- {text})" if node.operator == "NEGATE" else f"abs({text})"
+        if kind == INT:
+            wide = "BIGINT"
+        elif kind == BIGINT:
+            wide = "DECIMAL(20, 0)"
+        else:
+            self._need_type(node.arguments[0], "- or ABS")
+            return "NULL"
+        if node.operator == "NEGATE":
+            return f"try_subtract({_zero(kind)}, {text})"
+        return f"try_cast(abs(CAST({text} AS {wide})) AS {kind})"
+
+    def _size(self, node: Call, text: str) -> str:
+        kind = self._typing.type_of(node.arguments[0])
+        if not isinstance(kind, (ArrayType, MapType)):
+            self._need_type(node.arguments[0], "SIZE")
+        return f"array_size({f'map_keys({text})' if isinstance(kind, MapType) else text})"
+
+    def _need_type(self, node: Node, what: str) -> None:
+        """Without a schema a few texts cannot be written; a literal NULL gives NULL anyway."""
+        if isinstance(node, Literal):
+            return
+        raise ExpressionError(
+            [
+                ExpressionProblem(
+                    f"{what} needs the event's schema to be written for Spark", *node.span
+                )
+            ]
+        )
+
+
+def _zero(kind: SqlType) -> str:
+    return "0L" if kind == BIGINT else "0"
+
+
+def _type_name(kind: SqlType) -> str:
+    return "TIMESTAMP_LTZ" if kind == TIMESTAMP else str(kind)
+
+
+def _case(operator: str, texts: list[str]) -> str:
+    parts = ["CASE"]
+    if operator == "CASE OF":
+        parts.append(texts.pop(0))
+    default = texts.pop()
+    for when, then in zip(texts[::2], texts[1::2], strict=True):
+        parts.append(f"WHEN {when} THEN {then}")
+    return f"({' '.join(parts)} ELSE {default} END)"
+
+
+def _literal(node: Literal) -> str:
+    value = node.value
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return string_literal(value)
+    if isinstance(value, datetime):
+        return f"TIMESTAMP_LTZ'{timestamp_text(value)}Z'"
+    if isinstance(value, date):
+        return f"DATE'{value.isoformat()}'"
+    suffix = {BIGINT: "L", DOUBLE: "D"}.get(node.type, "")  # type: ignore[call-overload]
+    text = f"{value:f}BD" if isinstance(value, Decimal) else f"{value!r}{suffix}"
+    return f"({text})"

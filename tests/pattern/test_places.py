@@ -1,0 +1,57 @@
+"""Places of a rule's parts: the characters that a problem underlines are the ones it is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.errors import Problem
+from service.pattern.document import load_rules
+from service.pattern.places import RulePlaces
+
+
+def underlined(problem: Problem) -> str:
+    """The characters that a problem points at."""
+    assert problem.span is not None
+    assert problem.excerpt is not None
+    start = problem.span.column - 1
+    return problem.excerpt[start : start + problem.span.length]
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("x = @@ 1", "@@"),
+        ("'x = @@ ''a'''", "@@"),
+        ("'name = ''a'' AND x = @@ 1'", "@@"),
+        ('"x = \\u0031 AND @@ 1"', "@@"),
+        ("|\n      x = 1\n      AND @@ = 2\n", "@@"),
+        ("|-\n\n      x = 1\n      AND @@ = 2", "@@"),
+        (">\n      AND @@ = 2\n", "@@"),
+    ],
+)
+def test_offsets_are_exact_in_every_style(value: str, found: str) -> None:
+    """An offset inside an expression is found again in the text, however YAML wrote it."""
+    text = f"id: r\npattern:\n  - step: a\n    of_type: {value}\n"
+    loaded = load_rules(text, "t")[0]
+    written = loaded.rule.pattern[0].of_type or ""
+    start = written.strip().index(found)
+    problem = loaded.places.problem(
+        "here", loaded.places.field_path("a", "of_type"), offsets=(start, start + len(found))
+    )
+    assert underlined(problem) == found
+    assert problem.step == "a"
+
+
+def test_folded_text_is_underlined_by_line() -> None:
+    """Where YAML folds lines the first line is underlined."""
+    text = "id: r\npattern:\n  - step: a\n    of_type: >\n      x = 1\n      AND y\n"
+    places = load_rules(text, "t")[0].places
+    problem = places.problem("here", ("pattern", 0, "of_type"), offsets=(8, 9))
+    assert underlined(problem) == "x = 1"
+    plain = load_rules(text.replace(">\n", "\n"), "t")[0].places
+    assert underlined(plain.problem("here", ("pattern", 0, "of_type"), offsets=(8, 9))) == "x = 1"
+
+
+def test_problem_without_text_names_no_line() -> None:
+    """Places of a rule that was never text still make a problem."""
+    assert RulePlaces("<python>", ()).problem("wrong", ("id",)).render() == "<python>: wrong"
