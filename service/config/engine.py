@@ -254,6 +254,14 @@ class Trigger(Section):
             "start, then stop."
         ),
     )
+    at_end_of_input: Literal["wait", "decide"] = setting(
+        "wait",
+        description=(
+            "With `available_now`: whether what is still open at the end waits for a later run "
+            "(`wait`), or time moves to its end and everything is decided (`decide`, for "
+            "back-tests: a later run from the same checkpoint finds every event late)."
+        ),
+    )
     interval: Duration = setting(
         500,
         description="Shortest time from batch to batch; `0 ms`: the next at once.",

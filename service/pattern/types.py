@@ -166,29 +166,27 @@ class _AvroReader:
         if not isinstance(schema, Mapping):
             raise SchemaError(f"{place}: {schema!r} is not an Avro schema")
         kind = schema.get("type")
-        if isinstance(kind, (list, Mapping)):
+        if isinstance(kind, list | Mapping):
             return self.convert(kind, namespace=namespace, place=place, depth=depth + 1)
         if not isinstance(kind, str):
             raise SchemaError(f"{place}: an Avro schema needs a 'type', found {kind!r}")
         if kind in ("record", "error", "enum", "fixed"):
             return self._define(kind, schema, namespace, place, depth)
-        if kind == "array":
-            items = schema.get("items")
-            return ArrayType(
-                self.convert(items, namespace=namespace, place=f"{place}[]", depth=depth + 1)
-            )
-        if kind == "map":
-            values = schema.get("values")
-            return MapType(
-                STRING,
-                self.convert(values, namespace=namespace, place=f"{place}{{}}", depth=depth + 1),
-            )
-        logical = schema.get("logicalType")
-        if kind == "bytes" and logical == "decimal":
+        if kind in ("array", "map"):
+            return self._collection(kind, schema, namespace, place, depth)
+        if kind == "bytes" and schema.get("logicalType") == "decimal":
             return _decimal(schema, place)
-        if isinstance(logical, str) and (kind, logical) in _LOGICAL:
-            return _LOGICAL[kind, logical]
-        return self._by_name(kind, namespace, place)
+        logical = _LOGICAL.get((kind, str(schema.get("logicalType"))))
+        return logical or self._by_name(kind, namespace, place)
+
+    def _collection(
+        self, kind: str, schema: Mapping[str, Any], namespace: str, place: str, depth: int
+    ) -> SqlType:
+        field, mark = ("items", "[]") if kind == "array" else ("values", "{}")
+        inner = self.convert(
+            schema.get(field), namespace=namespace, place=f"{place}{mark}", depth=depth + 1
+        )
+        return ArrayType(inner) if kind == "array" else MapType(STRING, inner)
 
     def _by_name(self, name: str, namespace: str, place: str) -> SqlType:
         if name in _PRIMITIVES:
@@ -248,15 +246,15 @@ class _AvroReader:
         types = [
             self.convert(branch, namespace=namespace, place=place, depth=depth + 1)
             for branch in branches
-            if branch != "null" and branch != {"type": "null"}
+            if branch not in ("null", {"type": "null"})
         ]
         if not types:
             return NULL
         if len(types) == 1:
             return types[0]
-        if len(types) == 2 and set(types) == {INT, BIGINT}:
+        if types in ([INT, BIGINT], [BIGINT, INT]):
             return BIGINT
-        if len(types) == 2 and set(types) == {FLOAT, DOUBLE}:
+        if types in ([FLOAT, DOUBLE], [DOUBLE, FLOAT]):
             return DOUBLE
         return RecordType({f"member{index}": kind for index, kind in enumerate(types)})
 

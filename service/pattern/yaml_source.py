@@ -179,9 +179,12 @@ class _Reader:
         if isinstance(value, str):
             try:
                 # JSON writes characters beyond U+FFFF as two escapes.
-                return value.encode("utf-16", "surrogatepass").decode("utf-16")
+                joined = value.encode("utf-16", "surrogatepass").decode("utf-16")
             except UnicodeDecodeError:
                 self._refuse("the text is not valid Unicode", path, "no half of a surrogate pair")
+            else:
+                self.values[path] = replace(self.values[path], value=joined)
+                return joined
         return value
 
     def _mapping(self, node: yaml.MappingNode, path: Path, depth: int) -> dict[str, object]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from service.codecs.outputs import OutputEncoder
 from service.compiler.rule_set import RuleSetPlan
@@ -61,7 +61,7 @@ class Dataflow:
             .option("file", str(self.clock_file))
             .load()
             .select(
-                F.expr(f"explode(sequence(0, {groups - 1}))").cast("int").alias("key_group"),
+                F.expr(f"explode(sequence(0, {groups - 1}))").alias("key_group"),
                 F.lit(int(Kind.CLOCK)).alias("kind"),
                 "packet",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -51,7 +52,7 @@ class Cluster:
                 for partition in sorted(metadata.topics[topic].partitions):
                     at = TopicPartition(topic, partition)
                     low, high = self._ask(
-                        lambda at=at: consumer.get_watermark_offsets(at, timeout=_SECONDS)
+                        partial(consumer.get_watermark_offsets, at, timeout=_SECONDS)
                     )
                     if high > low:
                         found.append((topic, partition))

@@ -11,7 +11,7 @@ from typing import Any
 from service.matcher.snapshot import unpack
 from service.observability import metric_names as names
 from service.observability.metrics import Metrics
-from service.pipeline.watermark import BEGINNING, Clock, Partition, Policy
+from service.pipeline.watermark import BEGINNING, END, Clock, Partition, Policy
 
 
 @dataclass
@@ -79,7 +79,7 @@ def publish(report: BatchReport, seconds: float, metrics: Metrics, outputs: dict
         elif kind == "written":
             metrics.increment(names.OUTPUT_RECORDS, count, kind=outputs.get(label, label))
     metrics.replace(names.PARTIAL_MATCHES, {(rule,): live for rule, live in report.live.items()})
-    if report.watermark > BEGINNING:
+    if BEGINNING < report.watermark < END:
         metrics.set(names.WATERMARK, report.watermark / 1000)
         metrics.set(names.WATERMARK_LAG, max(0.0, time.time() - report.watermark / 1000))
     metrics.increment(names.BATCHES, result="done")

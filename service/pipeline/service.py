@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from service import __version__
 from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
@@ -43,6 +43,7 @@ from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.session import spark_session
 from service.pipeline.timekeeper import Timekeeper
+from service.pipeline.watermark import END, ClockStatement
 from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet
 
@@ -59,7 +60,8 @@ class JobFailedError(SparkCepError):
 
 
 class Service:
-    """One run of the service. ``on_batch`` is called after each batch, for a demo or a test."""
+    """One run of the service. ``on_batch`` is called after each batch; ``spark`` is a session to
+    use, and to leave running, instead of one of its own."""
 
     def __init__(
         self,
@@ -67,11 +69,13 @@ class Service:
         metrics: Metrics | None = None,
         health: Health | None = None,
         on_batch: Callable[[BatchReport], None] = lambda report: None,
+        spark: SparkSession | None = None,
     ) -> None:
         self._settings = settings
         self._metrics = metrics or Metrics(settings.observability.max_rule_labels)
         self._health = health or Health(settings.observability.stall_limit)
         self._on_batch = on_batch
+        self._spark = spark
         self._stop = threading.Event()
         self._started: dict[int, float] = {}
         self._rules: RuleSet = RuleSet()
@@ -138,13 +142,18 @@ class Service:
         self._metrics.replace(
             names.RULES_LOADED, {(r.id, str(r.version)): 1 for r in self._rules.enabled}
         )
-        spark = spark_session(settings)
+        spark = self._spark or spark_session(settings)
         try:
             self._metrics.replace(names.BUILD, {_build(spark): 1})
             flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json")
             self._keep_running(spark, flow, clock_file)
+            if settings.trigger.at_end_of_input == "decide" and not self._stop.is_set():
+                clock_file.write(ClockStatement((), END), self._run)
+                self._keep_running(spark, flow, clock_file)
         finally:
-            spark.stop()
+            if self._spark is None:
+                spark.stop()
+        _log.info("stopped")
 
     def _outputs(self, registry: Registry, cluster: Cluster) -> OutputEncoder:
         topics = self._settings.outputs.topics
@@ -190,12 +199,11 @@ class Service:
                     )
                     continue
             break
-        _log.info("stopped")
 
     def _watch(self, query: StreamingQuery, clock: ClockFile) -> None:
         """Wait for the query to end, telling it what idleness says about time."""
         deadline: float | None = None
-        while not query.awaitTermination(_LOOK_EVERY_SECONDS):
+        while not query.awaitTermination(_LOOK_EVERY_SECONDS):  # type: ignore[arg-type]  # takes fractions
             if self._stop.is_set():
                 deadline = deadline or time.monotonic() + self._settings.trigger.interval / 1000 + 1
                 # Between batches nothing is lost by stopping at once.

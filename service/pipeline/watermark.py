@@ -19,6 +19,9 @@ Partition = tuple[str, int]
 #: Before every event time that can occur.
 BEGINNING = -(1 << 62)
 
+#: After every event time that can occur.
+END = 1 << 62
+
 
 @dataclass(frozen=True, slots=True)
 class ClockStatement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -95,6 +95,7 @@ def rules(draw: st.DrawFn) -> Rule:
     for target in targets:
         skips += [AfterMatch(s, target, miss) for s in list(Skip)[3:] for miss in (False, True)]
     own = pattern[0].name if pattern[0].group is None else f"{pattern[0].name}_0"
+    words: list[Literal["all", "none"]] = ["all", "none"]
     columns = st.lists(names, min_size=1, max_size=3, unique=True).map(tuple)
     return Rule(
         id=draw(st.from_regex(r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,9}\Z")),
@@ -115,7 +116,7 @@ def rules(draw: st.DrawFn) -> Rule:
                     for name, text in measures.items()
                 }
             ),
-            draw(columns | st.just("all") | st.just("none")),
+            draw(st.one_of(st.sampled_from(words), columns)),
         ),
         limits=Limits(
             draw(st.sampled_from([1, 10_000])),
@@ -179,3 +180,9 @@ def test_instant_is_utc() -> None:
         rule = load_rules(text, "t")[0].rule
         assert rule.effective_from_ms == 1_896_048_000_250
         assert "effective_from: '2030-01-31T00:00:00.250Z'\n" in to_yaml(rule)
+
+
+def test_date_is_its_first_instant() -> None:
+    """A date without time is midnight in UTC."""
+    text = "{id: r, effective_from: 2030-01-31, pattern: [{step: a}]}"
+    assert "effective_from: '2030-01-31T00:00:00Z'\n" in to_yaml(load_rules(text, "t")[0].rule)

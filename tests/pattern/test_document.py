@@ -325,6 +325,15 @@ def test_wrong_column_type() -> None:
             "{id: r, pattern: [{step: a, times: true}]}",
             "`times`: `True` is not a number of repetitions",
         ),
+        ("{id: r, key: '', pattern: [{step: a}]}", "`key` is empty"),
+        (
+            "{id: r, effective_from: 5, pattern: [{step: a}]}",
+            "`effective_from`: `5` is not a timestamp",
+        ),
+        (
+            "{id: r, emit: {measures: [x]}, pattern: [{step: a}]}",
+            "`measures` must be a mapping, found a list",
+        ),
         ("{id: r, key: , pattern: [{step: a}]}", "`key` has no value"),
         ("{id: r, emit: , pattern: [{step: a}]}", "`emit` has no value"),
         ("{id: r, id: s, pattern: [{step: a}]}", "the key `id` is given twice, first in line 1"),

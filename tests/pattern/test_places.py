@@ -55,3 +55,30 @@ def test_folded_text_is_underlined_by_line() -> None:
 def test_problem_without_text_names_no_line() -> None:
     """Places of a rule that was never text still make a problem."""
     assert RulePlaces("<python>", ()).problem("wrong", ("id",)).render() == "<python>: wrong"
+
+
+def test_part_without_place_stands_at_its_ancestor() -> None:
+    """A missing part is shown at the nearest one around it; a field of the rule at itself."""
+    places = load_rules("{id: r, within: 5 s, pattern: [{step: a}]}", "t")[0].places
+    assert underlined(places.problem("here", ("within", "max"))) == "5 s"
+    assert underlined(places.problem("here", ("pattern", 0, "where"))) == "{step: a}"
+    assert underlined(places.problem("here", places.field_path(None, "id"))) == "r"
+    assert places.field_path("nobody", "where") == ("where",)
+
+
+def test_offset_beyond_the_text_is_underlined_at_its_end() -> None:
+    """What is missing at the end of an expression is shown behind its last character."""
+    text = "id: r\npattern:\n  - step: a\n    of_type: |\n      x =\n"
+    places = load_rules(text, "t")[0].places
+    span = places.span(("pattern", 0, "of_type"), offsets=(4, 5))
+    assert (span.line, span.column, span.length) == (5, 10, 1)
+    plain = load_rules("{id: r, pattern: [{step: a, of_type: x =}]}", "t")[0].places
+    assert plain.span(("pattern", 0, "of_type"), offsets=(3, 4)).column == 41
+
+
+def test_joined_escapes_fall_back_to_the_whole_value() -> None:
+    """Where characters of text and value cannot be paired, the whole value is underlined."""
+    text = '{"id": "r", "pattern": [{"step": "a", "of_type": "\\ud83d\\ude00 x"}]}'
+    places = load_rules(text, "t")[0].places
+    problem = places.problem("here", ("pattern", 0, "of_type"), offsets=(2, 3))
+    assert underlined(problem) == '"\\ud83d\\ude00 x"'

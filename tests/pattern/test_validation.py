@@ -223,8 +223,8 @@ def test_cost_is_warned_about() -> None:
     any_c = replace(any_b, name="c")
     assert messages(rule(replace(A, times=LOOP), any_b, any_c))[1] == [
         (
-            "`followed_by_any` on `b`, `c` together with a loop: partial matches multiply with every"
-            " event that fits"
+            "`followed_by_any` on `b`, `c` together with a loop: partial matches multiply"
+            " with every event that fits"
         )
     ]
     assert messages(rule(A, any_b, any_c))[1] == []

@@ -111,6 +111,13 @@ def test_unreadable_files_are_problems(tmp_path: Path) -> None:
     assert [p.message for p in missing] == ["the rules cannot be read: No such file or directory"]
 
 
+def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of files is limited, and the limit is in the error."""
+    monkeypatch.setattr("service.rules.folder.MOST_FILES", 1)
+    (problem,) = refused(tmp_path, a__yaml=rule("a"), b__yaml=rule("b"))
+    assert (problem.message, problem.allowed) == ("the folder holds 2 rule files", "at most 1")
+
+
 def test_higher_version_replaces_lower(tmp_path: Path) -> None:
     """Of two versions the higher one runs, and the lower one is warned about."""
     rules = folder(tmp_path, a__yaml=rule("r", 2), b__yaml=rule("r", 1))

@@ -1,4 +1,4 @@
-"""Rule conditions and measures: Spark SQL expressions with look-backs to a pattern's steps.
+r"""Rule conditions and measures: Spark SQL expressions with look-backs to a pattern's steps.
 
 An expression is parsed once into a vetted tree (``parse``), checked against schemas
 (``check_types``), and computed in one of two places: in Python (``bind``, with ``aggregate`` for
@@ -26,9 +26,9 @@ must be UTC:
   BIGINT give the last BIGINT.
 - Text is compared by its UTF-8 bytes. Text and numbers are never compared, added or joined without
   a CAST. TRIM removes spaces only. ``'it''s'`` is one string.
-- Text becomes a DATE as ``yyyy-[M]M-[d]d``; a TIMESTAMP also with ``HH:mm[:ss[.fraction]]`` and
-  ``Z`` or ``±HH:mm``, else in UTC; other forms that Spark would read are NULL. Years are 1 to 9999.
-- LIKE takes a constant pattern with at most three ``%``; ``\\`` is its escape.
+- Text becomes a DATE as ``yyyy-[M]M-[d]d``; a TIMESTAMP also with ``HH:mm``, or with
+  ``HH:mm:ss[.fraction]`` and ``Z`` or ``±HH:mm``, else in UTC; other forms that Spark would read are NULL. Years are 1 to 9999.
+- LIKE takes a constant pattern with at most three ``%``; ``\`` is its escape.
 
 **Left out**, because Python and Spark could differ or because they are dangerous: EXP, LN, LOG10,
 POWER (last digit), CAST of DOUBLE to STRING (Java versions differ), CAST of numbers to TIMESTAMP,
@@ -52,10 +52,11 @@ from service.pattern.expressions.nodes import (
     Expression,
     LookBack,
 )
+from service.pattern.expressions.parsing import parse
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
 from service.pattern.expressions.spark_sql import to_spark_sql
 from service.pattern.expressions.structure import And, Leaf, Or, boolean_structure
-from service.pattern.expressions.syntax import MAX_TREE, parse
+from service.pattern.expressions.syntax import MAX_TREE
 
 __all__ = [
     "ALL_STEPS",

@@ -20,9 +20,10 @@ from service.pattern.expressions.nodes import (
     Reference,
     Span,
 )
-from service.pattern.types import DATE, NULL
+from service.pattern.types import DATE, INT, NULL
 
 if TYPE_CHECKING:
+    from service.pattern.expressions.problems import ExpressionProblem
     from service.pattern.expressions.scope import Scope
 
 MAX_ROUND_DIGITS = 18
@@ -34,6 +35,7 @@ class TreeReader(Protocol):
     """What the tree walk offers."""
 
     scope: Scope
+    problems: list[ExpressionProblem]
 
     def refuse(self, message: str, span: Span, allowed: str | None = None) -> Node:
         """Notes a problem."""
@@ -81,7 +83,11 @@ class CallReader:
             elif function.maximum != function.minimum:
                 wanted += f" to {function.maximum}"
             return reader.refuse(f"{name} takes {wanted} arguments, not {count}", span)
-        return self._restricted(name, arguments, span)
+        if name == "ROUND":
+            return self._round(arguments, span)
+        if name == "REPLACE":
+            return self._replace(arguments, span)
+        return Call(name, arguments, span)
 
     def _unknown(self, written: str, span: Span) -> Node:
         name = written.upper()
@@ -104,26 +110,24 @@ class CallReader:
             return Call("%", arguments, span)
         if name == "TO_DATE":
             return Cast(arguments[0], DATE, span)
-        default = () if len(arguments) == wanted[1] else (Literal(None, NULL, span),)
-        return Call("CASE", (*arguments, *default), span)
+        condition, then, otherwise = (*arguments, Literal(None, NULL, span))[:3]
+        return Call("CASE", (condition, then, otherwise), span)
 
-    def _restricted(self, name: str, arguments: tuple[Node, ...], span: Span) -> Node:
-        """The few functions whose later arguments must be constants."""
-        if name == "ROUND" and len(arguments) == 2:
-            digits = arguments[1]
-            if (
-                not isinstance(digits, Literal)
-                or not isinstance(digits.value, int)
-                or not 0 <= digits.value <= MAX_ROUND_DIGITS
-            ):
-                message = f"ROUND takes a number of digits from 0 to {MAX_ROUND_DIGITS}"
-                return self._reader.refuse(message, digits.span)
-        if name == "REPLACE":
-            for constant in arguments[1:]:
-                if not isinstance(constant, Literal) or not isinstance(constant.value, str):
-                    message = "what REPLACE looks for and puts in must be strings in the text"
-                    return self._reader.refuse(message, constant.span)
-        return Call(name, arguments, span)
+    def _round(self, arguments: tuple[Node, ...], span: Span) -> Node:
+        value, digits = (*arguments, Literal(0, INT, span))[:2]
+        if isinstance(digits, Literal) and digits.type == INT:
+            count = digits.value
+            if isinstance(count, int) and 0 <= count <= MAX_ROUND_DIGITS:
+                return Call("ROUND", (value, digits), span)
+        message = f"ROUND takes a number of digits from 0 to {MAX_ROUND_DIGITS}"
+        return self._reader.refuse(message, digits.span)
+
+    def _replace(self, arguments: tuple[Node, ...], span: Span) -> Node:
+        for constant in arguments[1:]:
+            if not isinstance(constant, Literal) or not isinstance(constant.value, str):
+                message = "what REPLACE looks for and puts in must be strings in the text"
+                return self._reader.refuse(message, constant.span)
+        return Call("REPLACE", arguments, span)
 
     def _look_back(self, function: str, trees: list[exp.Expr], span: Span) -> Node:
         reader, scope = self._reader, self._reader.scope
@@ -133,17 +137,20 @@ class CallReader:
             step = self._star(trees[0])
             if step is not None:
                 return self._count_all(step, span)
-        most = 2 if function in _OFFSET_FUNCTIONS else 1
-        if not 1 <= len(trees) <= most:
-            wanted = "1 or 2 arguments" if most == 2 else "1 argument"
+        wanted = "1 or 2 arguments" if function in _OFFSET_FUNCTIONS else "1 argument"
+        subject, offsets = trees[:1], trees[1:]
+        if not subject or len(offsets) > int(function in _OFFSET_FUNCTIONS):
             return reader.refuse(f"{function} takes {wanted}, not {len(trees)}", span)
+        found = len(reader.problems)
         scope.inside = []
         try:
-            argument = reader.read(trees[0])
+            argument = reader.read(subject[0])
             steps = list(dict.fromkeys(scope.inside))
         finally:
             scope.inside = None
-        offset = self._offset(function, trees[1]) if len(trees) == 2 else 0
+        offset = self._offset(function, offsets[0]) if offsets else 0
+        if len(reader.problems) > found:
+            return argument
         if len(steps) > 1:
             names = ", ".join("the event" if step == ALL_STEPS else step for step in steps)
             return reader.refuse(

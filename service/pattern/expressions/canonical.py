@@ -12,7 +12,6 @@ from decimal import Decimal
 
 from service.pattern.expressions.nodes import (
     ALL_STEPS,
-    ARITHMETIC,
     COMPARISONS,
     Call,
     Cast,
@@ -26,7 +25,7 @@ from service.pattern.expressions.nodes import (
     Reference,
     walk,
 )
-from service.pattern.types import BIGINT, DOUBLE, INT
+from service.pattern.types import BIGINT, DOUBLE
 
 _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -41,6 +40,19 @@ VALUES WHEN WHERE WINDOW WITH
 """
 KEYWORDS = frozenset(_KEYWORD_LIST.split())
 """Names that are quoted in canonical text, so that every version of the parser reads them."""
+
+
+_JUNCTIONS = {"AND": _AND, "OR": _OR}
+_LEVELS: dict[str, tuple[str, int, tuple[int, ...]]] = {
+    **{o: (f"{{}} {o} {{}}", _PREDICATE, (_SUM, _SUM)) for o in (*COMPARISONS, "LIKE")},
+    **{o: (f"{{}} {o} {{}}", _SUM, (_SUM, _PRODUCT)) for o in "+-"},
+    **{o: (f"{{}} {o} {{}}", _PRODUCT, (_PRODUCT, _UNARY)) for o in "*/%"},
+    **{o: (f"{{}} {o}", _PREDICATE, (_SUM,)) for o in ("IS NULL", "IS TRUE", "IS FALSE")},
+    "NEGATE": ("-{}", _UNARY, (_PRIMARY,)),
+    "BETWEEN": ("{} BETWEEN {} AND {}", _PREDICATE, (_SUM, _SUM, _SUM)),
+    "[]": ("{}[{}]", _PRIMARY, (_PRIMARY, _OR)),
+}
+"""For operators of fixed form: the form, how tightly it binds, and its operands at least."""
 
 
 def expression(node: Node, text: str | None = None) -> Expression:
@@ -97,33 +109,23 @@ def _look_back(look_back: LookBack) -> str:
 
 
 def _call(operator: str, arguments: tuple[Node, ...], prefix: str) -> tuple[str, int]:
-    def at(index: int, level: int) -> str:
-        return _write(arguments[index], level, prefix)
-
-    if operator in ("AND", "OR"):
-        level = _AND if operator == "AND" else _OR
+    levels = _LEVELS.get(operator)
+    if levels is not None:
+        template, own, operands = levels
+        texts = map(_write, arguments, operands, (prefix,) * len(operands))
+        return (template.format(*texts), own)
+    if operator in _JUNCTIONS:
+        level = _JUNCTIONS[operator]
         return (f" {operator} ".join(_write(a, level + 1, prefix) for a in arguments), level)
-    if operator in COMPARISONS or operator == "LIKE":
-        return (f"{at(0, _SUM)} {operator} {at(1, _SUM)}", _PREDICATE)
-    if operator in ARITHMETIC:
-        level = _SUM if operator in "+-" else _PRODUCT
-        return (f"{at(0, level)} {operator} {at(1, level + 1)}", level)
     if operator == "NOT":
         return _negation(arguments[0], prefix)
-    if operator == "NEGATE":
-        return (f"-{at(0, _PRIMARY)}", _UNARY)
-    if operator in ("IS NULL", "IS TRUE", "IS FALSE"):
-        return (f"{at(0, _SUM)} {operator}", _PREDICATE)
+    texts_of_all = [_write(argument, _OR, prefix) for argument in arguments]
     if operator == "IN":
-        items = ", ".join(_write(a, _OR, prefix) for a in arguments[1:])
-        return (f"{at(0, _SUM)} IN ({items})", _PREDICATE)
-    if operator == "BETWEEN":
-        return (f"{at(0, _SUM)} BETWEEN {at(1, _SUM)} AND {at(2, _SUM)}", _PREDICATE)
-    if operator == "[]":
-        return (f"{at(0, _PRIMARY)}[{at(1, _OR)}]", _PRIMARY)
+        subject = _write(arguments[0], _SUM, prefix)
+        return (f"{subject} IN ({', '.join(texts_of_all[1:])})", _PREDICATE)
     if operator in ("CASE", "CASE OF"):
-        return (_case(operator, [_write(a, _OR, prefix) for a in arguments]), _PRIMARY)
-    return (f"{operator}({', '.join(_write(a, _OR, prefix) for a in arguments)})", _PRIMARY)
+        return (_case(operator, texts_of_all), _PRIMARY)
+    return (f"{operator}({', '.join(texts_of_all)})", _PRIMARY)
 
 
 def _negation(operand: Node, prefix: str) -> tuple[str, int]:
@@ -165,5 +167,4 @@ def _literal(node: Literal) -> tuple[str, int]:
     if node.type == DOUBLE:
         return (f"{value!r}D", level)
     wide = node.type == BIGINT and -(2**31) <= value < 2**31
-    assert node.type in (INT, BIGINT)
     return (f"{value}L" if wide else str(value), level)

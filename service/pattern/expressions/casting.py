@@ -38,14 +38,15 @@ DATE_TEXT = r"^(?!0000)([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})$"
 """Day in text; also valid as a Java regular expression."""
 TIMESTAMP_TEXT = (
     r"^(?!0000)([0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-    r"(?:[T ][0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?)$"
+    r"(?:[T ][0-9]{1,2}:[0-9]{1,2}"
+    r"(?::[0-9]{1,2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?)?)$"
 )
 """Point in time in text, UTC unless an offset says otherwise; also a Java regular expression."""
 
 _DATE = re.compile(DATE_TEXT[:-1] + r"\Z")
 _TIMESTAMP = re.compile(TIMESTAMP_TEXT[:-1] + r"\Z")
 _TIMESTAMP_PARTS = re.compile(
-    r"(\d+)-(\d+)-(\d+)(?:[T ](\d+):(\d+)(?::(\d+)(?:\.(\d+))?)?(?:(Z)|([+-])(\d+):(\d+))?)?\Z"
+    r"(\d+)-(\d+)-(\d+)(?:[T ](\d+):(\d+)(?::(\d+)(?:\.(\d+))?(?:Z|([+-])(\d+):(\d+))?)?)?\Z"
 )
 _INTEGER = re.compile(r"([+-]?)0*([0-9]+)\Z")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
@@ -64,6 +65,7 @@ _BLANK = "".join(map(chr, range(0x21)))
 _CONTROL = _BLANK + "\x7f"
 _BIGINT_DIGITS = 19
 _LONGEST_OFFSET = 18
+_LAST_MINUTE = 59
 
 
 def caster(target: SqlType) -> Callable[[Any], Any]:
@@ -168,12 +170,12 @@ def _to_timestamp(value: Any) -> datetime | None:
     match = _TIMESTAMP_PARTS.match(value)
     if match is None:
         return None
-    year, month, day, hour, minute, second, fraction, _, side, hours, minutes = match.groups()
+    year, month, day, hour, minute, second, fraction, side, hours, minutes = match.groups()
     micros = int(f"{fraction or '0':0<6}"[:6])
     shift = timedelta()
     if side:
         shift = timedelta(hours=int(hours), minutes=int(minutes))
-        if int(minutes) > 59 or shift > timedelta(hours=_LONGEST_OFFSET):
+        if int(minutes) > _LAST_MINUTE or shift > timedelta(hours=_LONGEST_OFFSET):
             return None
     zone = timezone(-shift if side == "-" else shift)
     try:

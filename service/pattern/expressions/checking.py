@@ -37,6 +37,9 @@ from service.pattern.types import (
     SqlType,
 )
 
+_OVER_CONDITIONS = frozenset({"AND", "OR", "NOT", "IS TRUE", "IS FALSE"})
+_OVER_COMPARABLE = COMPARISONS | {"IN", "BETWEEN"}
+
 
 def check_types(
     e: Expression, event: RecordType | None, steps: Mapping[str, RecordType]
@@ -54,13 +57,20 @@ def check_types(
 
 
 class Typing:
-    """The types of one expression's nodes; every node is looked at once."""
+    """The types of one expression's nodes; every node is looked at once.
+
+    A column that ``event`` does not have is a problem, and of the type ``missing``.
+    """
 
     def __init__(
-        self, event: RecordType | None = None, steps: Mapping[str, RecordType] | None = None
+        self,
+        event: RecordType | None = None,
+        steps: Mapping[str, RecordType] | None = None,
+        missing: SqlType = UNKNOWN,
     ) -> None:
         self.problems: list[ExpressionProblem] = []
         self._event = event
+        self._missing = missing
         self._steps = steps or {}
         self._known: dict[int, tuple[Node, SqlType]] = {}
 
@@ -74,7 +84,7 @@ class Typing:
     def stored_type(self, node: Node) -> SqlType:
         """As ``type_of``, but FLOAT where the value is stored so and only read as DOUBLE."""
         if isinstance(node, Column):
-            return self._field(node.path, self._event) or UNKNOWN
+            return self._field(node.path, self._event) or self._missing
         if isinstance(node, Member):
             return self._member(node, report=False)
         if isinstance(node, Call) and node.operator in ("[]", "ELEMENT_AT"):
@@ -120,22 +130,22 @@ class Typing:
         if kind is not None:
             return rules.as_read(kind)
         record, depth = self._event, 0
-        while depth < len(path) and isinstance(record.fields.get(path[depth]), RecordType):
-            inner = record.fields[path[depth]]
-            assert isinstance(inner, RecordType)
+        while isinstance(inner := record.fields.get(path[depth]), RecordType):
             record, depth = inner, depth + 1
         near = _nearest(path[depth], record.fields)
         if depth or len(path) == 1 or path[0] in record.fields:
             shown = name(path)
             hint = f"; did you mean {name((*path[:depth], near))}?" if near else ""
-            return self._refuse(f"the event has no column {shown}{hint}", span)
-        step = _nearest(path[0], self._steps)
+            self._refuse(f"the event has no column {shown}{hint}", span)
+            return self._missing
+        step = _nearest(path[0], [step for step in self._steps if step != ALL_STEPS])
         hints = [f"column {near}" if near else "", f"step {step}" if step else ""]
         guess = " or ".join(filter(None, hints))
         question = f"; did you mean {guess}?" if guess else ""
-        return self._refuse(
+        self._refuse(
             f"{name(path)}: {path[0]} is neither a column of the event nor a step{question}", span
         )
+        return self._missing
 
     def _member(self, node: Member, *, report: bool) -> SqlType:
         kind = self.type_of(node.operand)
@@ -177,39 +187,41 @@ class Typing:
         return BIGINT if function == "SUM" and kind in rules.INTEGRAL else DOUBLE
 
     def _call(self, node: Call) -> SqlType:
-        operator, span = node.operator, node.span
+        operator = node.operator
         kinds = [self.type_of(argument) for argument in node.arguments]
-        if operator in ("AND", "OR", "NOT", "IS TRUE", "IS FALSE"):
+        if operator in _OVER_CONDITIONS:
             for argument, kind in zip(node.arguments, kinds, strict=True):
                 self._condition(kind, argument.span, operator)
             return BOOLEAN
-        if operator == "IS NULL":
-            return BOOLEAN
-        if operator in COMPARISONS or operator in ("IN", "BETWEEN"):
+        if operator in _OVER_COMPARABLE:
             for kind in kinds[1:]:
-                self._comparable(kinds[0], kind, span)
+                self._comparable(kinds[0], kind, node.span)
             if operator == "IN":
-                self._common(kinds, span)
+                self._common(kinds, node.span)
             return BOOLEAN
-        if operator == "LIKE":
-            if kinds[0] != STRING and not rules.is_open(kinds[0]):
-                return self._refuse(f"LIKE needs a STRING, not {kinds[0]}", span)
-            return BOOLEAN
-        if operator in ARITHMETIC:
-            result = rules.arithmetic_type(operator, kinds[0], kinds[1], node.arguments)
-            if result is None:
-                message = (
-                    f"{kinds[0]} {operator} {kinds[1]} cannot be computed; both must be numbers"
-                )
-                return self._refuse(message, span)
-            return result
-        if operator == "NEGATE":
-            if rules.is_number(kinds[0]) or rules.is_open(kinds[0]):
-                return kinds[0]
-            return self._refuse(f"- needs a number, not {kinds[0]}", span)
+        if operator in ARITHMETIC or operator in ("NEGATE", "LIKE", "IS NULL"):
+            return self._operator(node, kinds)
         if operator in ("CASE", "CASE OF"):
             return self._case(node, kinds)
         return self._function(node, kinds)
+
+    def _operator(self, node: Call, kinds: list[SqlType]) -> SqlType:
+        operator, span, first = node.operator, node.span, kinds[0]
+        if operator == "IS NULL":
+            return BOOLEAN
+        if operator == "LIKE":
+            if first != STRING and not rules.is_open(first):
+                return self._refuse(f"LIKE needs a STRING, not {first}", span)
+            return BOOLEAN
+        if operator == "NEGATE":
+            if rules.is_number(first) or rules.is_open(first):
+                return first
+            return self._refuse(f"- needs a number, not {first}", span)
+        result = rules.arithmetic_type(operator, first, kinds[1], node.arguments)
+        if result is None:
+            message = f"{first} {operator} {kinds[1]} cannot be computed; both must be numbers"
+            return self._refuse(message, span)
+        return result
 
     def _function(self, node: Call, kinds: list[SqlType]) -> SqlType:
         operator, span = node.operator, node.span
@@ -260,11 +272,9 @@ class Typing:
 
 
 def round_digits(node: Call) -> int:
-    """The second argument of ROUND, 0 when it is left out."""
+    """The number of digits of a ROUND, always a literal."""
     digits = node.arguments[-1]
-    if len(node.arguments) == 2 and isinstance(digits, Literal) and isinstance(digits.value, int):
-        return digits.value
-    return 0
+    return digits.value if isinstance(digits, Literal) and isinstance(digits.value, int) else 0
 
 
 def _rounded(kind: DecimalType, node: Call) -> DecimalType:

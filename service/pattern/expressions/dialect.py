@@ -32,6 +32,7 @@ class _ExpressionDialect(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _only(
             Spark.Parser.FUNCTION_PARSERS, "CAST", "TRY_CAST"
         )
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _only(
             Spark.Parser.NO_PAREN_FUNCTION_PARSERS, "CASE"
@@ -42,7 +43,7 @@ _DIALECT = _ExpressionDialect()
 
 
 def tokenize(text: str) -> list[Token]:
-    """sqlglot's tokens; raises ``sqlglot.errors.TokenError``."""
+    """Cuts the text; raises ``sqlglot.errors.TokenError``."""
     return list(_DIALECT.tokenize(text))
 
 

@@ -117,9 +117,7 @@ class _Binder:
         if operator in _LOGIC:
             return _LOGIC[operator](*arguments)
         if operator == "LIKE":
-            pattern = node.arguments[1]
-            assert isinstance(pattern, Literal)
-            return _strict1(like_matcher(str(pattern.value)), arguments[0])
+            return _strict1(like_matcher(arguments[1]((), ())), arguments[0])
         if operator == "IN":
             return _membership(_converted(arguments, kinds, common_type(kinds)))
         if operator in ("CASE", "CASE OF"):
@@ -154,31 +152,27 @@ class _Binder:
         operator = node.operator
         result = self._typing.type_of(node)
         if operator in ("COALESCE", "GREATEST", "LEAST"):
-            alike = _converted(arguments, kinds, result)
-            if operator == "COALESCE":
-                return _coalesce(alike)
-            return _extreme(alike, values.less if operator == "LEAST" else values.greater)
+            return _FIRST_OR_EXTREME[operator](_converted(arguments, kinds, result))
         if operator == "ARRAY":
             alike = _converted(arguments, kinds, common_type(kinds))
             return lambda c, r: [argument(c, r) for argument in alike]
         if operator == "NULLIF":
             return _null_if(arguments, _comparison("=", kinds[0], kinds[1]))
-        if operator == "NEGATE":
-            return _strict1(lambda value: values.negate(value, result), arguments[0])
-        if operator == "ABS":
-            return _strict1(lambda value: values.absolute(value, result), arguments[0])
         if operator == "ROUND":
             digits = round_digits(node)
             return _strict1(lambda v: values.round_half_up(v, digits, result), arguments[0])
-        evaluate: Callable[..., Any] | None = at_index
-        if operator != "[]":
-            evaluate = FUNCTIONS[operator].evaluate
-        assert evaluate is not None
-        if len(arguments) == 1:
-            return _strict1(evaluate, arguments[0])
-        if len(arguments) == 2:
-            return _strict2(evaluate, *arguments)
-        return _strict(evaluate, arguments)
+        if operator in _SIGNED:
+            compute = _SIGNED[operator]
+            return _strict1(lambda value: compute(value, result), arguments[0])
+        return _strict(STRICT[operator], arguments)
+
+
+STRICT: Mapping[str, Callable[..., Any]] = {
+    "[]": at_index,
+    **{name: row.evaluate for name, row in FUNCTIONS.items() if row.evaluate is not None},
+}
+"""What is NULL when an argument is, whatever the types."""
+_SIGNED = {"NEGATE": values.negate, "ABS": values.absolute}
 
 
 def _member(record: Any, name: str) -> Any:
@@ -222,6 +216,12 @@ def _strict2(compute: Callable[[Any, Any], Any], left: Evaluator, right: Evaluat
 
 
 def _strict(compute: Callable[..., Any], operands: list[Evaluator]) -> Evaluator:
+    match operands:
+        case [only]:
+            return _strict1(compute, only)
+        case [left, right]:
+            return _strict2(compute, left, right)
+
     def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
         given = [operand(c, r) for operand in operands]
         return None if None in given else compute(*given)
@@ -317,6 +317,13 @@ def _extreme(operands: list[Evaluator], before: Callable[[Any, Any], bool]) -> E
         return best
 
     return run
+
+
+_FIRST_OR_EXTREME: dict[str, Callable[[list[Evaluator]], Evaluator]] = {
+    "COALESCE": _coalesce,
+    "GREATEST": lambda operands: _extreme(operands, values.greater),
+    "LEAST": lambda operands: _extreme(operands, values.less),
+}
 
 
 def _null_if(operands: list[Evaluator], same: Callable[[Any, Any], Any]) -> Evaluator:

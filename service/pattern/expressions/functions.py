@@ -42,8 +42,11 @@ Result = Callable[[Kinds], SqlType | str]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function. ``result`` gives the type, or a sentence saying what is wrong with the
-    arguments. ``spark`` is the text for Spark, ``None`` where it depends on types."""
+    """One function.
+
+    ``result`` gives the type, or a sentence saying what is wrong with the arguments. ``evaluate``
+    is ``None`` where NULLs or types matter (see ``evaluation``), ``spark`` where types do.
+    """
 
     minimum: int
     maximum: int | None
@@ -75,10 +78,18 @@ def _number(gives: Callable[[SqlType], SqlType]) -> Result:
     return result
 
 
+def _any(_: Kinds) -> SqlType | str:
+    return UNKNOWN
+
+
 def _whole(kind: SqlType) -> SqlType:
     if isinstance(kind, DecimalType):
         return DecimalType(min(38, kind.precision - kind.scale + 1), 0)
     return BIGINT
+
+
+def _round(kinds: Kinds) -> SqlType | str:
+    return _number(lambda kind: kind)(kinds[:1])
 
 
 def _always(kind: SqlType) -> Callable[[SqlType], SqlType]:
@@ -131,11 +142,14 @@ def element(kinds: Kinds) -> SqlType | str:
     return UNKNOWN if is_open(kind) else f"{kind} has no elements; it must be an ARRAY or a MAP"
 
 
-def substring(text: str, position: int, length: int | None = None) -> str:
+_LONGEST = 2**31 - 1
+
+
+def substring(text: str, position: int, length: int = _LONGEST) -> str:
     """SQL's SUBSTRING: positions from 1, negative ones from the end."""
     size = len(text)
     start = position - 1 if position > 0 else size + position if position < 0 else 0
-    end = size if length is None else start + length
+    end = start + length
     return text[max(start, 0) : max(end, 0)] if end > start else ""
 
 
@@ -196,12 +210,12 @@ _TIMES = _takes(TIMESTAMP, gives=INT)
 
 FUNCTIONS: Mapping[str, Function] = {
     # NULL-aware: computed in ``evaluation``, typed in ``checking``
-    "COALESCE": Function(1, None, lambda kinds: UNKNOWN, None, "coalesce({})"),
-    "GREATEST": Function(2, None, lambda kinds: UNKNOWN, None, "greatest({})"),
-    "LEAST": Function(2, None, lambda kinds: UNKNOWN, None, "least({})"),
-    "NULLIF": Function(2, 2, lambda kinds: UNKNOWN, None, "nullif({})"),
-    "ARRAY": Function(1, None, lambda kinds: UNKNOWN, None, "array({})"),
-    "ROUND": Function(1, 2, _number(lambda kind: kind), None, "round({})"),
+    "COALESCE": Function(1, None, _any, None, "coalesce({})"),
+    "GREATEST": Function(2, None, _any, None, "greatest({})"),
+    "LEAST": Function(2, None, _any, None, "least({})"),
+    "NULLIF": Function(2, 2, _any, None, "nullif({})"),
+    "ARRAY": Function(1, None, _any, None, "array({})"),
+    "ROUND": Function(1, 2, _round, None, "round({})"),
     # numbers
     "ABS": Function(1, 1, _number(lambda kind: kind), None, None),
     "FLOOR": Function(1, 1, _number(_whole), values.floor, "floor({})"),

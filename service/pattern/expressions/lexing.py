@@ -11,6 +11,7 @@ characters, ``MAX_DEPTH`` open brackets, CASEs or chained signs.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -28,6 +29,7 @@ _NUMBER = re.compile(
     r"(?:[0-9]+[lL]|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[bB][dD]|(?:[eE][+-]?[0-9]+)?[dD]?))\Z"
 )
 _WORD = re.compile(r"[^\W\d]\w*\Z")
+_SURROGATES = range(0xD800, 0xE000)
 _SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 
@@ -60,6 +62,11 @@ _GRAMMAR_WORDS = (
     "AND OR NOT IN BETWEEN LIKE IS NULL TRUE FALSE CASE WHEN THEN ELSE END AS DISTINCT FROM"
 )
 _GRAMMAR = frozenset(_GRAMMAR_WORDS.split())
+CAST_TARGETS = "STRING, INT, BIGINT, DOUBLE, DECIMAL(p, s), BOOLEAN, TIMESTAMP or DATE"
+_CAST_WORDS = frozenset(
+    "STRING INT INTEGER BIGINT LONG DOUBLE DECIMAL NUMERIC BOOLEAN TIMESTAMP DATE".split()  # noqa: SIM905  # as a sentence
+)
+_NAME_RULE = "a name is ASCII letters, digits and _, not starting with a digit"
 _FORBIDDEN_WORDS = {
     "SELECT": "a sub-query",
     "WITH": "a sub-query",
@@ -133,23 +140,28 @@ def _vet(token: Token, before: Token | None, text: str) -> list[ExpressionProble
             return problems
         return problems + refused(
             f"the quoted name {raw} is not allowed",
-            "a name is ASCII letters, digits and _, not starting with a digit",
+            _NAME_RULE,
         )
     if _NUMBER.match(raw):
         return problems
+    reason = _word_problem(raw, before)
+    return problems if reason is None else problems + refused(*reason)
+
+
+def _word_problem(raw: str, before: Token | None) -> tuple[str, str | None] | None:
+    """What is wrong with a word (or a sign that is none of ours) at its place."""
     word = raw.upper()
     after_distinct = before is not None and before.text.upper() == "DISTINCT"
     if word in _FORBIDDEN_WORDS and not (word == "FROM" and after_distinct):
         reason = REGEX_REASON if word in ("RLIKE", "REGEXP") else None
-        return problems + refused(f"{_FORBIDDEN_WORDS[word]} is not allowed here", reason)
+        return f"{_FORBIDDEN_WORDS[word]} is not allowed here", reason
+    if before is not None and before.token_type is TokenType.ALIAS and word not in _CAST_WORDS:
+        return f"{raw} is not a type that CAST may name", CAST_TARGETS
     if _NAME.match(raw):
-        return problems
+        return None
     if _WORD.match(raw):
-        return problems + refused(
-            f"the name {raw!r} is not allowed",
-            "a name is ASCII letters, digits and _, not starting with a digit",
-        )
-    return problems + refused(f"{raw!r} is not allowed in an expression")
+        return f"the name {raw!r} is not allowed", _NAME_RULE
+    return f"{raw!r} is not allowed in an expression", None
 
 
 def _vet_nesting(tokens: Sequence[Token]) -> list[ExpressionProblem]:
@@ -244,13 +256,13 @@ def _plain(token: Token, before: Token | None, after: Token | None, text: str) -
 
 
 def _unescape(raw: str) -> str:
-    """A string literal's value as Spark reads it; ``\\%`` and ``\\_`` keep their backslash."""
+    r"""A string literal's value as Spark reads it; ``\%`` and ``\_`` keep their backslash."""
 
     def replace(match: re.Match[str]) -> str:
         short, long, octal, other = match.groups()
         if short or long:
             code = int(short or long, 16)
-            return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+            return chr(code) if code <= sys.maxunicode and code not in _SURROGATES else "\ufffd"
         if octal:
             return chr(int(octal, 8))
         if other in "%_":

@@ -26,13 +26,13 @@ from service.pattern.types import (
 )
 
 MAX_WILDCARDS = 3
-CAST_TARGETS = "STRING, INT, BIGINT, DOUBLE, DECIMAL(p, s), BOOLEAN, TIMESTAMP or DATE"
 TIME_FORMATS = "'yyyy-MM-dd' or 'yyyy-MM-dd HH:mm:ss.ffffff+00:00'"
 
 _NUMBER = re.compile(
     r"(?P<digits>-?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?P<power>[eE][+-]?[0-9]+)?(?P<suffix>BD|L|D)?\Z",
     re.IGNORECASE,
 )
+_SIZE = re.compile(r"[0-9]{1,2}\Z")
 _TARGETS: dict[str, SqlType] = {
     "TEXT": STRING,
     "INT": INT,
@@ -116,10 +116,10 @@ def cast_target(tree: exp.Expr) -> SqlType | str:
         return f"this form of {kind} is not allowed in CAST"
     parameters = [str(part.name) for part in tree.expressions]
     if kind == "DECIMAL":
-        sizes = parameters or ["10"]
-        if len(sizes) > 2 or not all(size.isdigit() and len(size) <= 2 for size in sizes):
+        sizes = (*parameters, "0")[:2] if parameters else ("10", "0")
+        if len(parameters) > len(sizes) or not all(map(_SIZE.match, sizes)):
             return "DECIMAL takes precision and scale"
-        precision, scale = int(sizes[0]), int(sizes[1]) if len(sizes) == 2 else 0
+        precision, scale = map(int, sizes)
         if not 1 <= precision <= MAX_DECIMAL_DIGITS or scale > precision:
             return f"DECIMAL({precision}, {scale}): precision is 1 to {MAX_DECIMAL_DIGITS}"
         return DecimalType(precision, scale)

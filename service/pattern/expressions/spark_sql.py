@@ -16,8 +16,10 @@ from decimal import Decimal
 from service.pattern.expressions.canonical import timestamp_text
 from service.pattern.expressions.casting import DATE_TEXT, TIMESTAMP_TEXT
 from service.pattern.expressions.checking import Typing
+from service.pattern.expressions.evaluation import STRICT
 from service.pattern.expressions.functions import FUNCTIONS
 from service.pattern.expressions.nodes import (
+    ARITHMETIC,
     COMPARISONS,
     Call,
     Cast,
@@ -37,6 +39,7 @@ from service.pattern.types import (
     DOUBLE,
     FLOAT,
     INT,
+    NULL,
     STRING,
     TIMESTAMP,
     ArrayType,
@@ -54,6 +57,14 @@ _TRY: Mapping[str, str] = {
     "/": "try_divide",
     "%": "try_mod",
 }
+_FORMS: Mapping[str, str] = {
+    **{o: f"({{}} {o} {{}})" for o in (*COMPARISONS, "LIKE")},
+    **{o: f"({{}} {o})" for o in ("IS NULL", "IS TRUE", "IS FALSE")},
+    "NOT": "(NOT {})",
+    "BETWEEN": "({} BETWEEN {} AND {})",
+}
+_STRICT = frozenset(STRICT) | ARITHMETIC | {"NEGATE", "ABS", "ROUND", "LIKE"}
+_NO_LOOK_BACKS = "Spark cannot compute look-backs"
 
 
 def to_spark_sql(
@@ -62,14 +73,13 @@ def to_spark_sql(
     """The text for ``F.expr``; each column is written as ``column(path)`` gives it.
 
     Pass ``event``: FLOAT columns need it, and a few functions cannot be written without knowing
-    their argument's type (``ExpressionError`` then). ``column`` must quote its names. An
-    expression with look-backs is refused with ``ExpressionError``.
+    their argument's type (``ExpressionError`` then). A column that ``event`` does not have counts
+    as NULL, and ``column`` should say so. ``column`` must quote its names. An expression with
+    look-backs is refused with ``ExpressionError``.
     """
     if not e.is_event_only:
-        raise ExpressionError(
-            [ExpressionProblem("Spark cannot compute look-backs", 0, len(e.text))]
-        )
-    return _Writer(column, Typing(event)).write(e.node)
+        raise ExpressionError([ExpressionProblem(_NO_LOOK_BACKS, 0, len(e.text))])
+    return _Writer(column, Typing(event, missing=NULL)).write(e.node)
 
 
 def string_literal(value: str) -> str:
@@ -100,38 +110,32 @@ class _Writer:
             case Call():
                 return self._call(node)
             case Reference():
-                raise AssertionError("look-backs are refused before")
+                raise ExpressionError([ExpressionProblem(_NO_LOOK_BACKS, *node.span)])
 
     def _read(self, node: Node, text: str) -> str:
         return f"CAST({text} AS DOUBLE)" if self._typing.stored_type(node) == FLOAT else text
 
     def _cast(self, node: Cast) -> str:
+        if self._is_null(node.operand):
+            return self._null(node)
         text = self.write(node.operand)
         source = self._typing.type_of(node.operand)
         if node.target in (DATE, TIMESTAMP) and source not in (DATE, TIMESTAMP):
-            if source != STRING and is_open(source):
-                self._need_type(node.operand, f"CAST AS {node.target}")
+            if source != STRING:
+                raise _needs_type(node.operand, f"CAST AS {node.target}")
             pattern = DATE_TEXT if node.target == DATE else TIMESTAMP_TEXT
             text = f"regexp_extract({text}, {string_literal(pattern)}, 1)"
         return f"try_cast({text} AS {_type_name(node.target)})"
 
     def _call(self, node: Call) -> str:
         operator = node.operator
+        if operator in _STRICT and self._is_null(*node.arguments):
+            return self._null(node)
         texts = [self.write(argument) for argument in node.arguments]
-        if operator in ("AND", "OR"):
-            return f"({f' {operator} '.join(texts)})"
-        if operator in COMPARISONS or operator == "LIKE":
-            return f"({texts[0]} {operator} {texts[1]})"
         if operator in _TRY:
             return f"{_TRY[operator]}({texts[0]}, {texts[1]})"
-        if operator == "NOT":
-            return f"(NOT {texts[0]})"
-        if operator.startswith("IS "):
-            return f"({texts[0]} {operator})"
-        if operator == "IN":
-            return f"({texts[0]} IN ({', '.join(texts[1:])}))"
-        if operator == "BETWEEN":
-            return f"({texts[0]} BETWEEN {texts[1]} AND {texts[2]})"
+        if operator in _FORMS:
+            return _FORMS[operator].format(*texts)
         if operator in ("CASE", "CASE OF"):
             return _case(operator, texts)
         if operator in ("[]", "ELEMENT_AT"):
@@ -140,59 +144,58 @@ class _Writer:
             return self._signed(node, texts[0])
         if operator == "SIZE":
             return self._size(node, texts[0])
-        template = FUNCTIONS[operator].spark
-        assert template is not None
-        return template.format(", ".join(texts))
+        return _list(operator, texts)
+
+    def _is_null(self, *nodes: Node) -> bool:
+        return any(self._typing.type_of(node) == NULL for node in nodes)
+
+    def _null(self, node: Node) -> str:
+        """A NULL of a node's type: Spark does not take an untyped one everywhere."""
+        kind = self._typing.type_of(node)
+        return "NULL" if is_open(kind) else f"CAST(NULL AS {_type_name(kind)})"
 
     def _element(self, node: Call, texts: list[str]) -> str:
         container, key = node.arguments
-        if STRING in (self._typing.type_of(key),) or self._is_map(container):
+        kind, index = self._typing.type_of(container), self._typing.type_of(key)
+        if index == STRING or isinstance(kind, MapType):
             return f"try_element_at({texts[0]}, {texts[1]})"
-        if self._typing.type_of(key) != INT:
-            self._need_type(container, "an element")
+        if index != INT:
+            raise _needs_type(container, "an element")
         if node.operator == "[]":
             return f"get({texts[0]}, {texts[1]})"
         return f"try_element_at({texts[0]}, nullif({texts[1]}, 0))"
-
-    def _is_map(self, node: Node) -> bool:
-        return isinstance(self._typing.type_of(node), MapType)
 
     def _signed(self, node: Call, text: str) -> str:
         kind = self._typing.type_of(node.arguments[0])
         if kind == DOUBLE or isinstance(kind, DecimalType):
             return f"(- {text})" if node.operator == "NEGATE" else f"abs({text})"
-        if kind == INT:
-            wide = "BIGINT"
-        elif kind == BIGINT:
-            wide = "DECIMAL(20, 0)"
-        else:
-            self._need_type(node.arguments[0], "- or ABS")
-            return "NULL"
+        if kind not in (INT, BIGINT):
+            raise _needs_type(node.arguments[0], "- or ABS")
         if node.operator == "NEGATE":
-            return f"try_subtract({_zero(kind)}, {text})"
+            return f"try_subtract({'0L' if kind == BIGINT else '0'}, {text})"
+        wide = "DECIMAL(20, 0)" if kind == BIGINT else "BIGINT"
         return f"try_cast(abs(CAST({text} AS {wide})) AS {kind})"
 
     def _size(self, node: Call, text: str) -> str:
-        kind = self._typing.type_of(node.arguments[0])
-        if not isinstance(kind, (ArrayType, MapType)):
-            self._need_type(node.arguments[0], "SIZE")
-        return f"array_size({f'map_keys({text})' if isinstance(kind, MapType) else text})"
-
-    def _need_type(self, node: Node, what: str) -> None:
-        """Without a schema a few texts cannot be written; a literal NULL gives NULL anyway."""
-        if isinstance(node, Literal):
-            return
-        raise ExpressionError(
-            [
-                ExpressionProblem(
-                    f"{what} needs the event's schema to be written for Spark", *node.span
-                )
-            ]
-        )
+        match self._typing.type_of(node.arguments[0]):
+            case ArrayType():
+                return f"array_size({text})"
+            case MapType():
+                return f"array_size(map_keys({text}))"
+        raise _needs_type(node.arguments[0], "SIZE")
 
 
-def _zero(kind: SqlType) -> str:
-    return "0L" if kind == BIGINT else "0"
+def _needs_type(node: Node, what: str) -> ExpressionError:
+    message = f"{what} needs the event's schema to be written for Spark"
+    return ExpressionError([ExpressionProblem(message, *node.span)])
+
+
+def _list(operator: str, texts: list[str]) -> str:
+    if operator in ("AND", "OR"):
+        return f"({f' {operator} '.join(texts)})"
+    if operator == "IN":
+        return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+    return str(FUNCTIONS[operator].spark).format(", ".join(texts))
 
 
 def _type_name(kind: SqlType) -> str:
@@ -221,6 +224,7 @@ def _literal(node: Literal) -> str:
         return f"TIMESTAMP_LTZ'{timestamp_text(value)}Z'"
     if isinstance(value, date):
         return f"DATE'{value.isoformat()}'"
-    suffix = {BIGINT: "L", DOUBLE: "D"}.get(node.type, "")  # type: ignore[call-overload]
-    text = f"{value:f}BD" if isinstance(value, Decimal) else f"{value!r}{suffix}"
-    return f"({text})"
+    if isinstance(value, Decimal):
+        return f"({value:f}BD)"
+    suffix = "L" if node.type == BIGINT else "D" if node.type == DOUBLE else ""
+    return f"({value!r}{suffix})"

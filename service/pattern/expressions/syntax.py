@@ -1,6 +1,6 @@
-"""Text to vetted tree.
+"""sqlglot's tree to vetted tree.
 
-sqlglot parses; this module walks its tree with an allow-list. Every node class is either handled
+This module walks what sqlglot parsed with an allow-list. Every node class is either handled
 below or refused by name, every argument of a handled node is either read or must be empty, and
 every function is looked up in ``functions``. The author's text itself goes no further.
 
@@ -10,30 +10,25 @@ could be in doubt, parentheses are required.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-from sqlglot import Token, exp
-from sqlglot.errors import ParseError
+from sqlglot import exp
 
 from service.pattern.expressions import literals
 from service.pattern.expressions.calls import CallReader
-from service.pattern.expressions.canonical import expression, name
-from service.pattern.expressions.dialect import parse_tokens
-from service.pattern.expressions.growth import growth_problems
-from service.pattern.expressions.lexing import end_of, read_tokens
+from service.pattern.expressions.canonical import name
+from service.pattern.expressions.lexing import CAST_TARGETS
 from service.pattern.expressions.nodes import (
     Call,
     Cast,
     Column,
-    Expression,
     Literal,
     Member,
     Node,
     Reference,
     Span,
 )
-from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from service.pattern.expressions.problems import ExpressionProblem
 from service.pattern.expressions.scope import Scope
 from service.pattern.types import BOOLEAN, NULL, STRING
 
@@ -81,7 +76,7 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
     exp.Window: "a window",
     exp.Lambda: "a lambda",
     exp.Kwarg: "a named argument",
-    exp.Alias: "an alias",
+    exp.Alias: "an alias (or two values side by side)",
     exp.Tuple: "a list of values",
     exp.Star: "* outside COUNT",
     exp.JSONExtract: "a lambda or JSON path",
@@ -92,61 +87,7 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
 }
 
 
-def parse(text: str, *, steps: frozenset[str] = frozenset(), measure: bool = False) -> Expression:
-    """The expression that ``text`` says; ``ExpressionError`` with all problems otherwise.
-
-    ``steps`` are the names that look-backs may use. In a ``measure`` a bare column is that of the
-    match's last event, and FIRST, LAST, SUM … may run over all events of the match.
-    """
-    tokens = read_tokens(text)
-    ends = _closing_brackets(text, tokens)
-    try:
-        statements = parse_tokens(tokens, text)
-    except ParseError as error:
-        raise ExpressionError([_syntax_problem(text, error)]) from error
-    except RecursionError as error:
-        raise ExpressionError(
-            [ExpressionProblem("the expression is nested too deeply", 0, len(text))]
-        ) from error
-    if len(statements) != 1 or statements[0] is None:
-        raise ExpressionError([ExpressionProblem("one expression is expected", 0, len(text))])
-    reader = _TreeReader(text, ends, Scope(steps, measure))
-    node = reader.read(statements[0])
-    if not reader.problems:
-        reader.problems += growth_problems(node)
-    if reader.problems:
-        raise ExpressionError(list(dict.fromkeys(reader.problems)))
-    return expression(node, text)
-
-
-def _closing_brackets(text: str, tokens: list[Token]) -> dict[int, int]:
-    """For each name that is called: the offset of its start → the offset behind its ``)``."""
-    ends: dict[int, int] = {}
-    stack: list[int] = []
-    for index, token in enumerate(tokens):
-        symbol = text[token.start : end_of(token)]
-        if symbol in ("(", "["):
-            stack.append(tokens[index - 1].start if index else token.start)
-        elif symbol in (")", "]"):
-            ends[stack.pop()] = end_of(token)
-    return ends
-
-
-def _syntax_problem(text: str, error: ParseError) -> ExpressionProblem:
-    details = error.errors[0] if error.errors else {}
-    line, column = details.get("line"), details.get("col")
-    found = str(details.get("highlight") or "")
-    if not isinstance(line, int) or not isinstance(column, int):
-        return ExpressionProblem("this is not an expression", 0, len(text))
-    before = sum(len(part) for part in re.split(r"(?<=\n)", text)[: line - 1])
-    end = min(len(text), before + column)
-    start = max(0, end - max(1, len(found)))
-    if "Unexpected token" in str(details.get("description")):
-        return ExpressionProblem(f"{text[start:end]!r} is not expected here", start, end)
-    return ExpressionProblem(f"the expression is not complete at {text[start:end]!r}", start, end)
-
-
-class _TreeReader:
+class ExpressionTreeReader:
     """Turns one sqlglot tree into nodes; collects every problem on the way."""
 
     def __init__(self, text: str, ends: dict[int, int], scope: Scope) -> None:
@@ -380,7 +321,7 @@ class _TreeReader:
         operand = self.read(tree.this)
         target = literals.cast_target(tree.args["to"])
         if isinstance(target, str):
-            return self.refuse(target, span, literals.CAST_TARGETS)
+            return self.refuse(target, span, CAST_TARGETS)
         typed_literal = type(tree) is exp.Cast
         if typed_literal or isinstance(operand, Literal):
             folded = literals.cast_of_literal(operand, target, span)

@@ -85,7 +85,7 @@ def common_type(kinds: Iterable[SqlType]) -> SqlType | None:
 
 
 def _merge(left: SqlType, right: SqlType) -> SqlType | None:
-    if left == right or right == NULL:
+    if right in (left, NULL):
         return left
     if left == NULL:
         return right

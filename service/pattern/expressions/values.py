@@ -38,7 +38,7 @@ def fit_decimal(value: Decimal, target: DecimalType) -> Decimal | None:
     rounded = value.quantize(Decimal((0, (1,), -target.scale)), context=EXACT)
     if rounded and rounded.adjusted() >= target.precision - target.scale:
         return None
-    return rounded if rounded else abs(rounded)
+    return rounded or abs(rounded)
 
 
 def decimal_type_of(value: Decimal | int) -> DecimalType:
@@ -71,14 +71,14 @@ def equal(left: Any, right: Any) -> bool:
     """SQL equality."""
     if type(left) is not type(right):
         left, right = alike(left, right)
-    return bool(left == right or (left != left and right != right))
+    return bool(left == right or (left != left and right != right))  # noqa: PLR0124  # NaN
 
 
 def less(left: Any, right: Any) -> bool:
     """SQL order: NaN last, text by its UTF-8 bytes (which is the order of code points)."""
     if type(left) is not type(right):
         left, right = alike(left, right)
-    return bool(left < right or (right != right and left == left))
+    return bool(left < right or (right != right and left == left))  # noqa: PLR0124  # NaN
 
 
 def less_or_equal(left: Any, right: Any) -> bool:
