@@ -101,7 +101,7 @@ def _run(settings: Settings) -> None:
         )
         server.start()
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         logger(__name__).info("stopping", signal=signal.Signals(number).name)
@@ -122,7 +122,9 @@ def check(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", "-c", help="Check against the schemas that these settings read.",
+            "--config",
+            "-c",
+            help="Check against the schemas that these settings read.",
             dir_okay=False,
         ),
     ] = None,

@@ -1,0 +1,1 @@
+"""Bytes and records: framing, Avro, registry, output records, dead letters."""

@@ -38,6 +38,7 @@ class Reason(StrEnum):
     meaning: str
 
     def __new__(cls, word: str, meaning: str) -> Self:
+        """A reason with its word and its meaning."""
         reason = str.__new__(cls, word)
         reason._value_ = word
         reason.meaning = meaning
@@ -45,7 +46,7 @@ class Reason(StrEnum):
 
     NOT_FRAMED = (
         "not_framed",
-        "The value, or its schema header, has no schema id: empty, too short or another magic byte.",
+        "The value, or its schema header, has no schema id: empty, too short, another magic byte.",
     )
     UNKNOWN_SCHEMA_ID = (
         "unknown_schema_id",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from importlib import import_module
 from time import sleep as wall_sleep
 from typing import Any, NamedTuple, TypeVar
@@ -28,9 +29,10 @@ _T = TypeVar("_T")
 _FIRST_WAIT_SECONDS = 0.2
 _LONGEST_WAIT_SECONDS = 10.0
 _MOST_REFERENCES = 100
+_PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
-class SchemaNotFound(RegistryError):
+class SchemaNotFoundError(RegistryError):
     """The registry answers, and does not know the schema id, GUID, subject or version."""
 
 
@@ -87,7 +89,7 @@ class Registry:
         return self._version(subject, version)
 
     def versions(self, subject: str) -> list[SubjectVersion]:
-        """All versions of ``subject``, oldest first; ``SchemaNotFound`` when there is none."""
+        """All versions of ``subject``, oldest first; ``SchemaNotFoundError`` when there is none."""
         what = f"versions of subject {subject!r}"
         numbers = self._ask(what, lambda: self._client.get_versions(subject))
         return [self._version(subject, self._number(n, what)) for n in sorted(numbers)]
@@ -188,9 +190,9 @@ class Registry:
 
     def _refused(self, what: str, error: SchemaRegistryError) -> RegistryError:
         status, code = error.http_status_code, error.error_code
-        if status == 404 and isinstance(code, int) and code > 0:
-            return self._error(f"does not know {what}: {error.error_message}", SchemaNotFound)
-        if status == 404:
+        if status == HTTPStatus.NOT_FOUND and isinstance(code, int) and code > 0:
+            return self._error(f"does not know {what}: {error.error_message}", SchemaNotFoundError)
+        if status == HTTPStatus.NOT_FOUND:
             return self._error(f"answers 404 for {what}; is the path of its URL right?")
         return self._error(f"refuses {what}: HTTP {status}, code {code}: {error.error_message}")
 
@@ -206,7 +208,9 @@ class Registry:
 def _passing(error: BaseException) -> bool:
     """Whether the same request may succeed a little later."""
     if isinstance(error, SchemaRegistryError):
-        return error.http_status_code in (408, 429) or error.http_status_code >= 500
+        return error.http_status_code in _PASSING or (
+            error.http_status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        )
     return isinstance(error, _transport_errors())
 
 

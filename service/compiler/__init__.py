@@ -1,0 +1,1 @@
+"""What the machine runs: plans, and how rules become plans."""

@@ -62,9 +62,7 @@ class AtomTable:
         conditions = [self.where(step) for step in steps if step.group is None]
         conditions += [self.until(step) for step in steps if step.until is not None]
         undecided = sum(
-            1 << number
-            for atom, number in self._numbers.items()
-            if not isinstance(atom, EventAtom)
+            1 << number for atom, number in self._numbers.items() if not isinstance(atom, EventAtom)
         )
         return disjunction(unguarded(condition, undecided) for condition in conditions)
 

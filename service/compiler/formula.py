@@ -37,10 +37,12 @@ class Constant(Formula):
 
     value: bool
 
-    def partial(self, true: int, known: int) -> bool | None:
+    def partial(self, true: int, known: int) -> bool | None:  # noqa: ARG002
+        """See :class:`Formula`."""
         return self.value
 
     def atoms(self) -> int:
+        """See :class:`Formula`."""
         return 0
 
     def __str__(self) -> str:
@@ -58,12 +60,14 @@ class Atom(Formula):
     index: int
 
     def partial(self, true: int, known: int) -> bool | None:
+        """See :class:`Formula`."""
         bit = 1 << self.index
         if not known & bit:
             return None
         return bool(true & bit)
 
     def atoms(self) -> int:
+        """See :class:`Formula`."""
         return 1 << self.index
 
     def __str__(self) -> str:
@@ -77,10 +81,12 @@ class Not(Formula):
     operand: Formula
 
     def partial(self, true: int, known: int) -> bool | None:
+        """See :class:`Formula`."""
         value = self.operand.partial(true, known)
         return None if value is None else not value
 
     def atoms(self) -> int:
+        """See :class:`Formula`."""
         return self.operand.atoms()
 
     def __str__(self) -> str:
@@ -94,12 +100,14 @@ class All(Formula):
     operands: tuple[Formula, ...]
 
     def partial(self, true: int, known: int) -> bool | None:
+        """See :class:`Formula`."""
         values = [operand.partial(true, known) for operand in self.operands]
         if False in values:
             return False
         return None if None in values else True
 
     def atoms(self) -> int:
+        """See :class:`Formula`."""
         return reduce(int.__or__, (operand.atoms() for operand in self.operands), 0)
 
     def __str__(self) -> str:
@@ -113,12 +121,14 @@ class AnyOf(Formula):
     operands: tuple[Formula, ...]
 
     def partial(self, true: int, known: int) -> bool | None:
+        """See :class:`Formula`."""
         values = [operand.partial(true, known) for operand in self.operands]
         if True in values:
             return True
         return None if None in values else False
 
     def atoms(self) -> int:
+        """See :class:`Formula`."""
         return reduce(int.__or__, (operand.atoms() for operand in self.operands), 0)
 
     def __str__(self) -> str:

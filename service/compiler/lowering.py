@@ -11,13 +11,14 @@ later repetitions obey its ``loop``.
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
+from service.compiler.assembly import assemble
 from service.compiler.conditions import AtomTable
 from service.compiler.formula import TRUE, Formula, conjunction, negate
-from service.compiler.plan import Action, Edge, GapAtom, Kind, Plan, State
-from service.pattern.tree import Contiguity, Loop, Rule, Step, Times, walk
+from service.compiler.nodes import Node
+from service.compiler.plan import Action, GapAtom, Kind, Plan
+from service.pattern.tree import Contiguity, Loop, Rule, Step, Times
 
 _INNER = {
     Loop.RELAXED: Contiguity.FOLLOWED_BY,
@@ -29,25 +30,6 @@ _INNER = {
 def lower(rule: Rule) -> Plan:
     """Compile ``rule``, which must have passed validation."""
     return _Lowering(rule).plan()
-
-
-@dataclass(slots=True, eq=False)
-class _Edge:
-    action: Action
-    target: _Node
-    condition: Formula
-
-
-@dataclass(slots=True, eq=False)
-class _Node:
-    """A state under construction; edges may still be added and narrowed."""
-
-    step: str
-    kind: Kind
-    edges: list[_Edge] = field(default_factory=list)
-
-    def add(self, action: Action, target: _Node, condition: Formula) -> None:
-        self.edges.append(_Edge(action, target, condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +65,25 @@ class _Lowering:
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self._atoms = AtomTable(rule)
-        self._stops: dict[str, _Node] = {}
-        self._before_greedy: dict[_Node, _Node] = {}
-        self._final = _Node("", Kind.FINAL)
+        self._stops: dict[str, Node] = {}
+        self._before_greedy: dict[Node, Node] = {}
+        self._final = Node("", Kind.FINAL)
 
     def plan(self) -> Plan:
         start = self._scope(self._rule.pattern, self._final, None, True, None)
         start.kind = Kind.START
-        return self._freeze(start)
+        return assemble(self._rule, start, self._atoms)
 
     # One scope: the whole pattern, or one repetition of a group.
 
     def _scope(
         self,
         scope: tuple[Step, ...],
-        sink: _Node,
+        sink: Node,
         group: Step | None,
         loop_head: bool,
         outer_following: Step | None,
-    ) -> _Node:
+    ) -> Node:
         for position in range(len(scope) - 1, -1, -1):
             place = _Place(scope, position, group, loop_head, outer_following)
             after = place.step.after if position else None
@@ -118,23 +100,23 @@ class _Lowering:
     def _has_deadline(self) -> bool:
         return self._rule.within.max_ms is not None or self._rule.within.gap_ms is not None
 
-    def _pending_not(self, place: _Place) -> _Node:
+    def _pending_not(self, place: _Place) -> Node:
         condition = self._take(place, place.step)
-        node = _Node(place.step.name, Kind.PENDING)
-        node.add(Action.PROCEED, self._stop(place.step, condition), condition)
+        node = Node(place.step.name, Kind.PENDING)
+        node.add(Action.PROCEED, self._stop(place.step), condition)
         node.add(Action.IGNORE, node, negate(condition))
         return node
 
-    def _not_next(self, place: _Place, sink: _Node) -> _Node:
+    def _not_next(self, place: _Place, sink: Node) -> Node:
         condition = self._take(place, place.step)
-        node = _Node(place.step.name, Kind.NORMAL)
+        node = Node(place.step.name, Kind.NORMAL)
         # At the end the next event of the key decides, so it is used up.
         action = Action.IGNORE if sink.kind is Kind.FINAL else Action.PROCEED
         node.add(action, sink, negate(condition))
-        node.add(Action.PROCEED, self._stop(place.step, condition), condition)
+        node.add(Action.PROCEED, self._stop(place.step), condition)
         return node
 
-    def _positive(self, place: _Place, sink: _Node) -> _Node:
+    def _positive(self, place: _Place, sink: Node) -> Node:
         step = place.step
         if step.times is None:
             node = self._once(place, sink, sink, self._take(place, step))
@@ -146,12 +128,12 @@ class _Lowering:
         self._add_stops(place, node)
         return node
 
-    def _once(self, place: _Place, sink: _Node, proceed: _Node, take: Formula) -> _Node:
+    def _once(self, place: _Place, sink: Node, proceed: Node, take: Formula) -> Node:
         """A single step, or the first repetition of one that repeats."""
         ignore = self._outer_ignore(place)
         return self._single(place, sink, proceed, take, ignore, place.step.optional, True)
 
-    def _repeated(self, place: _Place, sink: _Node, proceed: _Node, times: Times) -> _Node:
+    def _repeated(self, place: _Place, sink: Node, proceed: Node, times: Times) -> Node:
         """``times.minimum`` mandatory repetitions and, behind them, the optional ones."""
         step = place.step
         assert times.maximum is not None
@@ -168,14 +150,14 @@ class _Lowering:
             self._add_following_stop(place, node)
         return self._once(place, node, proceed, self._unless_ended(step, self._take(place, step)))
 
-    def _endless(self, place: _Place, sink: _Node) -> _Node:
+    def _endless(self, place: _Place, sink: Node) -> Node:
         """The state of a loop that may go on for ever, behind its mandatory repetitions."""
         step = place.step
         if step.group is not None:
             return self._endless_group(place, sink)
         true = self._true(place)
         take = self._repetition_take(place)
-        loop = _Node(step.name, Kind.NORMAL)
+        loop = Node(step.name, Kind.NORMAL)
         if step.greedy:
             until = self._atoms.until(step) if step.until else None
             if until is not None:
@@ -192,17 +174,17 @@ class _Lowering:
         self._add_following_stop(place, loop)
         ignore = self._inner_ignore(place)
         if ignore is not None:
-            waiting = _Node(step.name, Kind.NORMAL)
+            waiting = Node(step.name, Kind.NORMAL)
             waiting.add(Action.TAKE, loop, take)
             waiting.add(Action.IGNORE, waiting, ignore)
             loop.add(Action.IGNORE, waiting, ignore)
             self._add_following_stop(place, waiting)
         return loop
 
-    def _endless_group(self, place: _Place, sink: _Node) -> _Node:
+    def _endless_group(self, place: _Place, sink: Node) -> Node:
         step = place.step
         assert step.group is not None
-        again = _Node(step.name, Kind.NORMAL)
+        again = Node(step.name, Kind.NORMAL)
         first = self._scope(step.group, again, step, False, place.following)
         first.add(Action.PROCEED, sink, self._true(place))
         again.add(Action.PROCEED, first, self._true(place))
@@ -211,13 +193,13 @@ class _Lowering:
     def _single(
         self,
         place: _Place,
-        sink: _Node,
-        proceed: _Node | None,
+        sink: Node,
+        proceed: Node | None,
         take: Formula,
         ignore: Formula | None,
         optional: bool,
         loop_head: bool,
-    ) -> _Node:
+    ) -> Node:
         """One repetition in front of ``sink``; if ``optional`` it may be left for ``proceed``."""
         step = place.step
         true = self._true(place)
@@ -226,7 +208,7 @@ class _Lowering:
             if optional and proceed is not None:
                 node.add(Action.PROCEED, proceed, true)
             return node
-        node = _Node(step.name, Kind.NORMAL)
+        node = Node(step.name, Kind.NORMAL)
         sink = self._without_earlier_nots(place, sink)
         node.add(Action.TAKE, sink, take)
         if optional and proceed is not None:
@@ -241,7 +223,7 @@ class _Lowering:
             waiting = node
             if optional or self._heads_optional_group(place):
                 # Having let an event pass, the step can no longer be left out.
-                waiting = _Node(step.name, Kind.NORMAL)
+                waiting = Node(step.name, Kind.NORMAL)
                 waiting.add(Action.TAKE, sink, take)
                 waiting.add(Action.IGNORE, waiting, ignore)
                 self._add_stops(place, waiting)
@@ -289,7 +271,9 @@ class _Lowering:
         if place.heads_group:
             assert place.group is not None
             contiguity = (
-                place.group.after or Contiguity.NEXT if place.loop_head else _INNER[place.group.loop]
+                place.group.after or Contiguity.NEXT
+                if place.loop_head
+                else _INNER[place.group.loop]
             )
         return self._ignore(place, contiguity, self._atoms.where(place.step))
 
@@ -308,8 +292,8 @@ class _Lowering:
 
     # NOT steps become stops of the states around them.
 
-    def _stop(self, step: Step, condition: Formula) -> _Node:
-        return self._stops.setdefault(step.name, _Node(step.name, Kind.STOP))
+    def _stop(self, step: Step) -> Node:
+        return self._stops.setdefault(step.name, Node(step.name, Kind.STOP))
 
     def _open_nots(self, place: _Place) -> list[Step]:
         """The NOT steps that still hold while ``place`` waits: those right before it, seen
@@ -323,28 +307,28 @@ class _Lowering:
         # The first step of a scope ends the walk even when it is optional.
         return nots
 
-    def _add_stops(self, place: _Place, node: _Node) -> None:
+    def _add_stops(self, place: _Place, node: Node) -> None:
         for step in self._open_nots(place):
             condition = self._take(place, step)
-            node.add(Action.PROCEED, self._stop(step, condition), condition)
+            node.add(Action.PROCEED, self._stop(step), condition)
 
-    def _add_following_stop(self, place: _Place, node: _Node) -> None:
+    def _add_following_stop(self, place: _Place, node: Node) -> None:
         following = place.following
         if following is not None and following.after is Contiguity.NOT_FOLLOWED_BY:
             condition = self._take(place, following)
-            node.add(Action.PROCEED, self._stop(following, condition), condition)
+            node.add(Action.PROCEED, self._stop(following), condition)
 
-    def _without_earlier_nots(self, place: _Place, sink: _Node) -> _Node:
+    def _without_earlier_nots(self, place: _Place, sink: Node) -> Node:
         """The sink as seen once an optional step was taken: NOTs before that step are over."""
         nots = {step.name for step in self._open_nots(place)}
         if not nots or not place.step.optional:
             return sink
         return self._strip_stops(sink, nots, {})
 
-    def _strip_stops(self, node: _Node, nots: set[str], done: dict[_Node, _Node]) -> _Node:
+    def _strip_stops(self, node: Node, nots: set[str], done: dict[Node, Node]) -> Node:
         if node in done:
             return done[node]
-        stripped = done[node] = _Node(node.step, node.kind)
+        stripped = done[node] = Node(node.step, node.kind)
         for edge in node.edges:
             if edge.action is Action.PROCEED:
                 if edge.target.kind is Kind.STOP:
@@ -358,104 +342,13 @@ class _Lowering:
             stripped.add(edge.action, target, edge.condition)
         return stripped
 
-    def _copy(self, node: _Node) -> _Node:
-        copied = _Node(node.step, node.kind)
+    def _copy(self, node: Node) -> Node:
+        copied = Node(node.step, node.kind)
         for edge in node.edges:
             copied.add(edge.action, copied if edge.target is node else edge.target, edge.condition)
         return copied
 
     @staticmethod
-    def _narrow_for_greedy(sink: _Node, take: Formula) -> None:
+    def _narrow_for_greedy(sink: Node, take: Formula) -> None:
         for edge in sink.edges:
             edge.condition = conjunction((edge.condition, negate(take)))
-
-    # From nodes to an immutable plan.
-
-    def _freeze(self, start: _Node) -> Plan:
-        order: dict[_Node, int] = {start: 0}
-        queue = deque([start])
-        while queue:
-            for edge in queue.popleft().edges:
-                if edge.target not in order:
-                    order[edge.target] = len(order)
-                    queue.append(edge.target)
-        seen: dict[str, int] = {}
-        states = []
-        atoms, renumber = self._atoms.ordered()
-        for node, number in order.items():
-            repetition = seen.get(node.step, 0)
-            seen[node.step] = repetition + 1
-            edges = tuple(
-                Edge(edge.action, order[edge.target], renumber(edge.condition))
-                for edge in node.edges
-            )
-            label = node.step or "(match)"
-            if repetition and node.kind in (Kind.START, Kind.NORMAL):
-                label += f":{repetition}"
-            states.append(State(number, label, node.kind, node.step, edges, None))
-        states = [replace(state, gap_ms=self._deadline_gap(state, states, atoms)) for state in states]
-        everything = tuple(walk(self._rule.pattern))
-        return Plan(
-            rule=self._rule,
-            states=tuple(states),
-            start=0,
-            atoms=atoms,
-            relevant=renumber(self._atoms.relevance()),
-            strict=not all(_lets_pass(state, states) for state in states),
-            steps=tuple(s.name for s in everything if s.group is None and not s.negative),
-            step_types=tuple((s.name, s.of_type) for s in everything if s.group is None),
-        )
-
-    def _deadline_gap(
-        self, state: State, states: list[State], atoms: tuple[object, ...]
-    ) -> int | None:
-        """The gap after which nothing can be taken from ``state`` any more."""
-        if state.kind in (Kind.START, Kind.FINAL, Kind.STOP):
-            return None
-        gaps: list[int] = [] if (whole := self._rule.within.gap_ms) is None else [whole]
-        repetition_gaps: list[int] = []
-        takes = 0
-        todo, reached = [state.number], {state.number}
-        while todo:
-            for edge in states[todo.pop()].edges:
-                target = states[edge.target]
-                if edge.action is Action.PROCEED and target.kind is not Kind.STOP:
-                    if target.number not in reached:
-                        reached.add(target.number)
-                        todo.append(target.number)
-                    if target.kind is Kind.FINAL:
-                        continue
-                elif edge.action is Action.TAKE:
-                    takes += 1
-                    repetition_gaps += [
-                        atom.gap_ms
-                        for number, atom in enumerate(atoms)
-                        if isinstance(atom, GapAtom) and edge.condition.atoms() >> number & 1
-                    ]
-        if takes and len(repetition_gaps) == takes:
-            gaps.append(max(repetition_gaps))
-        return min(gaps, default=None)
-
-
-def _lets_pass(state: State, states: list[State]) -> bool:
-    """Whether an event on which no condition is true changes nothing for a partial match here.
-
-    It may move the match, but only to a state that takes the same events to the same places.
-    """
-    if state.kind in (Kind.START, Kind.FINAL, Kind.STOP):
-        return True
-    takes = _takes(state)
-    stops = any(states[edge.target].kind is Kind.STOP for edge in state.edges)
-    if not takes and not stops and state.kind is not Kind.PENDING:
-        return all(edge.action is Action.PROCEED for edge in state.edges)
-    return any(
-        edge.action is Action.IGNORE
-        and edge.condition.evaluate(0)
-        and _takes(states[edge.target]) == takes
-        and states[edge.target].kind is not Kind.FINAL
-        for edge in state.edges
-    )
-
-
-def _takes(state: State) -> set[tuple[int, Formula]]:
-    return {(e.target, e.condition) for e in state.edges if e.action is Action.TAKE}

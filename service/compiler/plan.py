@@ -168,6 +168,8 @@ class Plan:
         for state in self.states:
             gap = f" gap {state.gap_ms} ms" if state.gap_ms is not None else ""
             lines.append(f"  {state.number} {state.label} [{state.kind.value}]{gap}")
-            for edge in state.edges:
-                lines.append(f"    {edge.action.value} -> {edge.target} if {edge.condition}")
+            lines += [
+                f"    {edge.action.value} -> {edge.target} if {edge.condition}"
+                for edge in state.edges
+            ]
         return "\n".join(lines)

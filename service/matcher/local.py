@@ -73,9 +73,7 @@ class LocalJob:
     late: list[LateEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._parts = [
-            (EventReader(part), KeyedMatcher(part)) for part in self.plan.partitionings
-        ]
+        self._parts = [(EventReader(part), KeyedMatcher(part)) for part in self.plan.partitionings]
         self._states: list[dict[str | None, KeyState]] = [{} for _ in self._parts]
 
     def advance(self, records: Iterable[Record], watermark: int) -> None:

@@ -34,8 +34,10 @@ class LookBacks:
         )
         emitted = plan.rule.emit.events
         self.emitted_columns: tuple[tuple[str, int], ...] = (
-            tuple((name, self._columns([tuple(name.split("."))], None)[tuple(name.split("."))])
-                  for name in emitted)
+            tuple(
+                (name, self._columns([tuple(name.split("."))], None)[tuple(name.split("."))])
+                for name in emitted
+            )
             if isinstance(emitted, tuple)
             else ()
         )

@@ -70,9 +70,7 @@ class Machine:
         """Apply one event whose event atoms are true as ``bits`` says."""
         if event.time >= state.deadline:
             self.advance(state, event.time, found)
-        if state.paused or (
-            self._effective_from is not None and event.time < self._effective_from
-        ):
+        if state.paused or (self._effective_from is not None and event.time < self._effective_from):
             return
         outcome_of = self._transitions.outcome
         looks_back = self._transitions.looks_back

@@ -47,7 +47,7 @@ class Reporter:
                     start=match.first.time,
                     time=match.time,
                     steps=steps,
-                    measures=self._evaluate(match.last, key, outputs),
+                    measures=self._evaluate(match.last, outputs),
                 )
             )
         for expired in found.timeouts:
@@ -62,7 +62,7 @@ class Reporter:
                     deadline=expired.deadline,
                     already_matched=expired.matched,
                     steps=steps,
-                    measures=self._evaluate(expired.last, key, outputs),
+                    measures=self._evaluate(expired.last, outputs),
                 )
             )
         for failure in found.failures:
@@ -95,7 +95,7 @@ class Reporter:
             type=event.type,
         )
 
-    def _evaluate(self, last: Taken, key: str | None, outputs: Outputs) -> dict[str, Any]:
+    def _evaluate(self, last: Taken, outputs: Outputs) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for name, measure in self._measures:
             try:

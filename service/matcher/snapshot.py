@@ -153,9 +153,7 @@ class SnapshotCodec:
                     (p.state, event_number(p.first), taken_number(p.last), p.deadline, p.matched)
                     for p in rule.partials
                 ],
-                [
-                    (event_number(f.first), taken_number(f.last), f.time) for f in rule.finished
-                ],
+                [(event_number(f.first), taken_number(f.last), f.time) for f in rule.finished],
                 rule.quiet_until,
                 rule.paused,
             )
@@ -163,9 +161,7 @@ class SnapshotCodec:
         }
         return pack((waiting, events, taken, rules))
 
-    def decode(
-        self, data: bytes, translate: Callable[[Event], Event] | None = None
-    ) -> KeyState:
+    def decode(self, data: bytes, translate: Callable[[Event], Event] | None = None) -> KeyState:
         """The key's state; rules that are unknown by now are left out."""
         waiting, raw_events, raw_taken, raw_rules = unpack(data)
         topics = self.topics

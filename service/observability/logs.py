@@ -25,7 +25,15 @@ from service.config.redaction import redact
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "json", "console"]
 
-_QUIET: Final = ("py4j", "py4j.clientserver", "py4j.java_gateway", "urllib3", "httpx", "httpx2", "httpcore")
+_QUIET: Final = (
+    "py4j",
+    "py4j.clientserver",
+    "py4j.java_gateway",
+    "urllib3",
+    "httpx",
+    "httpx2",
+    "httpcore",
+)
 """Loggers of others that say too much below a warning."""
 
 _OWN_KEYS: Final = frozenset({"_record", "_from_structlog", "_logger", "_name"})

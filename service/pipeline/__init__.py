@@ -1,0 +1,1 @@
+"""The only part that knows Spark: from Kafka through the matcher and back."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from service.codecs.avro_schema import AvroSchema, parse
 from service.codecs.reader_schemas import record_names, record_schema
-from service.codecs.registry import Registry, SchemaNotFound
+from service.codecs.registry import Registry, SchemaNotFoundError
 from service.codecs.resolution import resolves
 from service.config import Settings
 from service.config.topics import Input
@@ -79,7 +79,7 @@ class Catalogue:
         for schema_id in ids:
             try:
                 schema = self.registry.get_schema(schema_id)
-            except SchemaNotFound:
+            except SchemaNotFoundError:
                 self.unknown_ids.add(schema_id)
                 continue
             try:
@@ -163,7 +163,7 @@ def _readers(
     for subject in subjects:
         try:
             versions += registry.versions(subject)
-        except SchemaNotFound:
+        except SchemaNotFoundError:
             if source.reader_schema is None:
                 raise RegistryError(
                     f"input {name}: the registry has no subject {subject!r}; register the schema,"
@@ -191,15 +191,11 @@ def _readers(
             readers.append(reader)
             taken.update(names_of(reader))
     if not readers:
-        raise SchemaError(
-            f"input {name}: no record {source.record!r} in {', '.join(subjects)}"
-        )
+        raise SchemaError(f"input {name}: no record {source.record!r} in {', '.join(subjects)}")
     return readers, ids
 
 
-def _subjects(
-    name: str, source: Input, settings: Settings, topics: Sequence[str]
-) -> Iterable[str]:
+def _subjects(name: str, source: Input, settings: Settings, topics: Sequence[str]) -> Iterable[str]:
     strategy = settings.registry.subject_name_strategy
     if strategy != "topic" and source.record is None and source.reader_schema is None:
         raise ConfigurationError(

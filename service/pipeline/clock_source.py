@@ -8,7 +8,6 @@ offset: a batch that is replayed after a crash sees the statement it saw before.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,10 @@ class ClockSource(DataSource):
         """One packed statement a row."""
         return "packet BINARY"
 
-    def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: N802
+    def simpleStreamReader(  # noqa: N802
+        self,
+        schema: StructType,  # noqa: ARG002  Spark's interface
+    ) -> SimpleDataSourceStreamReader:
         """The reader that Spark runs beside the driver."""
         return _Reader(Path(self.options["file"]))
 
@@ -58,7 +60,9 @@ class _Reader(SimpleDataSourceStreamReader):
         return self.readBetweenOffsets(start, end), end
 
     def readBetweenOffsets(  # noqa: N802  Spark's name
-        self, start: dict[str, Any], end: dict[str, Any]
+        self,
+        start: dict[str, Any],  # noqa: ARG002  Spark's interface
+        end: dict[str, Any],
     ) -> Iterator[tuple[bytes]]:
         # A list iterator, not a generator: Spark copies it.
         return iter([(pack(json.loads(end["statement"])["clock"]),)])
@@ -77,4 +81,4 @@ class ClockFile:
         fresh = self._file.with_suffix(".new")
         text = json.dumps({"clock": statement.as_json(), "run": run}, sort_keys=True)
         fresh.write_text(text, "utf-8")
-        os.replace(fresh, self._file)
+        fresh.replace(self._file)

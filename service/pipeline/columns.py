@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from service.compiler.formula import AnyOf, Atom, Constant, Formula, Not
 from service.compiler.formula import All as Every
+from service.compiler.formula import AnyOf, Atom, Constant, Formula, Not
 from service.compiler.rule_set import Condition, Partitioning, Slot
 from service.errors import SchemaError
 from service.pattern.expressions import ColumnPath, Expression, to_spark_sql

@@ -68,9 +68,7 @@ class Dataflow:
         )
         return events.unionByName(clock)
 
-    def start(
-        self, spark: SparkSession, before: BeforeBatch, after: AfterBatch
-    ) -> StreamingQuery:
+    def start(self, spark: SparkSession, before: BeforeBatch, after: AfterBatch) -> StreamingQuery:
         """Start the query from its checkpoint, or anew where there is none."""
         settings = self.settings
         matched = (

@@ -137,9 +137,7 @@ def _required(event_type: EventType) -> set[str]:
     """Top-level fields that are never null in a decoded record."""
     (name,) = record_names(event_type.reader)
     fields = event_type.reader.named[name]["fields"]
-    return {
-        f["name"] for f in fields if not (isinstance(f["type"], list) and "null" in f["type"])
-    }
+    return {f["name"] for f in fields if not (isinstance(f["type"], list) and "null" in f["type"])}
 
 
 def _sentinel(event_type: EventType) -> str | None:
@@ -159,8 +157,7 @@ def _event_type(catalogue: Catalogue) -> Column:
             number = _NOT_READ if writer.type is None else writer.type
             sql.append(f"WHEN {condition} THEN {number}")
         sql.append(f"WHEN schema_id = {schema_id} THEN {_NOT_READ}")
-    for schema_id in sorted(catalogue.unreadable):
-        sql.append(f"WHEN schema_id = {schema_id} THEN {_UNREADABLE}")
+    sql += [f"WHEN schema_id = {i} THEN {_UNREADABLE}" for i in sorted(catalogue.unreadable)]
     sql.append(f"ELSE {_UNKNOWN_ID} END")
     return F.expr(" ".join(sql)).cast("int")
 
@@ -176,7 +173,7 @@ def _branch_is(branch: int) -> str:
     """The union branch stands in front of the body as a zig-zag varint."""
     number = branch << 1
     encoded = bytearray()
-    while number > 0x7F:
+    while number >> 7:
         encoded.append(number & 0x7F | 0x80)
         number >>= 7
     encoded.append(number)
@@ -237,9 +234,7 @@ def _fault(
     ]
     for event_type in catalogue.types:
         empty = _decoded_to_nothing(event_type, readers[event_type.number])
-        sql.append(
-            f"WHEN {TYPE_COLUMN} = {event_type.number} AND {empty} THEN {Fault.SUSPECT:d}"
-        )
+        sql.append(f"WHEN {TYPE_COLUMN} = {event_type.number} AND {empty} THEN {Fault.SUSPECT:d}")
     if options.max_ahead_ms is not None:
         ahead = f"time > kafka_time + {options.max_ahead_ms}L"
         sql.append(f"WHEN {ahead} THEN {Fault.TIME_OUT_OF_BOUNDS:d}")
@@ -270,16 +265,17 @@ def _flat(
     needs_value = "any_keep" if options.keep_all else f"({any_relevant})"
     frame = frame.withColumn("any_keep", F.expr(any_keep))
     faulty = f"fault > {Fault.NOT_READ:d}"
+    timed = f"fault IN ({Fault.NONE:d}, {Fault.SUSPECT:d}, {Fault.MISSING_KEY:d})"
     columns = [
         F.col("topic"),
         F.col("partition"),
         F.expr(f"IF(any_keep OR {faulty}, offset, NULL)").alias("offset"),
-        F.expr(f"IF(fault IN ({Fault.NONE:d}, {Fault.SUSPECT:d}, {Fault.MISSING_KEY:d}), time, NULL)").alias("time"),
+        F.expr(f"IF({timed}, time, NULL)").alias("time"),
         F.col("fault"),
         F.expr(f"IF(any_keep OR {faulty}, {TYPE_COLUMN}, NULL)").alias(TYPE_COLUMN),
         F.expr(f"IF({faulty} OR {needs_value}, record_key, NULL)").alias("record_key"),
         F.expr(f"IF({faulty} OR {needs_value}, value, NULL)").alias("value"),
-    ]  # fmt: skip
+    ]
     usable = f"fault IN ({Fault.NONE:d}, {Fault.SUSPECT:d})"
     for part in partitionings:
         p = part.number

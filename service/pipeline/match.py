@@ -81,7 +81,10 @@ class MatchProcessor(StatefulProcessor):
             self._matchers = tuple(KeyedMatcher(part) for part in self._plan.partitionings)
 
     def handleInputRows(  # noqa: N802  Spark's name
-        self, key: Any, rows: Iterator[Row], timerValues: Any  # noqa: N803  Spark's name
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Row]:
         """One key group's packets of one batch in, output packets out."""
         group = _Group(key[0], self._plan, self._options, self._matchers)
@@ -321,7 +324,9 @@ class _Group:
             for n, c in enumerate(partitioning.conditions)
             if c.name in old.conditions
         }
-        slots = [old.slots.index(s.name) if s.name in old.slots else None for s in partitioning.slots]
+        slots = [
+            old.slots.index(s.name) if s.name in old.slots else None for s in partitioning.slots
+        ]
 
         def translate(event: Event) -> Event:
             moved = sum(1 << new for was, new in bits.items() if event.bits >> was & 1)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +26,9 @@ from service.model import Coordinates, DeadLetter
 from service.pipeline.columns import TYPE_COLUMN, word
 from service.pipeline.decode import Fault
 
-PACKET_SCHEMA = pa.schema([("key_group", pa.int32()), ("kind", pa.int32()), ("packet", pa.binary())])
+PACKET_SCHEMA = pa.schema(
+    [("key_group", pa.int32()), ("kind", pa.int32()), ("packet", pa.binary())]
+)
 PACKET_SQL_SCHEMA = "key_group INT, kind INT, packet BINARY"
 
 #: Starts the text of the error by which the driver learns of schema ids it does not know yet.
@@ -127,7 +130,9 @@ class Packer:
             if usable is not None:
                 wanted = pc.and_(wanted, usable)
             columns = {name: batch.column(name) for name in part.columns if name != "first"}
-            earlier = pa.array([True]).take(pa.array([0] * batch.num_rows)) if first is None else first
+            earlier = (
+                pa.array([True]).take(pa.array([0] * batch.num_rows)) if first is None else first
+            )
             columns["first"] = earlier
             rows = pa.RecordBatch.from_pydict(
                 {"group": groups, **{name: columns[name] for name in part.columns}}
@@ -163,8 +168,12 @@ class Packer:
         cuts = [0, *((groups[1:] != groups[:-1]).nonzero()[0] + 1).tolist(), len(groups)]
         yield _packets(
             [
-                (int(groups[start]), Kind.EVENTS + number, packet_of(rows.slice(start, end - start)))
-                for start, end in zip(cuts, cuts[1:], strict=False)
+                (
+                    int(groups[start]),
+                    Kind.EVENTS + number,
+                    packet_of(rows.slice(start, end - start)),
+                )
+                for start, end in pairwise(cuts)
             ]
         )
 

@@ -68,7 +68,7 @@ class Service:
         settings: Settings,
         metrics: Metrics | None = None,
         health: Health | None = None,
-        on_batch: Callable[[BatchReport], None] = lambda report: None,
+        on_batch: Callable[[BatchReport], None] = lambda _: None,
         spark: SparkSession | None = None,
     ) -> None:
         self._settings = settings

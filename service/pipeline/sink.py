@@ -80,9 +80,7 @@ class PartitionWriter:
         if written:
             counts = [["written", topic, count] for topic, count in written.items()]
             reports.append(pack({"counts": counts}))
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(reports, pa.binary())], schema=_REPORT_SCHEMA
-        )
+        yield pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=_REPORT_SCHEMA)
 
 
 def _produce(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from service.codecs.registry import Registry, SchemaNotFound
+from service.codecs.registry import Registry, SchemaNotFoundError
 from service.codecs.registry_settings import RegistrySettings
 from service.errors import ConfigurationError, RegistryError, SchemaError
 
@@ -162,7 +162,7 @@ def test_incompatible_registration(registry: Registry, script: Script, waits: li
 def test_unknown_id(registry: Registry, script: Script, waits: list[float]) -> None:
     """An id that the registry does not know is not found, without retries."""
     script.answers["/schemas/ids/9"] = [(404, {"error_code": 40403, "message": "Schema not found"})]
-    with pytest.raises(SchemaNotFound, match="does not know schema id 9"):
+    with pytest.raises(SchemaNotFoundError, match="does not know schema id 9"):
         registry.get_schema(9)
     assert waits == []
 
@@ -171,7 +171,7 @@ def test_404_of_something_else(registry: Registry) -> None:
     """A 404 that is not a registry's must not make records dead letters."""
     with pytest.raises(RegistryError, match="is the path of its URL right") as caught:
         registry.get_schema(9)
-    assert not isinstance(caught.value, SchemaNotFound)
+    assert not isinstance(caught.value, SchemaNotFoundError)
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])

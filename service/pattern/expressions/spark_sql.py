@@ -64,6 +64,9 @@ _FORMS: Mapping[str, str] = {
     "BETWEEN": "({} BETWEEN {} AND {})",
 }
 _STRICT = frozenset(STRICT) | ARITHMETIC | {"NEGATE", "ABS", "ROUND", "LIKE"}
+_FATAL_INDEX = "(-2147483648)"
+"""Spark's ELEMENT_AT reads beyond the array at this index, which ends the process."""
+_NO_TRUTH = "CAST(NULL AS BOOLEAN)"
 _NO_LOOK_BACKS = "Spark cannot compute look-backs"
 
 
@@ -137,7 +140,7 @@ class _Writer:
         if operator in _FORMS:
             return _FORMS[operator].format(*texts)
         if operator in ("CASE", "CASE OF"):
-            return _case(operator, texts)
+            return self._case(node, texts)
         if operator in ("[]", "ELEMENT_AT"):
             return self._read(node, self._element(node, texts))
         if operator in ("NEGATE", "ABS"):
@@ -145,6 +148,19 @@ class _Writer:
         if operator == "SIZE":
             return self._size(node, texts[0])
         return _list(operator, texts)
+
+    def _case(self, node: Call, texts: list[str]) -> str:
+        pending = list(zip(node.arguments, texts, strict=True))
+        head = "CASE"
+        searched = node.operator == "CASE"
+        if not searched:
+            head += f" {pending.pop(0)[1]}"
+        _, default = pending.pop()
+        arms = ""
+        for (condition, when), (_, then) in zip(pending[::2], pending[1::2], strict=True):
+            test = _NO_TRUTH if searched and self._is_null(condition) else when
+            arms += f" WHEN {test} THEN {then}"
+        return f"({head}{arms} ELSE {default} END)"
 
     def _is_null(self, *nodes: Node) -> bool:
         return any(self._typing.type_of(node) == NULL for node in nodes)
@@ -163,7 +179,7 @@ class _Writer:
             raise _needs_type(container, "an element")
         if node.operator == "[]":
             return f"get({texts[0]}, {texts[1]})"
-        return f"try_element_at({texts[0]}, nullif({texts[1]}, 0))"
+        return f"try_element_at({texts[0]}, nullif(nullif({texts[1]}, 0), {_FATAL_INDEX}))"
 
     def _signed(self, node: Call, text: str) -> str:
         kind = self._typing.type_of(node.arguments[0])
@@ -200,16 +216,6 @@ def _list(operator: str, texts: list[str]) -> str:
 
 def _type_name(kind: SqlType) -> str:
     return "TIMESTAMP_LTZ" if kind == TIMESTAMP else str(kind)
-
-
-def _case(operator: str, texts: list[str]) -> str:
-    parts = ["CASE"]
-    if operator == "CASE OF":
-        parts.append(texts.pop(0))
-    default = texts.pop()
-    for when, then in zip(texts[::2], texts[1::2], strict=True):
-        parts.append(f"WHEN {when} THEN {then}")
-    return f"({' '.join(parts)} ELSE {default} END)"
 
 
 def _literal(node: Literal) -> str:

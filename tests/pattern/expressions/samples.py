@@ -331,6 +331,10 @@ EXPRESSIONS = [
     element_at(arr, -1)
     element_at(arr, 0)
     element_at(arr, j)
+    element_at(arr, i)
+    element_at(arr, -2147483648)
+    case when null then 1 else 2 end
+    if(null, i, j)
     mp['a']
     mp['b']
     mp[s]
