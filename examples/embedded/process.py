@@ -101,6 +101,11 @@ class ChildProcess:
         """Whether the process is there (a paused one is)."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def exit_code(self) -> int | None:
+        """How the process ended, negative for a signal; None while it runs."""
+        return self._process.poll() if self._process is not None else None
+
     def start(self, ready: Callable[[], bool], *, within: float = 60.0) -> None:
         """Start the server and wait until ``ready``; raise StartError when that does not happen."""
         if self.running:

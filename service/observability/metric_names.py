@@ -53,15 +53,12 @@ _BATCH_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0,
 RECORDS_CONSUMED = Counter(
     "spark_cep_records_consumed_total", "Records read from input topics.", "records", ("topic",)
 )
-BYTES_CONSUMED = Counter(
-    "spark_cep_consumed_bytes_total", "Bytes of keys and values read.", "bytes", ("topic",)
-)
 TOMBSTONES = Counter(
     "spark_cep_tombstones_total", "Records without a value, passed over.", "records", ("topic",)
 )
 EVENTS_RELEVANT = Counter(
     "spark_cep_events_relevant_total",
-    "Events that some rule could use and that reached the matcher.",
+    "Events that went on to the matcher: some rule could use them, or must know that they came.",
     "events",
 )
 CONSUMER_LAG = Gauge(
@@ -160,7 +157,6 @@ BUILD = Gauge(
 
 METRICS: Final[tuple[Metric, ...]] = (
     RECORDS_CONSUMED,
-    BYTES_CONSUMED,
     TOMBSTONES,
     EVENTS_RELEVANT,
     CONSUMER_LAG,

@@ -125,6 +125,7 @@ class Dataflow:
     def _match_options(self) -> MatchOptions:
         time = self.settings.time
         return MatchOptions(
+            key_groups=self.settings.state.key_groups,
             slots=self.settings.state.slots_per_key_group,
             policy=time.watermark,
             allowed_disorder_ms=time.allowed_disorder,

@@ -49,6 +49,7 @@ _RECORDS_PER_PACKET = 1_000
 class MatchOptions:
     """What the operator needs besides the plan. ``type_names``: record name by type number."""
 
+    key_groups: int
     slots: int
     policy: Policy
     allowed_disorder_ms: int
@@ -163,6 +164,7 @@ class _Group:
         self.clock = Clock(options.policy, options.allowed_disorder_ms)
         self.live: dict[str, int] = {}
         self._options = options
+        self._layout = {"key_groups": options.key_groups, "slots_per_key_group": options.slots}
         self._matchers = matchers
         self._topics: list[str] = []
         self._due: dict[str, int] = {}
@@ -183,6 +185,12 @@ class _Group:
                 f"the checkpoint's state has format {stored['format']}, this version reads"
                 f" {FORMAT}: start from a new checkpoint, or run the version that wrote it"
             )
+        for setting, value in self._layout.items():
+            if stored[setting] != value:
+                raise StateError(
+                    f"the checkpoint was made with state.{setting} {stored[setting]}, not {value}:"
+                    " the keys would not be found; set it back, or start from a new checkpoint"
+                )
         self.clock.restore(stored["clock"])
         self._topics = stored["topics"]
         self._due = stored["due"]
@@ -194,6 +202,7 @@ class _Group:
         """The group's state to store."""
         return {
             "format": FORMAT,
+            **self._layout,
             "clock": self.clock.packed(),
             "topics": self._topics,
             "due": self._due,

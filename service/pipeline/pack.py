@@ -139,6 +139,7 @@ class Packer:
             ).filter(wanted)
             first = pc.and_(earlier, pc.invert(wanted))
             if rows.num_rows:
+                self._counts["relevant", ""] += pc.sum(rows.column("first")).as_py() or 0
                 self._waiting[part.number].append(rows)
                 if sum(r.num_rows for r in self._waiting[part.number]) >= _ROWS_PER_PACKET:
                     yield from self._flush(part.number)

@@ -66,6 +66,8 @@ def publish(report: BatchReport, seconds: float, metrics: Metrics, outputs: dict
             metrics.increment(names.RECORDS_CONSUMED, count, topic=label)
         elif kind == "tombstone":
             metrics.increment(names.TOMBSTONES, count, topic=label)
+        elif kind == "relevant":
+            metrics.increment(names.EVENTS_RELEVANT, count)
         elif kind == "matched":
             metrics.increment(names.MATCHES, count, rule=label)
         elif kind == "timed_out":

@@ -26,7 +26,14 @@ from service.codecs.registry import Registry
 from service.codecs.registry_settings import RegistrySettings
 from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.config import Settings
-from service.errors import ConfigurationError, Problem, RuleSetError, SparkCepError
+from service.errors import (
+    ConfigurationError,
+    OutputError,
+    Problem,
+    RuleSetError,
+    SparkCepError,
+    StateError,
+)
 from service.observability import metric_names as names
 from service.observability.health import Health
 from service.observability.logs import bound, logger
@@ -41,6 +48,7 @@ from service.pipeline.dataflow import Dataflow
 from service.pipeline.kafka import Cluster
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
+from service.pipeline.query_progress import publish_progress
 from service.pipeline.session import spark_session
 from service.pipeline.timekeeper import Timekeeper
 from service.pipeline.watermark import END, ClockStatement
@@ -78,6 +86,7 @@ class Service:
         self._spark = spark
         self._stop = threading.Event()
         self._started: dict[int, float] = {}
+        self._seen_batch = -1
         self._rules: RuleSet = RuleSet()
         self._run = uuid.uuid4().hex[:12]
         time_settings = settings.time
@@ -188,7 +197,7 @@ class Service:
                     if not ids:
                         self._metrics.increment(names.BATCHES, result="failed")
                         self._health.failed("the query failed")
-                        raise JobFailedError(f"the query failed: {_cause(error)}") from error
+                        raise _failure(error) from error
                     self._health.expect_progress(expected=False)
                     flow.catalogue.learn(ids)
                     self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
@@ -211,11 +220,19 @@ class Service:
                 if idle and time.monotonic() > deadline:
                     query.stop()
                 continue
-            if not query.status["isDataAvailable"]:
-                self._health.progressed()
+            self._look_at(query)
             statement = self._timekeeper.statement()
             if statement is not None:
                 clock.write(statement, self._run)
+
+    def _look_at(self, query: StreamingQuery) -> None:
+        """Publish what Spark says of a batch that is new, and that an idle query is alive."""
+        if not query.status["isDataAvailable"]:
+            self._health.progressed()
+        progress = query.lastProgress
+        if progress is not None and progress["batchId"] > self._seen_batch:
+            self._seen_batch = progress["batchId"]
+            publish_progress(progress, self._metrics)
 
     def _before_batch(self, batch: int) -> None:
         if self._stop.is_set():
@@ -336,8 +353,13 @@ def _build(spark: SparkSession) -> tuple[str, str, str]:
     return __version__, platform.python_version(), spark.version
 
 
-def _cause(error: PySparkException) -> str:
-    """The last line that says what went wrong, out of a long report."""
+def _failure(error: PySparkException) -> SparkCepError:
+    """What went wrong, as one line out of a long report; our own errors keep their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    for kind in (StateError, OutputError):
+        name = f"{kind.__module__}.{kind.__name__}: "
+        own = [line.partition(name)[2] for line in lines if name in line]
+        if own:
+            return kind(own[-1])
     telling = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
-    return (telling or lines or ["no message"])[-1]
+    return JobFailedError(f"the query failed: {(telling or lines or ['no message'])[-1]}")

@@ -45,7 +45,6 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.sql.streaming.minBatchesToRetain": str(state.min_batches_to_retain),
         f"{_STATE_STORE}.providerClass": _ROCKSDB,
         f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
-        f"{_STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
         f"{_STATE_STORE}.rocksdb.boundedMemoryUsage": "true",
         f"{_STATE_STORE}.rocksdb.maxMemoryUsageMB": str(max(1, state.rocksdb_memory >> 20)),
         f"{_STATE_STORE}.minDeltasForSnapshot": str(state.snapshot_after_batches),

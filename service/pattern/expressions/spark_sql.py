@@ -33,6 +33,7 @@ from service.pattern.expressions.nodes import (
 )
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
 from service.pattern.expressions.type_rules import is_open
+from service.pattern.expressions.values import BIGINT_RANGE
 from service.pattern.types import (
     BIGINT,
     DATE,
@@ -231,6 +232,9 @@ def _literal(node: Literal) -> str:
     if isinstance(value, date):
         return f"DATE'{value.isoformat()}'"
     if isinstance(value, Decimal):
-        return f"({value:f}BD)"
+        # Outside ANSI mode Spark answers "any whole number < a literal beyond BIGINT" with TRUE,
+        # NULL included; a CAST keeps it from seeing the literal.
+        far = abs(value) > BIGINT_RANGE[1]
+        return f"CAST({value:f}BD AS {node.type})" if far else f"({value:f}BD)"
     suffix = "L" if node.type == BIGINT else "D" if node.type == DOUBLE else ""
     return f"({value!r}{suffix})"

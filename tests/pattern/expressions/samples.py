@@ -332,6 +332,9 @@ EXPRESSIONS = [
     element_at(arr, 0)
     element_at(arr, j)
     element_at(arr, i)
+    i < 99999999999999999999.5
+    99999999999999999999 > l
+    i <> -99999999999999999999
     element_at(arr, -2147483648)
     case when null then 1 else 2 end
     if(null, i, j)

@@ -1,0 +1,75 @@
+"""How far the job is, read from its ``/metrics`` as a monitoring system would."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from service.observability import metric_names as names
+
+_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One reading. ``watermark`` is in milliseconds, None before there is one."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    tombstones: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
+    batches: int = 0
+    restarts: int = 0
+    watermark: int | None = None
+
+
+class JobPages:
+    """The pages that the job serves on its metrics port."""
+
+    def __init__(self, port: int) -> None:
+        self._address = f"http://127.0.0.1:{port}"
+
+    def ready(self) -> bool:
+        """Whether the query runs."""
+        return self._page("/readyz") is not None
+
+    def progress(self) -> Progress | None:
+        """The newest reading; None while the job does not answer."""
+        text = self._page("/metrics")
+        return None if text is None else read_progress(text)
+
+    def _page(self, path: str) -> str | None:
+        try:
+            with urllib.request.urlopen(self._address + path, timeout=_SECONDS) as answer:  # noqa: S310  our own job
+                return str(answer.read().decode())
+        except (urllib.error.URLError, HTTPException, OSError):
+            return None
+
+
+def read_progress(text: str) -> Progress:
+    """What the demo shows of a page in Prometheus' format."""
+    by_name: dict[str, list[tuple[Mapping[str, str], float]]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            by_name.setdefault(sample.name, []).append((sample.labels, sample.value))
+
+    def by_topic(metric: str) -> Counter[str]:
+        return Counter({s["topic"]: int(value) for s, value in by_name.get(metric, ())})
+
+    def total(metric: str) -> int:
+        return int(sum(value for _, value in by_name.get(metric, ())))
+
+    watermark = [value for _, value in by_name.get(names.WATERMARK.name, ())]
+    return Progress(
+        read=by_topic(names.RECORDS_CONSUMED.name),
+        tombstones=by_topic(names.TOMBSTONES.name),
+        late=by_topic(names.LATE_EVENTS.name),
+        batches=total(names.BATCHES.name),
+        restarts=total(names.QUERY_RESTARTS.name),
+        watermark=round(watermark[0] * 1000) if watermark and watermark[0] else None,
+    )
