@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema as RegisteredSchema
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
+from examples.demo.interruption import Interruption
 from examples.demo.metrics import Progress
 from examples.demo.stream import LOGIN_3, UNKNOWN_SCHEMA_ID, Damage, Item, Schema, Wave
 from service.codecs.framing import frame
@@ -29,6 +30,7 @@ SCHEMAS = Path(__file__).parent / "schemas"
 _WAVE_SECONDS = 2.0
 _PAUSE_SECONDS = 1.0
 _PATIENCE_SECONDS = 40.0
+_FLUSH_SECONDS = 0.2
 _WRONG_CLOCK = 4_070_908_800_000  # 2099
 _RANDOM_BODY = bytes.fromhex("f3a19c07b85de4f6ffffff7f3bd2e8910c")
 
@@ -87,12 +89,18 @@ class Feed:
     """Produces the waves, a few records at each :meth:`tick`."""
 
     def __init__(
-        self, waves: Sequence[Wave], producer: Producer, encoder: Encoder, topics: Sequence[str]
+        self,
+        waves: Sequence[Wave],
+        producer: Producer,
+        encoder: Encoder,
+        topics: Sequence[str],
+        interruption: Interruption,
     ) -> None:
         self.sent: Counter[str] = Counter(dict.fromkeys(topics, 0))
         self._waves = waves
         self._producer = producer
         self._encoder = encoder
+        self._interruption = interruption
         self._number = 0
         self._position = 0
         self._began: float | None = None
@@ -126,8 +134,7 @@ class Feed:
                 number = self._encoder.register(schema)
                 said.append(f"registered {schema.name} for {schema.topic}, id {number}")
             self._began = now
-            title = f"wave {self.wave}, {len(wave.items)} records: {wave.title}"
-            said.append(title)
+            said.append(f"wave {self.wave}, {len(wave.items)} records: {wave.title}")
         share = (now - self._began) / _WAVE_SECONDS
         due = min(len(wave.items), 1 + int(share * len(wave.items)))
         for item in wave.items[self._position : due]:
@@ -154,14 +161,14 @@ class Feed:
         self._producer.produce(
             item.topic, self._encoder.value(item), key=item.key, on_delivery=delivered
         )
-        if self._producer.flush(10) or failures:
-            raise StartError(
-                f"the broker does not take records for {item.topic}: {failures or 'no answer'}"
-            )
+        while self._producer.flush(_FLUSH_SECONDS):
+            self._interruption.check()
+        if failures:
+            raise StartError(f"the broker does not take a record for {item.topic}: {failures[0]}")
         self.sent[item.topic] += 1
 
 
-def producer_settings(bootstrap: str) -> Mapping[str, str | int]:
+def producer_settings(bootstrap: str) -> dict[str, str | int]:
     """A key goes to the same partition in every run, so results have the same ids."""
     return {
         "bootstrap.servers": bootstrap,

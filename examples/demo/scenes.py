@@ -114,9 +114,7 @@ def tombstones(at: float) -> Iterator[Item]:
 
 def late(item: Item, arrival: float) -> Item:
     """The same record, arriving long after its time."""
-    return Item(
-        item.schema, item.key, item.time, item.fields, _ms(arrival) - item.time, item.type
-    )
+    return Item(item.schema, item.key, item.time, item.fields, _ms(arrival) - item.time, item.type)
 
 
 def traffic(start: float, end: float, logins: tuple[Schema, ...], seed: int) -> Iterator[Item]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Self
 
 #: The event time at which the stream begins.
 BEGINNING: Final = int(datetime(2025, 3, 3, 9, tzinfo=UTC).timestamp() * 1000)
@@ -32,7 +32,8 @@ class Damage(StrEnum):
 
     reason: str
 
-    def __new__(cls, word: str, reason: str) -> Damage:
+    def __new__(cls, word: str, reason: str) -> Self:
+        """A member from its word and the reason."""
         damage = str.__new__(cls, word)
         damage._value_ = word
         damage.reason = reason
@@ -110,9 +111,7 @@ class Wave:
         return max((item.time for item in self.items if item.late), default=None)
 
 
-def wave(
-    title: str, items: Iterable[Item], seed: int, registers: tuple[Schema, ...] = ()
-) -> Wave:
+def wave(title: str, items: Iterable[Item], seed: int, registers: tuple[Schema, ...] = ()) -> Wave:
     """A wave of ``items`` in their order of arrival, a third of them delayed a little."""
     chance = random.Random(seed)
     delayed = []

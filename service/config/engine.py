@@ -123,8 +123,11 @@ class Source(Section):
         unit="offsets",
     )
     max_offsets_per_trigger: int | None = setting(
-        None,
-        description="Most records in one batch, over all partitions; absent: all there are.",
+        1_000_000,
+        description=(
+            "Most records in one batch, over all partitions, which bounds the memory that a batch "
+            "takes; `null`: all there are."
+        ),
         unit="records",
         ge=1,
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from service.matcher.snapshot import pack
@@ -42,19 +43,23 @@ class ClockSource(DataSource):
         return _Reader(Path(self.options["file"]))
 
 
-class _Reader(SimpleDataSourceStreamReader):
+class _Reader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, file: Path) -> None:
         self._file = file
+        self._last: str | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         return dict(_NOTHING)
 
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        self._last = self._statement()
+
+    def _statement(self) -> str:
+        return self._file.read_text("utf-8") if self._file.exists() else ""
+
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[bytes]], dict[str, Any]]:
-        try:
-            statement = self._file.read_text("utf-8")
-        except FileNotFoundError:
-            return iter(()), start
-        if statement == start["statement"]:
+        statement = self._statement() if self._last is None else self._last
+        if statement in ("", start["statement"]):
             return iter(()), start
         end = {"number": start["number"] + 1, "statement": statement}
         return self.readBetweenOffsets(start, end), end

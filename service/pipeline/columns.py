@@ -153,17 +153,17 @@ class _Builder:
 
     def slot(self, slot: Slot) -> str:
         """The column as SQL, NULL where an event's type does not have it."""
-        found = {
-            t: kind
+        found = [
+            (t, kind)
             for t in _types(self._catalogue, slot.events, slot.of_type)
             if (kind := column_type(t.columns, slot.path)) is not None
-        }
-        if len(set(found.values())) > 1:
-            kinds = ", ".join(f"{kind} in {t.name}" for t, kind in found.items())
+        ]
+        if len({kind for _, kind in found}) > 1:
+            kinds = ", ".join(f"{kind} in {t.name}" for t, kind in found)
             raise SchemaError(
                 f"column {'.'.join(slot.path)} is {kinds}: give the step an of_type to say which"
             )
-        columns = [f"{record_column(t)}.{quoted(slot.path)}" for t in found]
+        columns = [f"{record_column(t)}.{quoted(slot.path)}" for t, _ in found]
         return columns[0] if len(columns) == 1 else f"coalesce({', '.join(columns)})"
 
     def _expression(self, expression: Expression, event_type: EventType) -> str:

@@ -194,9 +194,8 @@ class Typing:
                 self._condition(kind, argument.span, operator)
             return BOOLEAN
         if operator in _OVER_COMPARABLE:
-            for kind in kinds[1:]:
-                self._comparable(kinds[0], kind, node.span)
-            if operator == "IN":
+            fit = [self._comparable(kinds[0], kind, node.span) for kind in kinds[1:]]
+            if operator == "IN" and all(fit):
                 self._common(kinds, node.span)
             return BOOLEAN
         if operator in ARITHMETIC or operator in ("NEGATE", "LIKE", "IS NULL"):
@@ -226,8 +225,9 @@ class Typing:
     def _function(self, node: Call, kinds: list[SqlType]) -> SqlType:
         operator, span = node.operator, node.span
         if operator in ("GREATEST", "LEAST"):
-            for kind in kinds[1:]:
-                self._comparable(kinds[0], kind, span)
+            fit = [self._comparable(kinds[0], kind, span) for kind in kinds[1:]]
+            if not all(fit):
+                return UNKNOWN
         if operator in ("COALESCE", "GREATEST", "LEAST"):
             return self._common(kinds, span)
         if operator == "ARRAY":
@@ -257,11 +257,12 @@ class Typing:
         if kind != BOOLEAN and not rules.is_open(kind):
             self._refuse(f"{where} needs a condition, not {kind}", span)
 
-    def _comparable(self, left: SqlType, right: SqlType, span: Span) -> None:
+    def _comparable(self, left: SqlType, right: SqlType, span: Span) -> bool:
         if rules.comparable(left, right):
-            return
+            return True
         hint = "cast one of them" if STRING in (left, right) else None
         self._refuse(f"{left} cannot be compared with {right}", span, hint)
+        return False
 
     def _common(self, kinds: list[SqlType], span: Span) -> SqlType:
         common = rules.common_type(kinds)

@@ -72,7 +72,7 @@ def _number(gives: Callable[[SqlType], SqlType]) -> Result:
     def result(kinds: Kinds) -> SqlType | str:
         kind = kinds[0]
         if is_open(kind):
-            return UNKNOWN
+            return kind
         return gives(kind) if is_number(kind) else f"argument 1 is {kind}; it must be a number"
 
     return result
@@ -100,7 +100,7 @@ def _of_map(gives: Callable[[MapType], SqlType]) -> Result:
     def result(kinds: Kinds) -> SqlType | str:
         kind = kinds[0]
         if is_open(kind):
-            return UNKNOWN
+            return kind
         if not isinstance(kind, MapType):
             return f"argument 1 is {kind}; it must be a MAP"
         if len(kinds) > 1 and kinds[1] != kind.key and not is_open(kinds[1]):
@@ -139,7 +139,7 @@ def element(kinds: Kinds) -> SqlType | str:
         if key == kind.key or is_open(key):
             return as_read(kind.value)
         return f"the key is {key}; it must be {kind.key}"
-    return UNKNOWN if is_open(kind) else f"{kind} has no elements; it must be an ARRAY or a MAP"
+    return kind if is_open(kind) else f"{kind} has no elements; it must be an ARRAY or a MAP"
 
 
 _LONGEST = 2**31 - 1

@@ -90,7 +90,7 @@ def read_tokens(text: str) -> list[Token]:
     try:
         tokens = tokenize(text)
     except TokenError as error:
-        raise ExpressionError([_lexical(text, error)]) from error
+        raise ExpressionError([_lexical(text)]) from error
     if not tokens:
         _refuse("the expression is empty", 0, len(text))
     problems = [
@@ -117,12 +117,13 @@ def _refuse(message: str, start: int, end: int) -> NoReturn:
     raise ExpressionError([ExpressionProblem(message, start, end)])
 
 
-def _lexical(text: str, error: TokenError) -> ExpressionProblem:
+def _lexical(text: str) -> ExpressionProblem:
+    """The tokenizer fails on what is opened and not closed, and on nothing else."""
     for quote, what in (("'", "a string"), ('"', "a string"), ("`", "a quoted name")):
         if text.count(quote) % 2:
             start = text.rfind(quote)
             return ExpressionProblem(f"{what} opened with {quote} is not closed", start, len(text))
-    return ExpressionProblem(f"the text cannot be read: {str(error)[:200]}", 0, len(text))
+    return ExpressionProblem("a string, a quoted name or a comment is not closed", 0, len(text))
 
 
 def _vet(token: Token, before: Token | None, text: str) -> list[ExpressionProblem]:

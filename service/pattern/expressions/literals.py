@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from service.pattern.expressions.casting import caster
 from service.pattern.expressions.nodes import Literal, Node, Span
-from service.pattern.expressions.values import BIGINT_RANGE, INT_RANGE
+from service.pattern.expressions.values import BIGINT_RANGE, EXACT, INT_RANGE
 from service.pattern.types import (
     BIGINT,
     BOOLEAN,
@@ -79,7 +79,8 @@ def negated(literal: Literal, span: Span) -> Literal | None:
         return None
     if value in (INT_RANGE[0], BIGINT_RANGE[0]):
         return None
-    return Literal(-value if value or isinstance(value, float) else value, literal.type, span)
+    opposite = EXACT.minus(value) if isinstance(value, Decimal) else -value
+    return Literal(opposite, literal.type, span)
 
 
 def like_problem(pattern: str) -> str | None:

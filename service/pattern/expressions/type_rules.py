@@ -117,8 +117,10 @@ def arithmetic_type(
             return None
     if is_open(left) or is_open(right):
         known = right if is_open(left) else left
-        if UNKNOWN in (left, right) or is_open(known) or isinstance(known, DecimalType):
+        if NULL not in (left, right):
             return UNKNOWN
+        if is_open(known) or isinstance(known, DecimalType):
+            return NULL
         return DOUBLE if operator == "/" else known
     if DOUBLE in (left, right):
         return DOUBLE

@@ -19,6 +19,7 @@ from service.pattern.types import BIGINT, DOUBLE, INT, MAX_DECIMAL_DIGITS, Decim
 
 Binary = Callable[[Any, Any], Any]
 
+# Never the operators of Decimal: they round to the 28 digits of Python's own context.
 EXACT = decimal.Context(
     prec=500,
     rounding=decimal.ROUND_HALF_UP,
@@ -38,7 +39,7 @@ def fit_decimal(value: Decimal, target: DecimalType) -> Decimal | None:
     rounded = value.quantize(Decimal((0, (1,), -target.scale)), context=EXACT)
     if rounded and rounded.adjusted() >= target.precision - target.scale:
         return None
-    return rounded or abs(rounded)
+    return EXACT.plus(rounded)
 
 
 def decimal_type_of(value: Decimal | int) -> DecimalType:
@@ -210,13 +211,17 @@ def arithmetic(operator: str, result: SqlType) -> Binary:
 
 def negate(value: Any, kind: SqlType) -> Any:
     """``-value``; NULL beyond the type's range."""
+    if isinstance(value, Decimal):
+        return EXACT.minus(value)
     low = INT_RANGE[0] if kind == INT else BIGINT_RANGE[0]
     return None if isinstance(value, int) and value == low else -value
 
 
 def absolute(value: Any, kind: SqlType) -> Any:
     """``ABS(value)``; NULL beyond the type's range."""
-    return negate(value, kind) if value < 0 else value + 0
+    if isinstance(value, float):
+        return abs(value)
+    return negate(value, kind) if value < 0 else value
 
 
 def _to_bigint(value: float, whole: Callable[[float], int]) -> int:
@@ -233,7 +238,7 @@ def floor(value: Any) -> Any:
     if isinstance(value, float):
         return _to_bigint(value, math.floor)
     if isinstance(value, Decimal):
-        return value.to_integral_value(decimal.ROUND_FLOOR) + 0
+        return EXACT.plus(value.to_integral_value(decimal.ROUND_FLOOR))
     return value
 
 
@@ -242,7 +247,7 @@ def ceil(value: Any) -> Any:
     if isinstance(value, float):
         return _to_bigint(value, math.ceil)
     if isinstance(value, Decimal):
-        return value.to_integral_value(decimal.ROUND_CEILING) + 0
+        return EXACT.plus(value.to_integral_value(decimal.ROUND_CEILING))
     return value
 
 

@@ -93,7 +93,10 @@ def differences(frame: Any, expressions: Sequence[Expression]) -> list[str]:
         batch = expressions[start : start + BATCH]
         for e, (kind, theirs) in zip(batch, in_spark(frame, batch), strict=True):
             expected = check_types(e, EVENT, {})
-            if expected not in (NULL, UNKNOWN, TIMESTAMP) and str(expected).replace(" ", "") != kind:
+            if (
+                expected not in (NULL, UNKNOWN, TIMESTAMP)
+                and str(expected).replace(" ", "") != kind
+            ):
                 found.append(f"{e.canonical}: typed {expected}, in Spark {kind}")
             for number, (ours, spark) in enumerate(zip(in_python(e), theirs, strict=True)):
                 if comparable(ours) != comparable(spark):

@@ -1,0 +1,103 @@
+"""Output records as lines for people. Pure: values in, texts out.
+
+A line has four parts: what it is, the rule (or topic), the key, and the story. Times are event
+times, of the day in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from examples.demo.arrivals import Arrival, lateness
+from service.codecs.outputs import TOPIC_HEADER
+from service.durations import format_duration
+
+_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)?")
+
+
+class Line(NamedTuple):
+    """One output record for people."""
+
+    kind: str
+    origin: str
+    key: str
+    story: str
+
+    def text(self) -> str:
+        """The whole line, in columns."""
+        return f"{self.kind:<11}  {self.origin:<14}  {self.key:<7}  {self.story}"
+
+
+def line(arrival: Arrival) -> Line:
+    """The line of an output record."""
+    value = arrival.value
+    if arrival.kind == "late":
+        time, behind = lateness(arrival)
+        story = f"{clock(time)} came {_rounded(behind)} after the watermark: {_content(value)}"
+        return Line("late", arrival.headers[TOPIC_HEADER], arrival.key or "-", story)
+    if arrival.kind == "dead letter":
+        place = f"partition {value['partition']}, offset {value['offset']}"
+        story = f"{value['reason']} ({place}): {value['detail']}"
+        return Line("dead letter", value["topic"], arrival.key or "-", story)
+    parts = [_step(step) for step in value["steps"]]
+    if arrival.kind == "timeout":
+        had = ", had matched before" if value["already_matched"] else ""
+        parts.append(f"not complete by {clock(value['deadline'])}{had}")
+    elif value["time"] > _last(value["steps"]):
+        parts.append(f"nothing more by {clock(value['time'])}")
+    story = ", ".join(parts)
+    if value["measures"]:
+        story += "   " + measures(value["measures"])
+    return Line(arrival.kind, value["rule_id"], value["key"] or "-", story)
+
+
+def clock(time: datetime | int) -> str:
+    """A time of day; fractions of a second only where there are some."""
+    if isinstance(time, int):
+        time = datetime.fromtimestamp(time / 1000, UTC)
+    text = time.astimezone(UTC).strftime("%H:%M:%S")
+    millis = time.microsecond // 1000
+    return f"{text}.{millis:03d}" if millis else text
+
+
+def measures(values: Mapping[str, Any]) -> str:
+    """Measures as ``name=value``, in the order of their names' arrival."""
+    return " ".join(f"{name}={_value(value)}" for name, value in values.items())
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    times = [event["time"] for event in step["events"]]
+    if len(times) == 1:
+        return f"{step['step']} {clock(times[0])}"
+    return f"{len(times)} × {step['step']} {clock(times[0])} to {clock(times[-1])}"
+
+
+def _last(steps: Sequence[Mapping[str, Any]]) -> datetime:
+    times: list[datetime] = [event["time"] for step in steps for event in step["events"]]
+    return max(times)
+
+
+def _content(value: Mapping[str, Any]) -> str:
+    return " ".join(
+        f"{name}={_value(content)}"
+        for name, content in value.items()
+        if content is not None and content != "" and not isinstance(content, dict | list | datetime)
+    )
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, str) and (found := _ISO_TIME.fullmatch(value)):
+        fraction = (found[2] or "").rstrip("0").rstrip(".")
+        return found[1] + fraction
+    return str(value)
+
+
+def _rounded(ms: int) -> str:
+    return format_duration(max(1_000, round(ms / 1000) * 1000))

@@ -1,0 +1,245 @@
+"""One demo from start to end. Whatever happens on the way, nothing is left running."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import string
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import KafkaException, Producer
+
+from examples.demo.arrivals import Arrivals
+from examples.demo.expected import expected
+from examples.demo.feed import Encoder, Feed, producer_settings
+from examples.demo.interruption import InterruptedDemo, Interruption
+from examples.demo.job import Job
+from examples.demo.lines import line
+from examples.demo.metrics import JobPages, Progress
+from examples.demo.scenes import waves
+from examples.demo.screen import Screen, Status
+from examples.demo.servers import Servers, servers
+from examples.demo.stream import TOPICS
+from examples.demo.summary import Result, tables
+from examples.embedded.process import free_ports
+from service.errors import SparkCepError, StartError
+
+_TEMPLATE = Path(__file__).with_name("config.yaml")
+_RULES = Path(__file__).parents[1] / "rules"
+_READY_SECONDS = 120.0
+_QUIET_SECONDS = 2.0
+_LAST_SECONDS = 60.0
+_METRICS_EVERY_SECONDS = 0.4
+_POLL_SECONDS = 0.1
+_MARK = ".spark-cep-demo"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says."""
+
+    folder: Path
+    jars: Path
+    keep: bool = False
+    verbose: bool = False
+
+
+def run(options: Options, screen: Screen, interruption: Interruption) -> int:
+    """The demo; returns the exit code: 0 as expected, 1 not so, 130 interrupted."""
+    try:
+        with _own_folder(options.folder):
+            code = _guarded(options, screen, interruption)
+            if code != 1 and not options.keep:
+                shutil.rmtree(options.folder)
+    except SparkCepError as error:
+        screen.error(f"error: {error}")
+        return 1
+    if options.keep or code == 1:
+        screen.say(f"configuration, logs and data are in {options.folder}")
+    return code
+
+
+def _guarded(options: Options, screen: Screen, interruption: Interruption) -> int:
+    try:
+        return _demo(options, screen, interruption)
+    except InterruptedDemo:
+        screen.say("interrupted; everything is stopped")
+        return interruption.exit_code
+    except (SparkCepError, KafkaException, OSError) as error:
+        # What a Ctrl-C that reached the children did to them is not an error of theirs.
+        time.sleep(_POLL_SECONDS)
+        if interruption.requested:
+            screen.say("interrupted; everything is stopped")
+            return interruption.exit_code
+        screen.error(f"error: {error}")
+        return 1
+
+
+def _demo(options: Options, screen: Screen, interruption: Interruption) -> int:
+    folder = options.folder
+    with ExitStack() as stack:
+        screen.say("starting a Kafka broker and a schema registry")
+        with screen.waiting("broker and registry"):
+            up = stack.enter_context(servers(folder, options.jars, interruption))
+        screen.say(f"broker at {up.broker.bootstrap}, registry at {up.registry.url}")
+        encoder = Encoder(up.registry.url)
+        stack.callback(encoder.close)
+        _prepare(up, encoder, screen)
+        interruption.check()
+        (port,) = free_ports(1)
+        config = _configuration(options, up, port)
+        job, pages = Job(config, folder / "job"), JobPages(port)
+        screen.say("starting the job: " + " ".join(_shown(part) for part in job.command))
+        if options.verbose:
+            for log in (up.broker.log, up.registry.log, job.log):
+                screen.say(f"log: {_shown(log)}")
+        stack.callback(job.stop, interruption)
+        job.start()
+        with screen.waiting("Spark starts"):
+            _until_ready(job, up, pages, interruption)
+        screen.say(f"the job is ready; metrics at http://127.0.0.1:{port}/metrics")
+        arrivals = Arrivals(up.broker.bootstrap, up.registry.url)
+        stack.callback(arrivals.close)
+        feed = Feed(
+            waves(),
+            Producer(producer_settings(up.broker.bootstrap)),
+            encoder,
+            list(TOPICS),
+            interruption,
+        )
+        result = _watch(_Watched(up, job, pages, feed, arrivals), screen, interruption)
+        screen.show(*tables(result))
+        screen.show("")
+        code = _verdict(result, screen)
+        began = time.monotonic()
+        exit_code = job.stop(interruption)
+        interruption.check()
+        screen.say(f"the job stopped, exit code {exit_code}, {time.monotonic() - began:.1f} s")
+        if exit_code != 0:
+            raise StartError(f"the job should have stopped with exit code 0; see {job.log}")
+    interruption.check()
+    screen.say("registry and broker stopped")
+    return code
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """Everything that runs while the stream does."""
+
+    servers: Servers
+    job: Job
+    pages: JobPages
+    feed: Feed
+    arrivals: Arrivals
+
+
+def _watch(running: _Watched, screen: Screen, interruption: Interruption) -> Result:
+    """Produce the stream and show what comes of it until nothing more is to come."""
+    feed, arrivals = running.feed, running.arrivals
+    items = [item for wave in waves() for item in wave.items]
+    wanted = expected(items)
+    tombstones = Counter(item.topic for item in items if item.fields is None)
+    progress, asked, news = Progress(), 0.0, time.monotonic()
+    with screen.progress():
+        while True:
+            interruption.check()
+            running.job.check()
+            running.servers.check()
+            for said in feed.tick(progress):
+                screen.say(said, style="bold")
+            for arrival in arrivals.poll(_POLL_SECONDS):
+                screen.arrived(line(arrival))
+                news = time.monotonic()
+            now = time.monotonic()
+            if now - asked >= _METRICS_EVERY_SECONDS:
+                progress, asked = running.pages.progress() or progress, now
+            screen.update(Status(feed.wave, feed.sent, progress, arrivals.counts))
+            if not feed.done:
+                news = now
+            result = Result(feed.sent, tombstones, progress, wanted, arrivals.counts)
+            patience = _LAST_SECONDS if result.differences() else _QUIET_SECONDS
+            if now - news > patience:
+                return result
+
+
+def _verdict(result: Result, screen: Screen) -> int:
+    differences = result.differences()
+    if not differences:
+        screen.say(f"all {result.expected.total} results are as expected", style="bold green")
+        return 0
+    for difference in differences:
+        screen.error(f"  {difference}")
+    screen.say(f"{len(differences)} counts are not as expected", style="bold red")
+    return 1
+
+
+def _prepare(up: Servers, encoder: Encoder, screen: Screen) -> None:
+    up.broker.create_topics(TOPICS)
+    screen.say("created topics " + ", ".join(f"{name} ({n})" for name, n in TOPICS.items()))
+    new = {schema for wave in waves() for schema in wave.registers}
+    known = dict.fromkeys(item.schema for wave in waves() for item in wave.items)
+    given = [f"{s.name} (id {encoder.register(s)})" for s in sorted(known, key=lambda s: s.name)
+             if s not in new]  # fmt: skip
+    screen.say("registered schemas " + ", ".join(given))
+
+
+def _configuration(options: Options, up: Servers, port: int) -> Path:
+    """Fill the template in."""
+    folder = options.folder
+    text = string.Template(_TEMPLATE.read_text("utf-8")).safe_substitute(
+        bootstrap_servers=up.broker.bootstrap,
+        registry_url=up.registry.url,
+        jars=os.path.relpath(options.jars, folder),
+        rules=os.path.relpath(_RULES, folder),
+        metrics_port=port,
+    )
+    config = folder / "config.yaml"
+    config.write_text(text, "utf-8")
+    return config
+
+
+def _until_ready(job: Job, up: Servers, pages: JobPages, interruption: Interruption) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while not pages.ready():
+        job.check()
+        up.check()
+        if time.monotonic() > deadline:
+            raise StartError(f"the job was not ready within {_READY_SECONDS:.0f} s; see {job.log}")
+        interruption.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def _own_folder(folder: Path) -> Iterator[None]:
+    """The folder, empty, and no second demo in it. A folder that no demo made is not touched."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()) and not (folder / _MARK).exists():
+        raise StartError(f"{folder} holds files that are not of a demo; give another --folder")
+    with (folder / _MARK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StartError(f"another demo is running in {folder}") from None
+        _wipe(folder)
+        yield
+
+
+def _wipe(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.name == _MARK:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _shown(path: str | Path) -> str:
+    """A path relative to here where that is shorter."""
+    text = str(path)
+    return min(text, os.path.relpath(text), key=len) if Path(text).is_absolute() else text

@@ -1,0 +1,87 @@
+"""What tests share: one broker, one registry and one Spark session for the whole run.
+
+A broker or registry that already runs is used when ``SPARK_CEP_TEST_KAFKA`` (bootstrap servers) or
+``SPARK_CEP_TEST_REGISTRY`` (URL) names it; otherwise one is started from the pinned jars. Each is
+started when the first test asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kafka_access import KafkaAccess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[1]
+JARS = ROOT / ".work" / "jars"
+
+
+@pytest.fixture(scope="session")
+def embedded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaAccess]:
+    """A broker from the pinned jars."""
+    from examples.embedded import EmbeddedBroker
+
+    with EmbeddedBroker(tmp_path_factory.mktemp("kafka"), JARS) as broker:
+        yield KafkaAccess(broker.bootstrap)
+
+
+@pytest.fixture(scope="session")
+def embedded_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a registry from the pinned archive."""
+    from examples.embedded import EmbeddedRegistry
+
+    with EmbeddedRegistry(tmp_path_factory.mktemp("registry"), JARS) as registry:
+        yield registry.url
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest) -> KafkaAccess:
+    """The broker that tests use."""
+    given = os.environ.get("SPARK_CEP_TEST_KAFKA")
+    if given:
+        return KafkaAccess(given)
+    embedded: KafkaAccess = request.getfixturevalue("embedded_kafka")
+    return embedded
+
+
+@pytest.fixture(scope="session")
+def registry(request: pytest.FixtureRequest) -> str:
+    """The URL of the registry that tests use."""
+    given = os.environ.get("SPARK_CEP_TEST_REGISTRY")
+    return given or str(request.getfixturevalue("embedded_registry"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The Spark session that tests share, as the service itself makes it."""
+    from service.config import Settings
+    from service.pipeline.session import spark_session
+
+    folder = tmp_path_factory.mktemp("spark")
+    settings = Settings.model_validate(
+        {
+            "kafka": {"bootstrap_servers": "localhost:9092"},
+            "inputs": {"unused": {"topics": ["unused"]}},
+            "registry": {"url": "http://localhost"},
+            "state": {"checkpoint": str(folder / "unused"), "rocksdb_memory": "128 MiB"},
+            "spark": {
+                "master": "local[2]",
+                "jars_folder": str(JARS),
+                "conf": {
+                    "spark.driver.memory": "2g",
+                    "spark.sql.warehouse.dir": str(folder / "warehouse"),
+                    "spark.local.dir": str(folder / "scratch"),
+                },
+            },
+        }
+    )
+    session = spark_session(settings)
+    yield session
+    session.stop()

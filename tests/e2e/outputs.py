@@ -1,0 +1,124 @@
+"""What a job wrote, decoded with the public schemas and put into forms that tests can compare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from typing import Any, ClassVar, NamedTuple
+
+import fastavro
+from confluent_kafka import KafkaException, Message
+
+from service.codecs.outputs import Contract, schema_text
+from tests.kafka_access import KafkaAccess
+
+
+class Found(NamedTuple):
+    """A match or timeout. ``steps``: per step that has any, the offsets of its events; ``time``:
+    that of the match, or the timeout's deadline."""
+
+    rule: str
+    key: str | None
+    steps: tuple[tuple[str, tuple[int, ...]], ...]
+    time: int
+
+
+def found(rule: str, key: str | None, time: int, **steps: int | tuple[int, ...]) -> Found:
+    """What a test expects: offsets by step, in the order of the steps."""
+    taken = tuple((name, at if isinstance(at, tuple) else (at,)) for name, at in steps.items())
+    return Found(rule, key, taken, time)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One output record. ``body`` is empty where the value is not one of our schemas."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Mapping[str, bytes | None]
+    body: Mapping[str, Any]
+
+    @property
+    def found(self) -> Found:
+        """The match or timeout as tests compare it."""
+        body = self.body
+        steps = tuple(
+            (step["step"], tuple(event["offset"] for event in step["events"]))
+            for step in body["steps"]
+        )
+        at = body["time"] if "time" in body else body["deadline"]
+        return Found(body["rule_id"], body["key"], steps, at)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The four output topics."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("matches", "timeouts", "late", "dead_letters")
+
+    matches: list[Record]
+    timeouts: list[Record]
+    late: list[Record]
+    dead_letters: list[Record]
+
+    @classmethod
+    def read(cls, kafka: KafkaAccess, topic: Callable[[str], str]) -> Outputs:
+        """Everything in the topics; nothing where a topic does not exist yet."""
+        contracts: dict[str, Contract | None] = {
+            "matches": "match",
+            "timeouts": "timeout",
+            "late": None,
+            "dead_letters": "dead-letter",
+        }
+        return cls(**{kind: _records(kafka, topic(kind), contracts[kind]) for kind in cls.KINDS})
+
+    def of(self, rule: str) -> tuple[list[Found], list[Found]]:
+        """Sorted matches and timeouts of one rule; what was written twice stands there twice."""
+        return (
+            sorted(m.found for m in self.matches if m.body["rule_id"] == rule),
+            sorted(t.found for t in self.timeouts if t.body["rule_id"] == rule),
+        )
+
+    def match_ids(self) -> list[str]:
+        """The sorted ids of all matches."""
+        return sorted(record.body["match_id"] for record in self.matches)
+
+    def timeout_ids(self) -> list[str]:
+        """The sorted ids of all timeouts."""
+        return sorted(record.body["match_id"] for record in self.timeouts)
+
+    def reasons(self) -> list[tuple[int, str]]:
+        """Offset and reason of each dead letter, sorted."""
+        return sorted((letter.body["offset"], letter.body["reason"]) for letter in self.dead_letters)
+
+
+@cache
+def _schema(contract: Contract) -> Any:
+    """The public schema without its logical types, so that times are read as numbers."""
+    return fastavro.parse_schema(_plain(json.loads(schema_text(contract))))
+
+
+def _plain(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {name: _plain(part) for name, part in schema.items() if name != "logicalType"}
+    return [_plain(part) for part in schema] if isinstance(schema, list) else schema
+
+
+def _records(kafka: KafkaAccess, topic: str, contract: Contract | None) -> list[Record]:
+    try:
+        messages = kafka.read(topic)
+    except (KeyError, KafkaException):
+        return []
+    return [_record(message, contract) for message in messages]
+
+
+def _record(message: Message, contract: Contract | None) -> Record:
+    value = message.value()
+    body: Any = {}
+    if contract is not None:
+        assert value[:1] == b"\x00", "an output record without the registry's framing"
+        body = fastavro.schemaless_reader(BytesIO(value[5:]), _schema(contract), None)
+    return Record(message.key(), value, dict(message.headers() or []), body)

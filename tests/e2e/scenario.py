@@ -1,0 +1,191 @@
+"""One job of a test: its topics, schemas, records and rules in, its decoded outputs out.
+
+A scenario has topics, a rules folder and a checkpoint that no other scenario shares. It is run to
+the end of its input (:meth:`Scenario.run`, as often as the test likes, from the same checkpoint) or
+in a thread until a condition on its outputs holds (:meth:`Scenario.running`).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import yaml
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from pyspark.sql import SparkSession
+
+from service.codecs.framing import frame
+from service.config import Settings
+from service.pipeline.progress import BatchReport
+from service.pipeline.service import Service
+from tests.e2e.outputs import Outputs
+from tests.kafka_access import KafkaAccess, Sent
+
+_SECONDS = 90.0
+
+
+class Scenario:
+    """A job and everything around it."""
+
+    def __init__(
+        self, kafka: KafkaAccess, registry: str, spark: SparkSession | None, folder: Path
+    ) -> None:
+        self.kafka = kafka
+        self.folder = folder
+        self.rules_folder = folder / "rules"
+        self.rules_folder.mkdir(parents=True)
+        self.reports: list[BatchReport] = []
+        self._registry_url = registry
+        self._registry = SchemaRegistryClient({"url": registry})
+        self._spark = spark
+        self._name = f"t{uuid.uuid4().hex[:10]}"
+        self._inputs: dict[str, dict[str, Any]] = {}
+        self._schemas: dict[int, Any] = {}
+        self._sent: Counter[tuple[str, int]] = Counter()
+
+    # What the job reads.
+
+    def input(self, name: str, *, partitions: int = 1, **settings: Any) -> str:
+        """Make a topic and an input that reads it; the topic's name."""
+        topic = self.topic(name)
+        self.kafka.create_topics({topic: partitions})
+        self._inputs[name] = {"topics": [topic], "event_time": "ts", **settings}
+        return topic
+
+    def topic(self, name: str) -> str:
+        """The full name of one of this scenario's topics."""
+        return f"{self._name}.{name}"
+
+    def register(self, name: str, schema: Mapping[str, Any] | Sequence[Any]) -> int:
+        """Register a schema for the values of an input's topic; its id."""
+        subject = f"{self.topic(name)}-value"
+        schema_id = int(self._registry.register_schema(subject, Schema(json.dumps(schema), "AVRO")))
+        self._schemas[schema_id] = fastavro.parse_schema(json.loads(json.dumps(schema)))
+        return schema_id
+
+    def avro(self, schema_id: int, datum: Any) -> bytes:
+        """A value of the schema, framed."""
+        body = BytesIO()
+        fastavro.schemaless_writer(body, self._schemas[schema_id], datum)
+        return frame(schema_id, body.getvalue())
+
+    def send(self, name: str, *records: Sent) -> list[int]:
+        """Produce to an input's topic, in this order; the records' offsets."""
+        offsets = []
+        for record in records:
+            offsets.append(self._sent[name, record.partition])
+            self._sent[name, record.partition] += 1
+        self.kafka.send(self.topic(name), records)
+        return offsets
+
+    def rule(self, document: str | Mapping[str, Any]) -> None:
+        """Add a rule, as YAML or as its content."""
+        content = yaml.safe_load(document) if isinstance(document, str) else dict(document)
+        file = self.rules_folder / f"{content['id']}.yaml"
+        file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+
+    # The job.
+
+    def document(self, **sections: Mapping[str, Any]) -> dict[str, Any]:
+        """The configuration; ``sections`` add to those of the scenario or change them."""
+        document: dict[str, Any] = {
+            "kafka": {"bootstrap_servers": self.kafka.bootstrap},
+            "inputs": self._inputs,
+            "outputs": {
+                "topics": {kind: self.topic(kind) for kind in Outputs.KINDS},
+                "create_topics": {"partitions": 1, "replication": 1},
+            },
+            "registry": {"url": self._registry_url, "max_attempts": 2},
+            "time": {"allowed_disorder": "0 ms"},
+            "state": {
+                "checkpoint": str(self.folder / "checkpoint"),
+                "key_groups": 2,
+                "slots_per_key_group": 4,
+                "state_partitions": 1,
+            },
+            "trigger": {"mode": "available_now", "interval": "0 ms"},
+            "rules": {"folder": str(self.rules_folder)},
+            "observability": {"metrics_port": 0, "log_level": "warning"},
+        }
+        for name, section in sections.items():
+            document[name] = {**document.get(name, {}), **section}
+        return document
+
+    def service(self, **sections: Mapping[str, Any]) -> Service:
+        """A service of its own, not yet running."""
+        settings = Settings.model_validate(self.document(**sections))
+        if self._spark is not None:
+            partitions = str(settings.state.state_partitions)
+            self._spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        return Service(settings, on_batch=self.reports.append, spark=self._spark)
+
+    def run(self, **sections: Mapping[str, Any]) -> Outputs:
+        """Run to the end of the input, from the checkpoint if there is one; the outputs so far."""
+        self.service(**sections).run()
+        return self.outputs()
+
+    def decide(self, **sections: Mapping[str, Any]) -> Outputs:
+        """Run to the end of the input and of time, so that nothing stays open."""
+        trigger = {"mode": "available_now", "at_end_of_input": "decide"}
+        return self.run(trigger=trigger, **sections)
+
+    @contextmanager
+    def running(self, **sections: Mapping[str, Any]) -> Iterator[Service]:
+        """Run without end in a thread, until the block is left; errors of the job are raised."""
+        trigger = {"mode": "continuous", "interval": "100 ms"}
+        service = self.service(**{"trigger": trigger, **sections})
+        failures: list[BaseException] = []
+
+        def target() -> None:
+            try:
+                service.run()
+            except BaseException as error:  # noqa: BLE001  raised again below
+                failures.append(error)
+
+        thread = threading.Thread(target=target, name="service")
+        thread.start()
+        try:
+            yield service
+        finally:
+            service.stop()
+            thread.join(_SECONDS)
+        assert not thread.is_alive(), "the service did not stop"
+        if failures:
+            raise failures[0]
+
+    def wait_for(
+        self, condition: Callable[[Outputs], Any], seconds: float = _SECONDS
+    ) -> Outputs:
+        """Read the outputs until ``condition`` holds of them."""
+        deadline = time.monotonic() + seconds
+        while True:
+            outputs = self.outputs()
+            if condition(outputs):
+                return outputs
+            assert time.monotonic() < deadline, f"waited in vain; there is: {outputs}"
+            time.sleep(0.25)
+
+    def wait_for_records(self, count: int, seconds: float = _SECONDS) -> None:
+        """Wait until batches with this many records in all are done."""
+        deadline = time.monotonic() + seconds
+        while sum(report.total("records") for report in self.reports) < count:
+            assert time.monotonic() < deadline, f"waited in vain for {count} records"
+            time.sleep(0.05)
+
+    def total(self, what: str) -> int:
+        """A count of the batches so far, summed up."""
+        return sum(report.total(what) for report in self.reports)
+
+    def outputs(self) -> Outputs:
+        """All that the output topics hold."""
+        return Outputs.read(self.kafka, self.topic)
+
