@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
@@ -54,7 +55,7 @@ class KafkaAccess:
             if error is not None:
                 failures.append(str(error))
 
-        producer = Producer(self.config(**{"enable.idempotence": True, "linger.ms": 0}))
+        producer = _producer(self.bootstrap)
         for record in records:
             given = {} if record.timestamp is None else {"timestamp": record.timestamp}
             producer.produce(
@@ -69,9 +70,10 @@ class KafkaAccess:
         assert producer.flush(_SECONDS) == 0
         assert not failures, failures
 
-    def read(self, topic: str) -> list[Message]:
-        """Every committed record that the topic holds now, partition by partition."""
-        consumer = Consumer(
+    def read(self, *topics: str) -> list[Message]:
+        """Every committed record that the topics hold now, partition by partition; a topic that
+        does not exist holds none."""
+        reader = Consumer(
             self.config(
                 **{
                     "group.id": "tests",
@@ -79,22 +81,37 @@ class KafkaAccess:
                     "enable.auto.commit": False,
                     "enable.partition.eof": True,
                     "auto.offset.reset": "earliest",
+                    "fetch.wait.max.ms": 10,
                 }
             )
         )
         try:
-            partitions = consumer.list_topics(topic, _SECONDS).topics[topic].partitions
-            consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+            known = reader.list_topics(timeout=_SECONDS).topics
+            wanted = [(t, p) for t in topics if t in known for p in known[t].partitions]
+            reader.assign([TopicPartition(topic, number, 0) for topic, number in wanted])
             found: list[Message] = []
-            open_ends = set(partitions)
+            open_ends = set(wanted)
             deadline = time.monotonic() + _SECONDS
             while open_ends:
-                assert time.monotonic() < deadline, f"{topic} could not be read to its end"
-                for message in consumer.consume(1000, 0.2):
+                assert time.monotonic() < deadline, f"{topics} could not be read to their ends"
+                for message in reader.consume(1000, 0.05):
                     if message.error() is None:
                         found.append(message)
                     else:
-                        open_ends.discard(message.partition())
-            return sorted(found, key=lambda m: (m.partition(), m.offset()))
+                        open_ends.discard((message.topic(), message.partition()))
+            return sorted(found, key=lambda m: (m.topic(), m.partition(), m.offset()))
         finally:
-            consumer.close()
+            reader.close()
+
+
+@cache
+def _producer(bootstrap: str) -> Producer:
+    """One producer for all of a run's records: each new one costs a connection."""
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+            "enable.idempotence": True,
+            "linger.ms": 0,
+        }
+    )

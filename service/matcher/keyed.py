@@ -35,7 +35,7 @@ class KeyState:
         due = self.waiting[0].time if self.waiting else FOREVER
         for state in self.rules.values():
             due = min(due, state.deadline)
-            if state.quiet_until is not None:
+            if state.quiet_until is not None and not state.finished:
                 due = min(due, state.quiet_until)
         return due
 

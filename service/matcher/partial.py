@@ -19,7 +19,11 @@ FOREVER = (1 << 63) - 1
 
 
 class Taken:
-    """One event taken for step number ``step``, behind ``previous``. Immutable by convention."""
+    """One event taken for step number ``step``, behind ``previous``. Immutable by convention.
+
+    Within one rule's state there is one object for each sequence of events taken, so two partial
+    matches have taken the same events for the same steps exactly when their ends are one object.
+    """
 
     __slots__ = ("event", "previous", "step")
 
@@ -58,19 +62,24 @@ class Finished(NamedTuple):
 @dataclass(slots=True)
 class RuleState:
     """One rule's state for one key. ``finished`` waits for the skip strategy; ``quiet_until`` is
-    the end of the cooldown; ``paused`` is set by the limit policy."""
+    the end of the cooldown; ``paused`` is set by the limit policy. ``events_at_most`` is no less
+    than the number of events held."""
 
     partials: list[Partial] = field(default_factory=list)
     finished: list[Finished] = field(default_factory=list)
     deadline: int = FOREVER
     quiet_until: int | None = None
     paused: bool = False
-    taken_since_count: int = 0
+    events_at_most: int = 0
 
     @property
     def idle(self) -> bool:
         """Whether nothing needs to be remembered."""
         return not (self.partials or self.finished or self.paused or self.quiet_until is not None)
+
+    def refresh_deadline(self) -> None:
+        """Set ``deadline`` to the earliest of the partial matches."""
+        self.deadline = min((partial.deadline for partial in self.partials), default=FOREVER)
 
 
 def order(event: Event) -> tuple[int, tuple[str, int, int]]:

@@ -6,64 +6,68 @@ start, because that one may still complete and be first.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
+from typing import Any
 
 from service.compiler.plan import Plan
-from service.matcher.partial import Finished, RuleState, Taken, order
-from service.model import Event
+from service.matcher.partial import Finished, RuleState, order
 from service.pattern.tree import Skip
 
-#: Says whether a partial or finished match that starts with this event must go.
-Dropped = Callable[[Event], bool]
+#: Whatever starts before it must go: an event's order, and 1 where that event's own start goes too.
+_Cut = tuple[Any, int]
 
 
 def release(plan: Plan, state: RuleState, missed: Callable[[Finished], None]) -> list[Finished]:
     """Take from ``state`` the finished matches whose turn has come, and drop what they skip.
 
     ``missed`` is called for a match in which the strategy's step has no event, when the rule asks
-    for that to be an error.
+    for that to be an error. Of matches with the same start, the one found first comes first.
     """
     if plan.after_match.strategy is Skip.NO_SKIP:
         released, state.finished = state.finished, []
         return released
     released = []
-    state.finished.sort(key=lambda finished: order(finished.first))
-    while state.finished:
-        match = state.finished[0]
-        start = order(match.first)
-        if any(order(partial.first) < start for partial in state.partials):
+    finished = sorted(state.finished, key=_start)
+    starts = sorted(map(_start, state.partials))
+    cut: _Cut | None = None
+    turn = 0
+    while turn < len(finished):
+        match = finished[turn]
+        waits_for = 0 if cut is None else bisect_left(starts, cut)
+        if waits_for < len(starts) and starts[waits_for] < _start(match):
             break
-        del state.finished[0]
         released.append(match)
-        dropped = _dropped(plan, match, missed)
-        if dropped is not None:
-            state.partials = [p for p in state.partials if not dropped(p.first)]
-            state.finished = [f for f in state.finished if not dropped(f.first)]
+        turn += 1
+        found = _cut(plan, match, missed)
+        if found is not None and (cut is None or found > cut):
+            cut = found
+            turn = bisect_left(finished, cut, lo=turn, key=_start)
+    state.finished = finished[turn:]
+    if cut is not None:
+        state.partials = [partial for partial in state.partials if _start(partial) >= cut]
     return released
 
 
-def _dropped(plan: Plan, match: Finished, missed: Callable[[Finished], None]) -> Dropped | None:
+def _start(held: Any) -> _Cut:
+    return order(held.first), 0
+
+
+def _cut(plan: Plan, match: Finished, missed: Callable[[Finished], None]) -> _Cut | None:
     skip = plan.after_match
     match skip.strategy:
         case Skip.TO_NEXT:
-            first = order(match.first)
-            return lambda event: order(event) <= first
+            return order(match.first), 1
         case Skip.PAST_LAST_EVENT:
-            last = order(match.last.event)
-            return lambda event: order(event) <= last
+            return order(match.last.event), 1
     assert skip.step is not None
-    taken = _of_step(match.last, plan.steps.index(skip.step))
+    step = plan.steps.index(skip.step)
+    taken = [each.event for each in match.last.chain() if each.step == step]
     if not taken:
         if skip.error_on_miss:
             missed(match)
         return None
-    target = taken[-1 if skip.strategy is Skip.TO_FIRST else 0].event
-    if skip.error_on_miss and order(target) == order(match.first):
+    target = taken[-1 if skip.strategy is Skip.TO_FIRST else 0]
+    if skip.error_on_miss and target is match.first:
         missed(match)
-    bound = order(target)
-    return lambda event: order(event) < bound
-
-
-def _of_step(last: Taken, step: int) -> list[Taken]:
-    """The taken events of ``step``, last first."""
-    return [taken for taken in last.chain() if taken.step == step]
+    return order(target), 0

@@ -114,7 +114,8 @@ BATCH_DURATION = Histogram(
 )
 STAGE_DURATION = Histogram(
     "spark_cep_stage_duration_seconds",
-    "Time that parts of batches took, as Spark names them (addBatch, walCommit and others).",
+    "Time that parts of batches took: Spark's stages (addBatch, walCommit and others), and the "
+    "service's own steps summed over tasks (pack, state, match, encode, write).",
     "seconds",
     ("stage",),
     buckets=_BATCH_SECONDS,

@@ -19,6 +19,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Any
 
 import pyarrow as pa
@@ -73,6 +74,7 @@ class MatchProcessor(StatefulProcessor):
         self._encoder = encoder
         self._options = options
         self._matchers: tuple[KeyedMatcher, ...] = ()
+        self._state_ns = 0
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state; build the matchers once per task."""
@@ -108,7 +110,10 @@ class MatchProcessor(StatefulProcessor):
             else:
                 for *what, count in unpack(bytes(row[2])):
                     counts[tuple(what)] += count
+        began = perf_counter_ns()
+        self._state_ns = 0
         outputs, late = group.run(events, self._load, self._store)
+        matched = perf_counter_ns()
         self._group_state.update((pack(group.packed()),))
         counts.update(outputs.counts)
         encoder = self._encoder
@@ -121,6 +126,9 @@ class MatchProcessor(StatefulProcessor):
             counts["late", event.at.topic] += 1
             if self._options.emit_late and event.record_value is not None:
                 records.append(encoder.late(event))
+        counts["busy_us", "state"] = self._state_ns // 1000
+        counts["busy_us", "match"] = (matched - began - self._state_ns) // 1000
+        counts["busy_us", "encode"] = (perf_counter_ns() - matched) // 1000
         for start in range(0, len(records), _RECORDS_PER_PACKET):
             cut = [list(record) for record in records[start : start + _RECORDS_PER_PACKET]]
             yield Row(kind=int(Kind.RECORDS), packet=pack(cut))
@@ -136,14 +144,18 @@ class MatchProcessor(StatefulProcessor):
         """Nothing to close: Spark owns the state."""
 
     def _load(self, name: str) -> bytes | None:
+        began = perf_counter_ns()
         found = self._slot_state.getValue((name,))
+        self._state_ns += perf_counter_ns() - began
         return None if found is None else bytes(found[0])
 
     def _store(self, name: str, value: bytes | None) -> None:
+        began = perf_counter_ns()
         if value is None:
             self._slot_state.removeKey((name,))
         else:
             self._slot_state.updateValue((name,), (value,))
+        self._state_ns += perf_counter_ns() - began
 
 
 _Load = Callable[[str], bytes | None]

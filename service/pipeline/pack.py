@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
+from time import perf_counter_ns
 from typing import Any
 
 import pyarrow as pa
@@ -107,11 +108,15 @@ class Packer:
         """One task: rows of :func:`service.pipeline.decode.decode` in, packets out."""
         self._counts, self._maxima = Counter(), {}
         self._waiting = [[] for _ in self.partitionings]
+        busy = 0
         for batch in batches:
-            if batch.num_rows:
-                yield from self._take(batch)
+            began = perf_counter_ns()
+            packets = list(self._take(batch)) if batch.num_rows else []
+            busy += perf_counter_ns() - began
+            yield from packets
         for number in range(len(self.partitionings)):
             yield from self._flush(number)
+        self._counts["busy_us", "pack"] += busy // 1000
         yield from self._tell()
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -183,7 +188,7 @@ class Packer:
         if self._maxima:
             maxima = pack([[t, p, time] for (t, p), time in self._maxima.items()])
             packets += [(group, Kind.MAXIMA, maxima) for group in range(self.key_groups)]
-        if self._counts:
+        if self._maxima or len(self._counts) > 1:
             counts = pack([[*what, count] for what, count in self._counts.items()])
             packets.append((0, Kind.COUNTS, counts))
         if packets:

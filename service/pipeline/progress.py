@@ -19,7 +19,8 @@ class BatchReport:
     """One batch, summed over its partitions."""
 
     batch: int
-    counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    seconds: float = 0.0
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     live: Counter[str] = field(default_factory=Counter)
     watermark: int = BEGINNING
     maxima: list[tuple[Partition, int | None]] = field(default_factory=list)
@@ -30,9 +31,9 @@ class BatchReport:
         return sum(count for (kind, *_), count in self.counts.items() if kind == what)
 
 
-def merge(batch: int, reports: Iterable[bytes], policy: Policy) -> BatchReport:
+def merge(batch: int, seconds: float, reports: Iterable[bytes], policy: Policy) -> BatchReport:
     """The reports that the sink passed on, as one."""
-    merged = BatchReport(batch)
+    merged = BatchReport(batch, seconds)
     for packed in reports:
         report = unpack(packed)
         for *what, count in report["counts"]:
@@ -48,7 +49,7 @@ def merge(batch: int, reports: Iterable[bytes], policy: Policy) -> BatchReport:
     return merged
 
 
-def _name(what: list[Any]) -> tuple[str, ...]:
+def _name(what: list[Any]) -> tuple[str, str]:
     """Counts of rules come as (rule, what), all others as (what, label)."""
     if what[-1] in _RULE_COUNTS:
         return (what[1], what[0])
@@ -58,32 +59,33 @@ def _name(what: list[Any]) -> tuple[str, ...]:
 _RULE_COUNTS = ("matched", "timed_out", "started", "dropped", "failed")
 
 
-def publish(report: BatchReport, seconds: float, metrics: Metrics, outputs: dict[str, str]) -> None:
+#: Counters by what a report calls their counts, with the name of the label.
+_COUNTERS: dict[str, tuple[names.Counter, str | None]] = {
+    "records": (names.RECORDS_CONSUMED, "topic"),
+    "tombstone": (names.TOMBSTONES, "topic"),
+    "relevant": (names.EVENTS_RELEVANT, None),
+    "matched": (names.MATCHES, "rule"),
+    "timed_out": (names.TIMEOUTS, "rule"),
+    "dropped": (names.PARTIAL_MATCHES_DROPPED, "rule"),
+    "late": (names.LATE_EVENTS, "topic"),
+    "dead_letters": (names.DEAD_LETTERS, "reason"),
+    "written": (names.OUTPUT_RECORDS, "kind"),
+}
+
+
+def publish(report: BatchReport, metrics: Metrics, outputs: dict[str, str]) -> None:
     """Count one committed batch. ``outputs``: kind of output by topic."""
-    for what, count in report.counts.items():
-        kind, label = what[0], what[1]
-        if kind == "records":
-            metrics.increment(names.RECORDS_CONSUMED, count, topic=label)
-        elif kind == "tombstone":
-            metrics.increment(names.TOMBSTONES, count, topic=label)
-        elif kind == "relevant":
-            metrics.increment(names.EVENTS_RELEVANT, count)
-        elif kind == "matched":
-            metrics.increment(names.MATCHES, count, rule=label)
-        elif kind == "timed_out":
-            metrics.increment(names.TIMEOUTS, count, rule=label)
-        elif kind == "dropped":
-            metrics.increment(names.PARTIAL_MATCHES_DROPPED, count, rule=label)
-        elif kind == "late":
-            metrics.increment(names.LATE_EVENTS, count, topic=label)
-        elif kind == "dead_letters":
-            metrics.increment(names.DEAD_LETTERS, count, reason=label)
-        elif kind == "written":
-            metrics.increment(names.OUTPUT_RECORDS, count, kind=outputs.get(label, label))
+    for (what, label), count in report.counts.items():
+        if what == "busy_us":
+            metrics.observe(names.STAGE_DURATION, count / 1_000_000, stage=label)
+        elif what in _COUNTERS:
+            counter, name = _COUNTERS[what]
+            value = outputs[label] if what == "written" else label
+            metrics.increment(counter, count, **({} if name is None else {name: value}))
     metrics.replace(names.PARTIAL_MATCHES, {(rule,): live for rule, live in report.live.items()})
     if BEGINNING < report.watermark < END:
         metrics.set(names.WATERMARK, report.watermark / 1000)
         metrics.set(names.WATERMARK_LAG, max(0.0, time.time() - report.watermark / 1000))
     metrics.increment(names.BATCHES, result="done")
-    metrics.observe(names.BATCH_DURATION, seconds)
+    metrics.observe(names.BATCH_DURATION, report.seconds)
     metrics.set(names.LAST_BATCH, time.time())

@@ -241,8 +241,8 @@ class Service:
         self._started[batch] = time.monotonic()
 
     def _after_batch(self, batch: int, reports: list[bytes]) -> None:
-        report = merge(batch, reports, self._settings.time.watermark)
         seconds = time.monotonic() - self._started.pop(batch)
+        report = merge(batch, seconds, reports, self._settings.time.watermark)
         self._timekeeper.batch_done(report.maxima, report.read)
         topics = self._settings.outputs.topics
         kinds = {
@@ -251,7 +251,7 @@ class Service:
             topics.late: "late",
             topics.dead_letters: "dead_letter",
         }
-        publish(report, seconds, self._metrics, kinds)
+        publish(report, self._metrics, kinds)
         self._health.ready()
         self._health.progressed()
         with bound(run=self._run, batch=batch):

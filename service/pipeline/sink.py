@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Any
 
 import pyarrow as pa
@@ -59,7 +60,9 @@ class PartitionWriter:
                 failures.append(f"{message.topic()}: {error.str()}")
 
         producer: Producer | None = None
+        busy = 0
         for batch in batches:
+            began = perf_counter_ns()
             kinds, packets = batch.column(0).to_pylist(), batch.column(1).to_pylist()
             for kind, packet in zip(kinds, packets, strict=True):
                 if kind == Kind.COUNTS:
@@ -69,8 +72,11 @@ class PartitionWriter:
                 for topic, key, value, headers in unpack(packet):
                     _produce(producer, topic, key, value, headers, delivered)
                     written[topic] += 1
+            busy += perf_counter_ns() - began
         if producer is not None:
+            began = perf_counter_ns()
             left = producer.flush(_FLUSH_SECONDS)
+            busy += perf_counter_ns() - began
             if left:
                 failures.append(f"{left} records not acknowledged after {_FLUSH_SECONDS:.0f} s")
         if failures:
@@ -78,7 +84,8 @@ class PartitionWriter:
                 f"{len(failures)} output records could not be written; the first: {failures[0]}"
             )
         if written:
-            counts = [["written", topic, count] for topic, count in written.items()]
+            counts: list[list[Any]] = [["busy_us", "write", busy // 1000]]
+            counts += [["written", topic, count] for topic, count in written.items()]
             reports.append(pack({"counts": counts}))
         yield pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=_REPORT_SCHEMA)
 

@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any, ClassVar, NamedTuple
 
 import fastavro
-from confluent_kafka import KafkaException, Message
+from confluent_kafka import Message
 
 from service.codecs.outputs import Contract, schema_text
 from tests.kafka_access import KafkaAccess
@@ -73,7 +73,13 @@ class Outputs:
             "late": None,
             "dead_letters": "dead-letter",
         }
-        return cls(**{kind: _records(kafka, topic(kind), contracts[kind]) for kind in cls.KINDS})
+        messages = kafka.read(*(topic(kind) for kind in cls.KINDS))
+        return cls(
+            **{
+                kind: [_record(m, contracts[kind]) for m in messages if m.topic() == topic(kind)]
+                for kind in cls.KINDS
+            }
+        )
 
     def of(self, rule: str) -> tuple[list[Found], list[Found]]:
         """Sorted matches and timeouts of one rule; what was written twice stands there twice."""
@@ -105,14 +111,6 @@ def _plain(schema: Any) -> Any:
     if isinstance(schema, dict):
         return {name: _plain(part) for name, part in schema.items() if name != "logicalType"}
     return [_plain(part) for part in schema] if isinstance(schema, list) else schema
-
-
-def _records(kafka: KafkaAccess, topic: str, contract: Contract | None) -> list[Record]:
-    try:
-        messages = kafka.read(topic)
-    except (KeyError, KafkaException):
-        return []
-    return [_record(message, contract) for message in messages]
 
 
 def _record(message: Message, contract: Contract | None) -> Record:

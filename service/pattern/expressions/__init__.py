@@ -27,7 +27,8 @@ must be UTC:
 - Text is compared by its UTF-8 bytes. Text and numbers are never compared, added or joined without
   a CAST. TRIM removes spaces only. ``'it''s'`` is one string.
 - Text becomes a DATE as ``yyyy-[M]M-[d]d``; a TIMESTAMP also with ``HH:mm``, or with
-  ``HH:mm:ss[.fraction]`` and ``Z`` or ``±HH:mm``, else in UTC; other forms that Spark would read are NULL. Years are 1 to 9999.
+  ``HH:mm:ss[.fraction]`` and ``Z`` or ``±HH:mm``, else in UTC; other forms that Spark would read
+  are NULL. Years are 1 to 9999.
 - LIKE takes a constant pattern with at most three ``%``; ``\`` is its escape.
 
 **Left out**, because Python and Spark could differ or because they are dangerous: EXP, LN, LOG10,

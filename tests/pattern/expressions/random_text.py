@@ -8,8 +8,29 @@ from service.pattern.expressions import ExpressionError, check_types, parse
 from tests.pattern.expressions.samples import EVENT
 
 _LEAVES = {
-    "number": ["i", "j", "l", "f", "d", "e", "m", "n", "0", "1", "-7", "2.50", "3L", "0.1D"]
-    + ["2147483647", "null", "arr[0]", "rec.x", "mp['a']", "1e3", "99999999999999999999.5"],
+    "number": [
+        "i",
+        "j",
+        "l",
+        "f",
+        "d",
+        "e",
+        "m",
+        "n",
+        "0",
+        "1",
+        "-7",
+        "2.50",
+        "3L",
+        "0.1D",
+        "2147483647",
+        "null",
+        "arr[0]",
+        "rec.x",
+        "mp['a']",
+        "1e3",
+        "99999999999999999999.5",
+    ],
     "text": ["s", "t", "'abc'", "''", "'B'", "rec.y.z", "null", "'2024-02-29'", "'12'", "'é😀'"],
     "truth": ["b", "true", "false", "null", "i = j", "d > e", "s is null"],
     "time": ["ts", "dt", "date '2024-02-29'", "timestamp '1969-12-31 23:59:59.5'", "null"],

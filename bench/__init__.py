@@ -1,0 +1,1 @@
+"""Measurements: whole runs against a real broker, on this machine."""

@@ -1,0 +1,108 @@
+"""What one key may hold for one rule, and what goes when it is more.
+
+A finished match that its skip strategy holds back counts like a partial match: it is held too.
+The bounds hold exactly after every event; while one event is applied, its branches may stand
+beside each other for a moment.
+
+* ``drop_oldest`` drops what started first, so the newest can still complete;
+* ``reject_new`` drops what started last, so the oldest can still complete;
+* ``pause_rule`` drops everything and ignores the key's events from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from itertools import takewhile
+
+from service.matcher.partial import Finished, Partial, RuleState, Taken, order
+from service.pattern.tree import Limits, OnLimit
+
+
+def beyond(state: RuleState, limits: Limits) -> bool:
+    """Whether ``state`` holds more than ``limits`` allow."""
+    if len(state.partials) + len(state.finished) > limits.partial_matches:
+        return True
+    if state.events_at_most <= limits.events:
+        return False
+    state.events_at_most = held_events(state)
+    return state.events_at_most > limits.events
+
+
+def enforce(state: RuleState, limits: Limits, release: Callable[[], None]) -> int:
+    """Bring ``state``, which is beyond ``limits``, back within; returns how many were dropped.
+
+    ``release`` is called when held matches may have become free.
+    """
+    match limits.on_limit:
+        case OnLimit.DROP_OLDEST:
+            return _drop_oldest(state, limits, release)
+        case OnLimit.REJECT_NEW:
+            return _reject_new(state, limits)
+    dropped = len(state.partials) + len(state.finished)
+    state.partials, state.finished, state.paused = [], [], True
+    return dropped
+
+
+def held_events(state: RuleState) -> int:
+    """How many distinct events the partial and finished matches hold."""
+    nodes: set[int] = set()
+    events: set[int] = set()
+    for held in _held(state):
+        for taken in _unknown(held.last, nodes):
+            nodes.add(id(taken))
+            events.add(id(taken.event))
+    return len(events)
+
+
+def _held(state: RuleState) -> Iterator[Partial | Finished]:
+    yield from state.partials
+    yield from state.finished
+
+
+def _unknown(last: Taken, nodes: Container[int]) -> Iterator[Taken]:
+    """The part of a chain that no chain before it had, last first."""
+    return takewhile(lambda taken: id(taken) not in nodes, last.chain())
+
+
+def _drop_oldest(state: RuleState, limits: Limits, release: Callable[[], None]) -> int:
+    dropped = 0
+    while state.partials and beyond(state, limits):
+        before = len(state.partials)
+        excess = before + len(state.finished) - limits.partial_matches
+        if excess > 0:
+            state.partials.sort(key=_age)
+            del state.partials[:excess]
+        else:
+            # No later start holds the oldest start's event, so that one at least is freed.
+            oldest = min(order(partial.first) for partial in state.partials)
+            state.partials = [p for p in state.partials if order(p.first) > oldest]
+        dropped += before - len(state.partials)
+        release()
+    return dropped
+
+
+def _reject_new(state: RuleState, limits: Limits) -> int:
+    held = sorted(_held(state), key=_age)
+    partials: list[Partial] = []
+    finished: list[Finished] = []
+    nodes: set[int] = set()
+    events: set[int] = set()
+    for each in held:
+        if len(partials) + len(finished) == limits.partial_matches:
+            break
+        unknown = list(_unknown(each.last, nodes))
+        more = {id(taken.event) for taken in unknown} - events
+        if len(events) + len(more) > limits.events:
+            continue
+        nodes.update(map(id, unknown))
+        events |= more
+        if isinstance(each, Partial):
+            partials.append(each)
+        else:
+            finished.append(each)
+    state.partials, state.finished = partials, finished
+    return len(held) - len(partials) - len(finished)
+
+
+def _age(held: Partial | Finished) -> tuple[object, object]:
+    return order(held.first), order(held.last.event)
