@@ -51,6 +51,7 @@ class Arrivals:
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 50,
+                "log_level": 0,
             }
         )
         self._registry = SchemaRegistryClient({"url": registry_url, "max.retries": 2})

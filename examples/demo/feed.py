@@ -28,6 +28,7 @@ from service.errors import StartError
 
 SCHEMAS = Path(__file__).parent / "schemas"
 _WAVE_SECONDS = 2.0
+_AT_ONCE = 0.3
 _PAUSE_SECONDS = 1.0
 _PATIENCE_SECONDS = 40.0
 _FLUSH_SECONDS = 0.2
@@ -136,7 +137,7 @@ class Feed:
             self._began = now
             said.append(f"wave {self.wave}, {len(wave.items)} records: {wave.title}")
         share = (now - self._began) / _WAVE_SECONDS
-        due = min(len(wave.items), 1 + int(share * len(wave.items)))
+        due = min(len(wave.items), 1 + int((_AT_ONCE + share) * len(wave.items)))
         for item in wave.items[self._position : due]:
             self._send(item)
         self._position = due
@@ -176,4 +177,5 @@ def producer_settings(bootstrap: str) -> dict[str, str | int]:
         "linger.ms": 0,
         "acks": "all",
         "message.timeout.ms": 10_000,
+        "log_level": 0,  # a broker that stops is no news
     }

@@ -22,7 +22,7 @@ from service.errors import StartError
 
 _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 30.0
-_GRACE_INTERRUPTED_SECONDS = 4.0
+_GRACE_INTERRUPTED_SECONDS = 2.0
 _TAIL_LINES = 15
 _PROCESSES = Path("/proc")
 

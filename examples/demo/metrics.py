@@ -32,7 +32,7 @@ class JobPages:
     """The pages that the job serves on its metrics port."""
 
     def __init__(self, port: int) -> None:
-        self._address = f"http://127.0.0.1:{port}"
+        self.address = f"http://127.0.0.1:{port}"
 
     def ready(self) -> bool:
         """Whether the query runs."""
@@ -45,7 +45,7 @@ class JobPages:
 
     def _page(self, path: str) -> str | None:
         try:
-            with urllib.request.urlopen(self._address + path, timeout=_SECONDS) as answer:  # noqa: S310  our own job
+            with urllib.request.urlopen(self.address + path, timeout=_SECONDS) as answer:  # noqa: S310  our own job
                 return str(answer.read().decode())
         except (urllib.error.URLError, HTTPException, OSError):
             return None

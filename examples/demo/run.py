@@ -8,7 +8,7 @@ import shutil
 import string
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ _TEMPLATE = Path(__file__).with_name("config.yaml")
 _RULES = Path(__file__).parents[1] / "rules"
 _READY_SECONDS = 120.0
 _QUIET_SECONDS = 2.0
-_LAST_SECONDS = 60.0
+_PATIENCE_SECONDS = 45.0
 _METRICS_EVERY_SECONDS = 0.4
 _POLL_SECONDS = 0.1
 _MARK = ".spark-cep-demo"
@@ -69,63 +69,83 @@ def _guarded(options: Options, screen: Screen, interruption: Interruption) -> in
     try:
         return _demo(options, screen, interruption)
     except InterruptedDemo:
-        screen.say("interrupted; everything is stopped")
+        screen.say("everything is stopped")
         return interruption.exit_code
     except (SparkCepError, KafkaException, OSError) as error:
         # What a Ctrl-C that reached the children did to them is not an error of theirs.
         time.sleep(_POLL_SECONDS)
         if interruption.requested:
-            screen.say("interrupted; everything is stopped")
+            screen.say("everything is stopped")
             return interruption.exit_code
         screen.error(f"error: {error}")
         return 1
 
 
 def _demo(options: Options, screen: Screen, interruption: Interruption) -> int:
-    folder = options.folder
     with ExitStack() as stack:
-        screen.say("starting a Kafka broker and a schema registry")
-        with screen.waiting("broker and registry"):
-            up = stack.enter_context(servers(folder, options.jars, interruption))
-        screen.say(f"broker at {up.broker.bootstrap}, registry at {up.registry.url}")
-        encoder = Encoder(up.registry.url)
-        stack.callback(encoder.close)
-        _prepare(up, encoder, screen)
-        interruption.check()
-        (port,) = free_ports(1)
-        config = _configuration(options, up, port)
-        job, pages = Job(config, folder / "job"), JobPages(port)
-        screen.say("starting the job: " + " ".join(_shown(part) for part in job.command))
-        if options.verbose:
-            for log in (up.broker.log, up.registry.log, job.log):
-                screen.say(f"log: {_shown(log)}")
-        stack.callback(job.stop, interruption)
-        job.start()
-        with screen.waiting("Spark starts"):
-            _until_ready(job, up, pages, interruption)
-        screen.say(f"the job is ready; metrics at http://127.0.0.1:{port}/metrics")
-        arrivals = Arrivals(up.broker.bootstrap, up.registry.url)
-        stack.callback(arrivals.close)
-        feed = Feed(
-            waves(),
-            Producer(producer_settings(up.broker.bootstrap)),
-            encoder,
-            list(TOPICS),
-            interruption,
-        )
-        result = _watch(_Watched(up, job, pages, feed, arrivals), screen, interruption)
-        screen.show(*tables(result))
-        screen.show("")
-        code = _verdict(result, screen)
-        began = time.monotonic()
-        exit_code = job.stop(interruption)
-        interruption.check()
-        screen.say(f"the job stopped, exit code {exit_code}, {time.monotonic() - began:.1f} s")
-        if exit_code != 0:
-            raise StartError(f"the job should have stopped with exit code 0; see {job.log}")
+        try:
+            code = _steps(options, screen, interruption, stack)
+        except InterruptedDemo:
+            screen.say("interrupted; stopping everything")
+            raise
     interruption.check()
     screen.say("registry and broker stopped")
     return code
+
+
+def _steps(options: Options, screen: Screen, interruption: Interruption, stack: ExitStack) -> int:
+    """Start, watch, compare, stop the job; ``stack`` stops the rest, in whatever way this ends."""
+    screen.say("starting a Kafka broker and a schema registry")
+    with screen.waiting("broker and registry"):
+        up = stack.enter_context(servers(options.folder, options.jars, interruption))
+    screen.say(f"broker at {up.broker.bootstrap}, registry at {up.registry.url}")
+    encoder = Encoder(up.registry.url)
+    stack.callback(encoder.close)
+    with _blaming(up.check):
+        _prepare(up, encoder, screen)
+    interruption.check()
+    (port,) = free_ports(1)
+    config = _configuration(options, up, port)
+    job, pages = Job(config, options.folder / "job"), JobPages(port)
+    screen.say("starting the job: " + " ".join(_shown(part) for part in job.command))
+    if options.verbose:
+        for log in (up.broker.log, up.registry.log, job.log):
+            screen.say(f"log: {_shown(log)}")
+    stack.callback(job.stop, interruption)
+    job.start()
+    with _blaming(up.check, job.check):
+        with screen.waiting("Spark starts"):
+            _until_ready(job, up, pages, interruption)
+        result = _stream(up, job, pages, encoder, screen, interruption)
+    screen.show(*tables(result))
+    screen.show("")
+    code = _verdict(result, screen)
+    began = time.monotonic()
+    exit_code = job.stop(interruption)
+    interruption.check()
+    screen.say(f"the job stopped, exit code {exit_code}, {time.monotonic() - began:.1f} s")
+    if exit_code != 0:
+        raise StartError(f"the job should have stopped with exit code 0; see {job.log}")
+    return code
+
+
+def _stream(
+    up: Servers,
+    job: Job,
+    pages: JobPages,
+    encoder: Encoder,
+    screen: Screen,
+    interruption: Interruption,
+) -> Result:
+    """Produce everything and read what comes of it."""
+    screen.say(f"the job is ready; metrics at {pages.address}/metrics")
+    arrivals = Arrivals(up.broker.bootstrap, up.registry.url)
+    producer = Producer(producer_settings(up.broker.bootstrap))
+    feed = Feed(waves(), producer, encoder, list(TOPICS), interruption)
+    try:
+        return _watch(_Watched(up, job, pages, feed, arrivals), screen, interruption)
+    finally:
+        arrivals.close()
 
 
 @dataclass(frozen=True)
@@ -158,12 +178,15 @@ def _watch(running: _Watched, screen: Screen, interruption: Interruption) -> Res
                 news = time.monotonic()
             now = time.monotonic()
             if now - asked >= _METRICS_EVERY_SECONDS:
-                progress, asked = running.pages.progress() or progress, now
+                before, progress = progress, running.pages.progress() or progress
+                asked = now
+                if (before.read, before.watermark) != (progress.read, progress.watermark):
+                    news = now
             screen.update(Status(feed.wave, feed.sent, progress, arrivals.counts))
             if not feed.done:
                 news = now
             result = Result(feed.sent, tombstones, progress, wanted, arrivals.counts)
-            patience = _LAST_SECONDS if result.differences() else _QUIET_SECONDS
+            patience = _PATIENCE_SECONDS if result.differences() else _QUIET_SECONDS
             if now - news > patience:
                 return result
 
@@ -212,6 +235,19 @@ def _until_ready(job: Job, up: Servers, pages: JobPages, interruption: Interrupt
         if time.monotonic() > deadline:
             raise StartError(f"the job was not ready within {_READY_SECONDS:.0f} s; see {job.log}")
         interruption.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def _blaming(*checks: Callable[[], None]) -> Iterator[None]:
+    """An error that a child's end has caused is reported as that end."""
+    try:
+        yield
+    except InterruptedDemo:
+        raise
+    except Exception:
+        for check in checks:
+            check()
+        raise
 
 
 @contextmanager

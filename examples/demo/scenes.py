@@ -194,7 +194,7 @@ def waves() -> tuple[Wave, ...]:
             [
                 *traffic(160, 200, all_three, 5),
                 late(log(50.5, "1001", "fail"), 166),
-                late(cost(67.5, "mixer", 3), 172),
+                late(cost(67.5, "mixer", 300), 172),
                 late(login(102, "peggy", FAIL), 178),
                 late(paid(110, "o-106"), 184),
             ],

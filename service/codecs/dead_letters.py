@@ -46,11 +46,11 @@ class Reason(StrEnum):
 
     NOT_FRAMED = (
         "not_framed",
-        "The value, or its schema header, has no schema id: empty, too short, another magic byte.",
+        "The value has no schema id in front: empty, too short, another magic byte.",
     )
     UNKNOWN_SCHEMA_ID = (
         "unknown_schema_id",
-        "The registry does not know the schema id or GUID.",
+        "The registry does not know the schema id.",
     )
     UNREADABLE_SCHEMA = (
         "unreadable_schema",
@@ -61,7 +61,7 @@ class Reason(StrEnum):
     MISSING_EVENT_TIME = ("missing_event_time", "The event time is null.")
     EVENT_TIME_OUT_OF_BOUNDS = (
         "event_time_out_of_bounds",
-        "The event time is further in the future, or in the past, than the configuration allows.",
+        "The event time is further ahead of the record's timestamp than the settings allow.",
     )
     CONDITION_FAILED = (
         "condition_failed",

@@ -26,8 +26,6 @@ from service.errors import RegistryError, SchemaError
 
 _T = TypeVar("_T")
 
-_FIRST_WAIT_SECONDS = 0.2
-_LONGEST_WAIT_SECONDS = 10.0
 _MOST_REFERENCES = 100
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
@@ -58,7 +56,9 @@ class Registry:
         self._schemas: dict[int | UUID, AvroSchema] = {}
         self._retrying = Retrying(
             stop=stop_after_attempt(settings.max_attempts),
-            wait=wait_random_exponential(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS),
+            wait=wait_random_exponential(
+                settings.first_wait_seconds, settings.longest_wait_seconds
+            ),
             retry=retry_if_exception(_passing),
             sleep=sleep,
             reraise=True,

@@ -14,7 +14,8 @@ _HIDDEN = "***"
 @dataclass(frozen=True, slots=True)
 class RegistrySettings:
     """``url`` may be several, comma-separated, tried in turn; user and password in it move to
-    ``username`` and ``password``. ``timeout_seconds`` holds for one attempt. ``logical_cluster``
+    ``username`` and ``password``. ``timeout_seconds`` holds for one attempt; waits between
+    attempts are random, up to a bound that doubles from ``first_wait_seconds``. ``logical_cluster``
     goes with ``token`` where the registry wants it (Confluent Cloud)."""
 
     url: str
@@ -28,6 +29,8 @@ class RegistrySettings:
     key_password: str | None = field(default=None, repr=False)
     timeout_seconds: float = 10.0
     max_attempts: int = 5
+    first_wait_seconds: float = 0.2
+    longest_wait_seconds: float = 10.0
 
     def __post_init__(self) -> None:
         urls, logins = zip(*(_without_login(url) for url in self.url.split(",")), strict=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 
 from service.compiler.conditions import AtomTable
-from service.compiler.formula import Formula
+from service.compiler.formula import All, Constant, Formula
 from service.compiler.nodes import Node
 from service.compiler.plan import Action, AnyAtom, Edge, GapAtom, Kind, Plan, State
 from service.pattern.tree import Rule, walk
+
+#: An edge with all the conditions on the way to and along it.
+_Conditional = tuple[Action, int, frozenset[Formula]]
 
 
 def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
@@ -33,8 +37,15 @@ def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
         label = node.step or "(match)"
         if repetition and node.kind in (Kind.START, Kind.NORMAL):
             label += f":{repetition}"
-        states.append(State(number, label, node.kind, node.step, edges, None))
-    states = [replace(state, gap_ms=_deadline_gap(rule, state, states, atoms)) for state in states]
+        states.append(State(number, label, node.kind, node.step, edges, None, absence=False))
+    states = [
+        replace(
+            state,
+            gap_ms=_deadline_gap(rule, state, states, atoms),
+            absence=_awaits_absence(state, states),
+        )
+        for state in states
+    ]
     everything = tuple(walk(rule.pattern))
     return Plan(
         rule=rule,
@@ -79,25 +90,73 @@ def _deadline_gap(
     return min(gaps, default=None)
 
 
+def _awaits_absence(state: State, states: list[State]) -> bool:
+    """Whether a NOT at the end is all that is left, or can be reached without any event."""
+    return any(states[number].kind is Kind.PENDING for number, _ in _reached(state, states, 0))
+
+
 def _lets_pass(state: State, states: list[State]) -> bool:
     """Whether an event on which no condition is true changes nothing for a partial match here.
 
-    It may move the match, but only to a state that takes the same events to the same places.
+    It may move the match and split it in several. What these do with any event must be what the
+    match would have done with it: the same edges under the same conditions.
     """
     if state.kind in (Kind.START, Kind.FINAL, Kind.STOP):
         return True
-    takes = _takes(state)
-    stops = any(states[edge.target].kind is Kind.STOP for edge in state.edges)
-    if not takes and not stops and state.kind is not Kind.PENDING:
-        return all(edge.action is Action.PROCEED for edge in state.edges)
-    return any(
-        edge.action is Action.IGNORE
-        and edge.condition.evaluate(0)
-        and _takes(states[edge.target]) == takes
-        and states[edge.target].kind is not Kind.FINAL
-        for edge in state.edges
-    )
+    passed: set[int] = set()
+    for number, _ in _reached(state, states, 0):
+        for edge in states[number].edges:
+            if edge.action is Action.IGNORE and edge.condition.evaluate(0):
+                passed.add(edge.target)
+    if any(states[number].kind is Kind.FINAL for number in passed):
+        return False
+    before = _conduct(state, states)
+    after = [_conduct(states[number], states) for number in passed]
+    # What is stopped ends with all its ways on, so each of several must be stopped alike.
+    stops = _stopping(before, states)
+    return set().union(*after) == before and all(_stopping(a, states) == stops for a in after)
 
 
-def _takes(state: State) -> set[tuple[int, Formula]]:
-    return {(e.target, e.condition) for e in state.edges if e.action is Action.TAKE}
+def _conduct(state: State, states: list[State]) -> set[_Conditional]:
+    """What a partial match here does with an event: every edge that is not a mere PROCEED, with
+    the conditions on the way to it."""
+    edges = set()
+    for number, way in _reached(state, states):
+        for edge in states[number].edges:
+            if edge.action is not Action.PROCEED or states[edge.target].kind is Kind.STOP:
+                edges.add((edge.action, edge.target, way | _parts(edge.condition)))
+    return edges
+
+
+def _stopping(conduct: set[_Conditional], states: list[State]) -> set[_Conditional]:
+    return {edge for edge in conduct if states[edge[1]].kind is Kind.STOP}
+
+
+def _reached(
+    state: State, states: list[State], true: int | None = None
+) -> Iterator[tuple[int, frozenset[Formula]]]:
+    """The state and those that PROCEED leads to, with the conditions on the way; with ``true``
+    only along edges whose condition holds then."""
+    todo: list[tuple[int, frozenset[Formula]]] = [(state.number, frozenset())]
+    seen = set(todo)
+    while todo:
+        number, way = todo.pop()
+        yield number, way
+        for edge in states[number].edges:
+            if edge.action is not Action.PROCEED or states[edge.target].kind is Kind.STOP:
+                continue
+            if true is not None and not edge.condition.evaluate(true):
+                continue
+            step = (edge.target, way | _parts(edge.condition))
+            if step not in seen:
+                seen.add(step)
+                todo.append(step)
+
+
+def _parts(condition: Formula) -> frozenset[Formula]:
+    match condition:
+        case All(operands):
+            return frozenset(operands)
+        case Constant(True):
+            return frozenset()
+    return frozenset((condition,))

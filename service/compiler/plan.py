@@ -53,7 +53,8 @@ class Edge:
 @dataclass(frozen=True, slots=True)
 class State:
     """One state. ``step`` is the author's step whose event a TAKE from here is listed under.
-    ``gap_ms``: with no event taken for so long, a partial match here is out of time."""
+    ``gap_ms``: with no event taken for so long, a partial match here is out of time.
+    ``absence``: when it is, that is a match."""
 
     number: int
     label: str
@@ -61,6 +62,7 @@ class State:
     step: str
     edges: tuple[Edge, ...]
     gap_ms: int | None
+    absence: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ class Plan:
         lines.append(f"  relevant: {self.relevant}")
         for state in self.states:
             gap = f" gap {state.gap_ms} ms" if state.gap_ms is not None else ""
-            lines.append(f"  {state.number} {state.label} [{state.kind.value}]{gap}")
+            absence = " absence" if state.absence else ""
+            lines.append(f"  {state.number} {state.label} [{state.kind.value}]{gap}{absence}")
             lines += [
                 f"    {edge.action.value} -> {edge.target} if {edge.condition}"
                 for edge in state.edges

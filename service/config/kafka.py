@@ -43,6 +43,8 @@ SINK_DEFAULTS: Final[dict[str, Any]] = {
     "enable.idempotence": True,
     "linger.ms": 5,
     "compression.type": "lz4",
+    # That of the Java clients, so that a key's output stands in the partition of its input.
+    "partitioner": "murmur2_random",
 }
 
 _SPARKS_OWN: Final = (

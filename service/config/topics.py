@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
@@ -171,8 +171,8 @@ class Outputs(Section):
     late_events: Literal["relevant", "all", "drop"] = setting(
         "relevant",
         description=(
-            "Late events to write: those that some rule could have used, every one, or none (they "
-            "are counted in any case)."
+            "Late events to write: those that some rule could have used, every one, or none. Those "
+            "that some rule could have used are counted in any case."
         ),
     )
 
@@ -223,9 +223,6 @@ class Registry(Section):
         500, description="Wait before the second attempt; it doubles each time."
     )
     max_backoff: PositiveDuration = setting(10_000, description="Longest wait between attempts.")
-    cache_size: int = setting(
-        1000, description="Schemas kept in memory.", unit="schemas", ge=1, le=1_000_000
-    )
 
     @model_validator(mode="after")
     def _one_identity(self) -> Registry:
@@ -240,30 +237,3 @@ class Registry(Section):
                 "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
             )
         return self
-
-    def client_config(self) -> dict[str, Any]:
-        """Configuration of confluent-kafka's ``SchemaRegistryClient``; holds secrets."""
-        made: dict[str, Any] = {
-            "url": self.url,
-            "timeout": self.timeout / 1000,
-            "max.retries": self.max_attempts - 1,
-            "retries.wait.ms": self.backoff,
-            "retries.max.wait.ms": self.max_backoff,
-            "cache.capacity": self.cache_size,
-        }
-        if self.username is not None and self.password is not None:
-            made["basic.auth.user.info"] = f"{self.username}:{self.password.get_secret_value()}"
-        if self.bearer_token is not None:
-            made["bearer.auth.credentials.source"] = "STATIC_TOKEN"
-            made["bearer.auth.token"] = self.bearer_token.get_secret_value()
-            made["bearer.auth.logical.cluster"] = self.bearer_logical_cluster
-        for name, file in (
-            ("ssl.ca.location", self.ssl_ca_file),
-            ("ssl.certificate.location", self.ssl_certificate_file),
-            ("ssl.key.location", self.ssl_key_file),
-        ):
-            if file:
-                made[name] = str(file)
-        if self.ssl_key_password is not None:
-            made["ssl.key.password"] = self.ssl_key_password.get_secret_value()
-        return made

@@ -7,6 +7,7 @@ conditions in the JVM.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,8 +46,12 @@ class EventReader:
 
     def key(self, record: Record) -> str | None:
         """The event's key; several parts joined. ``None`` for the global partition."""
-        parts = [str(value(record.values)) for value in self._key]
-        return "\x1f".join(parts) if parts else None
+        parts = [_text(value(record.values)) for value in self._key]
+        if not parts:
+            return None
+        if len(parts) == 1:
+            return parts[0]
+        return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
     def event(self, record: Record) -> Event:
         """The event as the matcher wants it."""
@@ -54,7 +59,7 @@ class EventReader:
         for number, condition in enumerate(self._partitioning.conditions):
             if condition.events and record.input not in condition.events:
                 continue
-            if condition.of_type is not None and condition.of_type != record.type:
+            if condition.of_type is not None and not _is_of(record.type, condition.of_type):
                 continue
             test = self._conditions[number]
             if test is None or test(record.values) is True:
@@ -109,6 +114,17 @@ def _evaluator(expression: Expression) -> Callable[[Mapping[str, Any]], Any]:
     paths = sorted(expression.columns)
     value = bind(expression, {path: number for number, path in enumerate(paths)}, {})
     return lambda values: value([_column(values, path) for path in paths], ())
+
+
+def _text(value: Any) -> str:
+    """A key part as SQL's ``CAST(… AS STRING)`` writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _is_of(name: str | None, wanted: str) -> bool:
+    return name is not None and wanted in (name, name.rpartition(".")[2])
 
 
 def _column(values: Mapping[str, Any], path: ColumnPath) -> Any:

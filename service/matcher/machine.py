@@ -3,24 +3,27 @@
 ``Machine`` is immutable; the caller owns the :class:`RuleState`. Time is an argument. The contract
 is Flink's NFA (``org.apache.flink.cep.nfa.NFA``): events come in order, time is moved to an
 event's time before the event is applied, and a match may start at every event. It differs on
-purpose: identical partial matches are kept once, and deadlines are applied in their own order
-however far time jumps.
+purpose: identical partial matches are kept once, a sequence of events times out once, with the last
+of the partial matches that hold it, and deadlines are applied in their own order however far time
+jumps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from service.compiler.plan import Kind, Plan
+from service.compiler.plan import GapAtom, Kind, Plan
 from service.compiler.rule_set import Slot
+from service.matcher.limits import beyond, enforce
 from service.matcher.look_back import LookBacks
-from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken, order
+from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
 from service.matcher.skip import release
 from service.matcher.transitions import Outcome, Transitions
 from service.model import Event
-from service.pattern.tree import Limits, OnLimit
+
+#: The events that the current event was taken behind, by their last one and the step.
+_Taking = dict[tuple[int, int], Taken]
 
 
 class Expired(NamedTuple):
@@ -60,10 +63,12 @@ class Machine:
         self.look_backs = LookBacks(plan, slots)
         self._transitions = Transitions(plan)
         self._gaps = tuple(state.gap_ms for state in plan.states)
-        self._pending = tuple(state.kind is Kind.PENDING for state in plan.states)
+        self._absence = tuple(state.absence for state in plan.states)
+        self._live = tuple(state.kind in (Kind.START, Kind.NORMAL) for state in plan.states)
+        self._step_gaps = any(isinstance(atom, GapAtom) for atom in plan.atoms)
         self._window = plan.window_ms
         self._cooldown = plan.rule.cooldown_ms
-        self._limits: Limits = plan.rule.limits
+        self._limits = plan.rule.limits
         self._effective_from = plan.rule.effective_from_ms
 
     def apply(self, state: RuleState, event: Event, bits: int, found: Found) -> None:
@@ -75,6 +80,8 @@ class Machine:
         outcome_of = self._transitions.outcome
         looks_back = self._transitions.looks_back
         kept: list[Partial] = []
+        taking: _Taking = {}
+        finished = len(state.finished)
         changed = False
         for partial in state.partials:
             true = self._ask(partial, event, bits, found) if looks_back else bits
@@ -83,14 +90,17 @@ class Machine:
                 kept.append(partial)
             else:
                 changed = True
-                self._follow(partial, outcome, event, state, kept)
-        opened = self._open(state, event, bits, kept, found)
-        if changed or opened:
-            state.partials = _distinct(kept)
-            if self._limits_exceeded(state):
-                self._enforce_limits(state, event, found)
-            state.deadline = min((p.deadline for p in state.partials), default=FOREVER)
-            self._release(state, found)
+                self._follow(partial, outcome, event, state, kept, taking)
+        true = self._ask(None, event, bits, found) if looks_back else bits
+        opening = outcome_of(self.plan.start, true)
+        if opening.takes:
+            changed = True
+            found.started += 1
+            self._follow(None, opening, event, state, kept, taking)
+        if changed:
+            state.partials = _distinct(kept, {id(f.last) for f in state.finished[finished:]})
+            state.events_at_most += 1
+            self._settle(state, event, found)
 
     def advance(self, state: RuleState, time: int, found: Found) -> None:
         """Move time to ``time``: what has its deadline at or before it is decided."""
@@ -98,71 +108,56 @@ class Machine:
             deadline = state.deadline
             due = [p for p in state.partials if p.deadline <= deadline]
             state.partials = [p for p in state.partials if p.deadline > deadline]
-            state.deadline = min((p.deadline for p in state.partials), default=FOREVER)
-            expired: dict[tuple[tuple[int, int], ...], Expired] = {}
+            state.refresh_deadline()
+            absent = {id(p.last): p for p in due if self._absence[p.state]}
+            state.finished += [Finished(p.first, p.last, deadline) for p in absent.values()]
+            # Only a gap between repetitions gives the holders of one sequence several deadlines.
+            held = {id(p.last) for p in state.partials} if self._step_gaps else ()
+            expired: dict[int, Expired] = {}
             for partial in due:
-                if self._pending[partial.state]:
-                    state.finished.append(Finished(partial.first, partial.last, deadline))
-                    continue
-                path = tuple((t.step, id(t.event)) for t in partial.last.chain())
-                before = expired.get(path)
-                matched = partial.matched or (before is not None and before.matched)
-                expired[path] = Expired(partial.first, partial.last, deadline, matched)
+                first, last = partial.first, partial.last
+                if self._live[partial.state] and id(last) not in held:
+                    before = expired.get(id(last))
+                    matched = partial.matched or id(last) in absent
+                    matched = matched or (before is not None and before.matched)
+                    expired[id(last)] = Expired(first, last, deadline, matched)
             found.timeouts.extend(expired.values())
             self._release(state, found)
-        if state.quiet_until is not None and state.quiet_until <= time and not state.partials:
+        if state.quiet_until is not None and state.quiet_until <= time and not state.finished:
             state.quiet_until = None
 
     # One partial match, one event.
 
     def _follow(
         self,
-        partial: Partial,
+        partial: Partial | None,
         outcome: Outcome,
         event: Event,
         state: RuleState,
         kept: list[Partial],
+        taking: _Taking,
     ) -> None:
-        first = partial.first
-        if outcome.passes_to_match:
-            state.finished.append(Finished(first, partial.last, event.time))
+        """What becomes of ``partial``; ``None`` is the match that may start at ``event``."""
+        if partial is None:
+            first, previous, matched = event, None, False
+        else:
+            first, previous, matched = partial.first, partial.last, partial.matched
+        if outcome.passes_to_match and previous is not None:
+            state.finished.append(Finished(first, previous, event.time))
         for step, target, completes in outcome.takes:
-            last = Taken(partial.last, step, event)
+            last = taking.get((id(previous), step))
+            if last is None:
+                last = taking[id(previous), step] = Taken(previous, step, event)
             if completes:
                 state.finished.append(Finished(first, last, event.time))
-            if not outcome.stops:
-                self._stand(target, first, last, partial.matched or completes, kept)
-        if not outcome.stops:
+            if not outcome.stops and self.plan.states[target].kind is not Kind.FINAL:
+                deadline = self._deadline(target, first, last)
+                kept.append(Partial(target, first, last, deadline, matched))
+        if not outcome.stops and previous is not None:
             for target in outcome.passes:
-                deadline = self._deadline(target, first, partial.last)
-                kept.append(Partial(target, first, partial.last, deadline, partial.matched))
-
-    def _open(
-        self, state: RuleState, event: Event, bits: int, kept: list[Partial], found: Found
-    ) -> bool:
-        """Let a match start at ``event``; says whether anything came of it."""
-        true = bits
-        if self._transitions.looks_back:
-            true = self._ask(None, event, bits, found)
-        outcome = self._transitions.outcome(self.plan.start, true)
-        if not outcome.takes:
-            return False
-        for step, target, completes in outcome.takes:
-            last = Taken(None, step, event)
-            if completes:
-                state.finished.append(Finished(event, last, event.time))
-            if not outcome.stops:
-                self._stand(target, event, last, completes, kept)
-        found.started += 1
-        state.taken_since_count += 1
-        return True
-
-    def _stand(
-        self, target: int, first: Event, last: Taken, matched: bool, kept: list[Partial]
-    ) -> None:
-        if self.plan.states[target].kind is not Kind.FINAL:
-            deadline = self._deadline(target, first, last)
-            kept.append(Partial(target, first, last, deadline, matched))
+                deadline = self._deadline(target, first, previous)
+                if deadline > event.time:  # else it could only repeat, and the gap is over
+                    kept.append(Partial(target, first, previous, deadline, matched))
 
     def _deadline(self, target: int, first: Event, last: Taken) -> int:
         deadline = FOREVER if self._window is None else first.time + self._window
@@ -189,6 +184,19 @@ class Machine:
 
     # Skip strategy, cooldown, limits.
 
+    def _settle(self, state: RuleState, event: Event, found: Found) -> None:
+        self._release(state, found)
+        if beyond(state, self._limits):
+            limits = self._limits
+            dropped = enforce(state, limits, lambda: self._release(state, found))
+            found.dropped += dropped
+            detail = (
+                f"more than {limits.partial_matches} partial matches or {limits.events} events"
+                f" for one key: {limits.on_limit.value} dropped {dropped} partial matches"
+            )
+            found.failures.append(Failure("limit_reached", None, event, detail))
+        state.refresh_deadline()
+
     def _release(self, state: RuleState, found: Found) -> None:
         if not state.finished:
             return
@@ -199,88 +207,35 @@ class Machine:
             found.failures.append(Failure("skip_failed", skip.step, match.last.event, detail))
 
         before = len(state.partials)
+        state.finished = list({id(each.last): each for each in state.finished}.values())
         released = release(self.plan, state, missed)
         if len(state.partials) != before:
-            state.deadline = min((p.deadline for p in state.partials), default=FOREVER)
-        seen: set[tuple[tuple[int, int], ...]] = set()
+            state.refresh_deadline()
         for match in released:
-            path = tuple((t.step, id(t.event)) for t in match.last.chain())
-            if path in seen:
-                continue
-            seen.add(path)
             if self._cooldown is not None:
                 if state.quiet_until is not None and match.time < state.quiet_until:
                     continue
                 state.quiet_until = match.time + self._cooldown
             found.matches.append(match)
 
-    def _limits_exceeded(self, state: RuleState) -> bool:
-        if len(state.partials) > self._limits.partial_matches:
-            return True
-        state.taken_since_count += 1
-        if state.taken_since_count <= self._limits.events:
-            return False
-        held = held_events(state)
-        state.taken_since_count = held
-        return held > self._limits.events
 
-    def _enforce_limits(self, state: RuleState, event: Event, found: Found) -> None:
-        limits = self._limits
-        before = len(state.partials)
-        if limits.on_limit is OnLimit.PAUSE_RULE:
-            state.partials, state.finished, state.paused = [], [], True
-        elif limits.on_limit is OnLimit.REJECT_NEW:
-            state.partials = [p for p in state.partials if p.last.event is not event]
-            if len(state.partials) > limits.partial_matches:
-                del state.partials[limits.partial_matches :]
-        else:
-            state.partials.sort(key=lambda partial: order(partial.first))
-            del state.partials[: max(0, before - limits.partial_matches)]
-            while state.partials and held_events(state) > limits.events:
-                oldest = order(state.partials[0].first)
-                state.partials = [p for p in state.partials if order(p.first) > oldest]
-        dropped = before - len(state.partials)
-        found.dropped += dropped
-        detail = (
-            f"more than {limits.partial_matches} partial matches or {limits.events} events"
-            f" for one key: {limits.on_limit.value} dropped {dropped} partial matches"
-        )
-        found.failures.append(Failure("limit_reached", None, event, detail))
-
-
-def held_events(state: RuleState) -> int:
-    """How many distinct events the partial and finished matches hold."""
-    seen: set[int] = set()
-    events: set[int] = set()
-    for last in _ends(state):
-        for taken in last.chain():
-            if id(taken) in seen:
-                break
-            seen.add(id(taken))
-            events.add(id(taken.event))
-    return len(events)
-
-
-def _ends(state: RuleState) -> Iterable[Taken]:
-    for partial in state.partials:
-        yield partial.last
-    for finished in state.finished:
-        yield finished.last
-
-
-def _distinct(partials: list[Partial]) -> list[Partial]:
-    """Partial matches without repetitions.
+def _distinct(partials: list[Partial], completed: set[int]) -> list[Partial]:
+    """Partial matches without repetitions; those whose events, or all but the last of them, are
+    among ``completed`` matches have matched.
 
     Two that stand in the same state on the same last taken event object share their whole past,
     so whatever comes happens to both alike; merging them by less than that would be wrong, since
     look-back conditions read the past.
     """
-    if len(partials) < 2:  # noqa: PLR2004
-        return partials
     distinct: dict[tuple[int, int], Partial] = {}
     for partial in partials:
         key = (partial.state, id(partial.last))
         before = distinct.get(key)
         if before is None or (partial.matched and not before.matched):
             distinct[key] = partial
+    if completed:
+        for key, partial in distinct.items():
+            last = partial.last
+            if not partial.matched and (id(last) in completed or id(last.previous) in completed):
+                distinct[key] = partial._replace(matched=True)
     return list(distinct.values())

@@ -35,6 +35,15 @@ from service.model import Coordinates, Event
 FORMAT = 1
 
 _DECIMAL, _TIMESTAMP, _DATE, _BIG = 1, 2, 3, 4
+#: What reading bytes that are not of our making can end in.
+_DAMAGE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    msgpack.exceptions.UnpackException,
+)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -91,8 +100,8 @@ def unpack(data: bytes) -> Any:
     """The value that :func:`pack` wrote; raises StateError when the bytes are not of its making."""
     try:
         return msgpack.unpackb(data, ext_hook=_from_extension, strict_map_key=False)
-    except (ValueError, msgpack.exceptions.UnpackException) as error:
-        raise StateError(f"the stored state is damaged: {error}") from error
+    except _DAMAGE as error:
+        raise StateError(f"the stored state is damaged: {error!r}") from error
 
 
 def _packed_bits(bits: int) -> Any:
@@ -162,8 +171,16 @@ class SnapshotCodec:
         return pack((waiting, events, taken, rules))
 
     def decode(self, data: bytes, translate: Callable[[Event], Event] | None = None) -> KeyState:
-        """The key's state; rules that are unknown by now are left out."""
-        waiting, raw_events, raw_taken, raw_rules = unpack(data)
+        """The key's state; rules that are unknown by now are left out. StateError when the bytes
+        are damaged."""
+        parts = unpack(data)
+        try:
+            return self._decode(parts, translate)
+        except _DAMAGE as error:
+            raise StateError(f"the stored state is damaged: {error!r}") from error
+
+    def _decode(self, parts: Any, translate: Callable[[Event], Event] | None) -> KeyState:
+        waiting, raw_events, raw_taken, raw_rules = parts
         topics = self.topics
         events = [
             Event(
@@ -198,6 +215,7 @@ class SnapshotCodec:
                 deadline=min((p.deadline for p in held), default=FOREVER),
                 quiet_until=quiet_until,
                 paused=paused,
+                events_at_most=len(raw_taken),
             )
         return KeyState([events[number] for number in waiting], rules)
 

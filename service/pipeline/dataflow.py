@@ -143,6 +143,7 @@ def source_options(settings: Settings) -> dict[str, str]:
         options |= settings.source_options(name)
         topics += source.topics
         patterns += [source.topic_pattern] if source.topic_pattern is not None else []
+    options["includeHeaders"] = "true"
     options.pop("subscribe", None)
     options.pop("subscribePattern", None)
     if patterns:

@@ -33,7 +33,7 @@ from service.pipeline.columns import (
     word,
 )
 
-_NOT_READ, _UNKNOWN_ID, _NOT_FRAMED, _UNREADABLE = -1, -2, -3, -4
+_NOT_READ, _UNKNOWN_ID, _NOT_FRAMED, _UNREADABLE, _NO_BRANCH = -1, -2, -3, -4, -5
 _TO_MILLIS = {"auto": "{0}", "millis": "{0}", "micros": "{0} div 1000", "seconds": "{0} * 1000"}
 
 
@@ -88,6 +88,7 @@ def decode(
         "offset",
         F.unix_millis("timestamp").alias("kafka_time"),
         F.col("key").alias("record_key"),
+        "headers",
         "value",
         _schema_id().alias("schema_id"),
     )
@@ -156,6 +157,10 @@ def _event_type(catalogue: Catalogue) -> Column:
                 condition += _topic_condition(catalogue, catalogue.types[writer.type])
             number = _NOT_READ if writer.type is None else writer.type
             sql.append(f"WHEN {condition} THEN {number}")
+        branches = [_branch_is(w.branch) for w in writers if w.branch is not None]
+        if branches and any(w.type is not None for w in writers):
+            broken = f"NOT ({' OR '.join(branches)})"
+            sql.append(f"WHEN schema_id = {schema_id} AND {broken} THEN {_NO_BRANCH}")
         sql.append(f"WHEN schema_id = {schema_id} THEN {_NOT_READ}")
     sql += [f"WHEN schema_id = {i} THEN {_UNREADABLE}" for i in sorted(catalogue.unreadable)]
     sql.append(f"ELSE {_UNKNOWN_ID} END")
@@ -230,6 +235,7 @@ def _fault(
         f"WHEN {TYPE_COLUMN} = {_UNKNOWN_ID} THEN {Fault.UNKNOWN_ID:d}",
         f"WHEN {TYPE_COLUMN} = {_UNREADABLE} THEN {Fault.UNREADABLE_SCHEMA:d}",
         f"WHEN {TYPE_COLUMN} = {_NOT_READ} THEN {Fault.NOT_READ:d}",
+        f"WHEN {TYPE_COLUMN} = {_NO_BRANCH} THEN {Fault.SUSPECT:d}",
         f"WHEN time IS NULL THEN {Fault.SUSPECT:d}",
     ]
     for event_type in catalogue.types:
@@ -266,6 +272,7 @@ def _flat(
     frame = frame.withColumn("any_keep", F.expr(any_keep))
     faulty = f"fault > {Fault.NOT_READ:d}"
     timed = f"fault IN ({Fault.NONE:d}, {Fault.SUSPECT:d}, {Fault.MISSING_KEY:d})"
+    carried = f"({faulty} OR {needs_value})"
     columns = [
         F.col("topic"),
         F.col("partition"),
@@ -273,14 +280,18 @@ def _flat(
         F.expr(f"IF({timed}, time, NULL)").alias("time"),
         F.col("fault"),
         F.expr(f"IF(any_keep OR {faulty}, {TYPE_COLUMN}, NULL)").alias(TYPE_COLUMN),
-        F.expr(f"IF({faulty} OR {needs_value}, record_key, NULL)").alias("record_key"),
-        F.expr(f"IF({faulty} OR {needs_value}, value, NULL)").alias("value"),
+        F.expr(f"IF({carried}, record_key, NULL)").alias("record_key"),
+        F.expr(f"IF({carried}, value, NULL)").alias("value"),
+        F.expr(f"IF({carried}, headers, NULL)").alias("headers"),
     ]
-    usable = f"fault IN ({Fault.NONE:d}, {Fault.SUSPECT:d})"
+    usable = timed
     for part in partitionings:
         p = part.number
         keep = f"({part.keep})" if not options.keep_all else f"({part.reads})"
         wanted = f"({usable} AND {keep})"
+        if part.key is not None:
+            # Without its key an event is a dead letter, but only for the rules that have this key.
+            wanted = f"({wanted} AND key_{p} IS NOT NULL)"
         columns.append(F.expr(f"IF({wanted}, key_{p}, NULL)").alias(f"key_{p}"))
         group = f"CAST(pmod(xxhash64(key_{p}), {options.key_groups}) AS INT)"
         columns.append(F.expr(f"IF({wanted}, {group}, NULL)").alias(f"group_{p}"))

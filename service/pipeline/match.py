@@ -3,8 +3,8 @@
 The thin adapter between ``transformWithState`` and :class:`service.matcher.keyed.KeyedMatcher`.
 The grouping key is the key group. Its state is
 
-* ``group`` (one value): clock, numbers of topics, meanings of bits and slots, when each slot is
-  next due, and how many partial matches live per rule;
+* ``group`` (one value): clock, numbers of topics, meanings of bits and slots, which slots there are
+  and when each is next due, and how many partial matches live per rule;
 * ``slots`` (a map): keys spread over slots by hash, each slot one entry that holds the snapshots
   of its keys with the time at which each is due.
 
@@ -19,6 +19,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from time import perf_counter_ns
 from typing import Any
 
@@ -32,7 +33,6 @@ from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.errors import StateError
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
-from service.matcher.partial import FOREVER
 from service.matcher.snapshot import FORMAT, SnapshotCodec, pack, unpack
 from service.model import Coordinates, Event, LateEvent
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
@@ -135,7 +135,7 @@ class MatchProcessor(StatefulProcessor):
         report = {
             "group": group.number,
             "counts": [[*what, count] for what, count in counts.items()],
-            "live": group.live,
+            "live": group.live(),
             "clock": group.clock.packed() if group.number == 0 else None,
         }
         yield Row(kind=int(Kind.COUNTS), packet=pack(report))
@@ -174,7 +174,8 @@ class _Group:
     ) -> None:
         self.number = number
         self.clock = Clock(options.policy, options.allowed_disorder_ms)
-        self.live: dict[str, int] = {}
+        self._live: dict[str, int] = {}
+        self._rule_ids = {p.fingerprint: p.rule.id for p in plan.plans}
         self._options = options
         self._layout = {"key_groups": options.key_groups, "slots_per_key_group": options.slots}
         self._matchers = matchers
@@ -206,7 +207,8 @@ class _Group:
         self.clock.restore(stored["clock"])
         self._topics = stored["topics"]
         self._due = stored["due"]
-        self.live = stored["live"]
+        # A rule that changed or went took its partial matches along.
+        self._live = {f: n for f, n in stored["live"].items() if f in self._rule_ids}
         for fingerprint, (conditions, slots) in stored["meanings"].items():
             self._meanings.setdefault(fingerprint, _Meaning(conditions, slots))
 
@@ -218,7 +220,7 @@ class _Group:
             "clock": self.clock.packed(),
             "topics": self._topics,
             "due": self._due,
-            "live": self.live,
+            "live": self._live,
             "meanings": {f: [m.conditions, m.slots] for f, m in self._meanings.items()},
         }
 
@@ -236,7 +238,8 @@ class _Group:
             prefix = prefixes[id(matcher)]
             self._sort_in(number, matcher, prefix, rows, before, by_slot, late)
         for name, due in self._due.items():
-            if due <= watermark and name not in by_slot:
+            gone = name.partition("/")[0] not in self._prefixes
+            if (due <= watermark or gone) and name not in by_slot:
                 by_slot[name] = {}
         outputs = Outputs()
         for name in sorted(by_slot):
@@ -253,27 +256,40 @@ class _Group:
         by_slot: dict[str, dict[str | None, list[Event]]],
         late: list[LateEvent],
     ) -> None:
+        columns = {
+            name: column.to_pylist(maps_as_pydicts="strict")
+            for name, column in zip(rows.schema.names, rows.columns, strict=True)
+        }
         shape = packed_shape(number, matcher.partitioning)
-        names = shape.columns
-        columns = dict(zip(names, (column.to_pylist() for column in rows.columns), strict=True))
         words = [columns[word(number, w)] for w in range(shape.words)]
         slots = [columns[f"slot_{number}_{s}"] for s in range(shape.slots)]
-        values = zip(*slots, strict=True) if slots else ((),) * rows.num_rows
         type_names = self._options.type_names
         keeps_payload = matcher.partitioning.keeps_payload
         slot_count = self._options.slots
-        bits_of = words[0] if len(words) == 1 else list(map(_joined, *words))
-        for key, time, topic, partition, offset, kind, bits, cells, value, first, record_key in zip(
-            columns[f"key_{number}"], columns["time"], columns["topic"], columns["partition"],
-            columns["offset"], columns[TYPE_COLUMN], bits_of, values, columns["value"],
-            columns["first"], columns["record_key"], strict=False,
-        ):  # fmt: skip
+        firsts, headers = columns["first"], columns["headers"]
+        record_keys, payloads = columns["record_key"], columns["value"]
+        for row, (key, time, topic, partition, offset, kind, bits, cells) in enumerate(
+            zip(
+                columns[f"key_{number}"],
+                columns["time"],
+                columns["topic"],
+                columns["partition"],
+                columns["offset"],
+                columns[TYPE_COLUMN],
+                words[0] if len(words) == 1 else map(_joined, *words),
+                zip(*slots, strict=True) if slots else repeat(()),
+                strict=False,
+            )
+        ):
             at = Coordinates(topic, partition, offset)
             if time <= watermark:
-                if first:
-                    late.append(LateEvent(at, time, watermark, record_key, value))
+                if firsts[row]:
+                    original = tuple((h["key"], h["value"]) for h in headers[row] or ())
+                    late.append(
+                        LateEvent(at, time, watermark, record_keys[row], payloads[row], original)
+                    )
                 continue
-            payload = value if keeps_payload else None
+            payload = payloads[row] if keeps_payload else None
             event = Event(time, at, bits, cells, payload, type_names[kind])
             slot = 0 if key is None else zlib.crc32(key.encode()) % slot_count
             by_slot[f"{prefix}/{slot}"].setdefault(key, []).append(event)
@@ -313,21 +329,21 @@ class _Group:
                 entries[key] = (state.deadline, codec.encode(state))
         if entries:
             store(name, pack((partitioning.fingerprint, entries)))
-            due = min(due for due, _ in entries.values())
-            if due < FOREVER:
-                self._due[name] = due
-            else:
-                self._due.pop(name, None)
+            self._due[name] = min(due for due, _ in entries.values())
         else:
             if stored is not None:
                 store(name, None)
             self._due.pop(name, None)
 
+    def live(self) -> dict[str, int]:
+        """How many partial matches live, by rule id."""
+        return {self._rule_ids[fingerprint]: count for fingerprint, count in self._live.items()}
+
     def _count_live(self, partitioning: Partitioning, state: KeyState, sign: int) -> None:
         for number, rule_state in state.rules.items():
-            rule_id = partitioning.rules[number].plan.rule.id
-            count = self.live.get(rule_id, 0) + sign * len(rule_state.partials)
-            self.live[rule_id] = max(0, count)
+            fingerprint = partitioning.rules[number].plan.fingerprint
+            count = self._live.get(fingerprint, 0) + sign * len(rule_state.partials)
+            self._live[fingerprint] = count
 
     def _translation(
         self, fingerprint: bytes, partitioning: Partitioning

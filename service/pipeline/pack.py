@@ -72,6 +72,7 @@ class PackedPartitioning:
             TYPE_COLUMN,
             "record_key",
             "value",
+            "headers",
             "first",
             *(word(self.number, w) for w in range(self.words)),
             *(f"slot_{self.number}_{s}" for s in range(self.slots)),
@@ -128,6 +129,7 @@ class Packer:
             if letters:
                 yield _packets([(0, Kind.RECORDS, pack(letters))])
             usable = pc.or_(pc.equal(faults, int(Fault.NONE)), cleared)
+            usable = pc.or_(usable, pc.equal(faults, int(Fault.MISSING_KEY)))
         first = None
         for part in self.partitionings:
             groups = batch.column(f"group_{part.number}")

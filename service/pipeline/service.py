@@ -85,6 +85,7 @@ class Service:
         self._on_batch = on_batch
         self._spark = spark
         self._stop = threading.Event()
+        self._telling = threading.Lock()
         self._started: dict[int, float] = {}
         self._seen_batch = -1
         self._rules: RuleSet = RuleSet()
@@ -185,7 +186,13 @@ class Service:
 
     def _keep_running(self, spark: SparkSession, flow: Dataflow, clock: ClockFile) -> None:
         while not self._stop.is_set():
-            query = flow.start(spark, self._before_batch, self._after_batch)
+
+            def after(batch: int, reports: list[bytes]) -> None:
+                self._after_batch(batch, reports)
+                # Batches may come back to back: between two of them is the only chance to speak.
+                self._tell_time(clock)
+
+            query = flow.start(spark, self._before_batch, after)
             with bound(query=str(query.id)):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:
@@ -200,6 +207,7 @@ class Service:
                         raise _failure(error) from error
                     self._health.expect_progress(expected=False)
                     flow.catalogue.learn(ids)
+                    self._health.expect_progress(expected=True)
                     self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
                     _log.info(
                         "schemas_learnt",
@@ -221,6 +229,10 @@ class Service:
                     query.stop()
                 continue
             self._look_at(query)
+            self._tell_time(clock)
+
+    def _tell_time(self, clock: ClockFile) -> None:
+        with self._telling:
             statement = self._timekeeper.statement()
             if statement is not None:
                 clock.write(statement, self._run)
@@ -306,8 +318,11 @@ def registry_settings(settings: Settings) -> RegistrySettings:
         certificate_file=path(given.ssl_certificate_file),
         key_file=path(given.ssl_key_file),
         key_password=secret(given.ssl_key_password),
+        logical_cluster=given.bearer_logical_cluster,
         timeout_seconds=given.timeout / 1000,
         max_attempts=given.max_attempts,
+        first_wait_seconds=given.backoff / 1000,
+        longest_wait_seconds=given.max_backoff / 1000,
     )
 
 

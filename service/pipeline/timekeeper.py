@@ -1,7 +1,7 @@
 """What the driver knows about time: which partitions are idle, and whether the input is.
 
-Pure bookkeeping with an injected clock; :mod:`service.pipeline.query` feeds it each batch's counts
-and asks it, between batches, for the statement to make (see
+Pure bookkeeping with an injected clock; :mod:`service.pipeline.service` feeds it each batch's
+counts and asks it, between batches, for the statement to make (see
 :class:`service.pipeline.watermark.ClockStatement`).
 """
 
@@ -55,6 +55,8 @@ class Timekeeper:
             self._maxima[partition] = time
             self._read_at.setdefault(partition, now)
         for partition in read:
+            # Records without a time say nothing of time, but the partition is not idle.
+            self._maxima.setdefault(partition, None)
             self._read_at[partition] = now
             self._last_read = now
 
@@ -77,7 +79,7 @@ class Timekeeper:
         if self._policy == "maximum":
             return None
         active = [
-            self._maxima[partition]
+            self._maxima.get(partition)
             for partition, read_at in self._read_at.items()
             if now - read_at < self._partition_idle_after
         ]

@@ -3,8 +3,9 @@
 Every key group is told, in each batch, the largest event time of each Kafka partition read, so
 every group comes to the same watermark *in the batch itself*, and a replayed batch to the same as
 before. An event is late when its time is at or before the watermark as it stood when its batch
-began. What the input alone cannot say (idle partitions, an idle input) comes as a
-:class:`ClockStatement`, which Spark's offset log records with the batch.
+began, the floor of the batch's own statement included. What the input alone cannot say (idle
+partitions, an idle input) comes as a :class:`ClockStatement`, which Spark's offset log records
+with the batch.
 """
 
 from __future__ import annotations

@@ -184,17 +184,8 @@ def test_librdkafka_takes_the_properties() -> None:
     AdminClient({**section.admin_config(), **quiet})
 
 
-def test_registry_client_takes_the_properties() -> None:
-    """The real registry client accepts basic and bearer authentication as made for it."""
-    basic = Registry.model_validate(
-        {"url": "http://r:1,http://s:2", "username": "u", "password": "p:w", "backoff": "1 s"}
-    )
-    assert basic.client_config()["basic.auth.user.info"] == "u:p:w"
-    assert basic.client_config()["retries.wait.ms"] == 1_000
-    SchemaRegistryClient(basic.client_config())
-    bearer = Registry.model_validate({"url": "https://r", "bearer_token": "t"})
-    assert bearer.client_config()["bearer.auth.token"] == "t"
-    SchemaRegistryClient(bearer.client_config())
+def test_registry_takes_one_identity() -> None:
+    """A name with password and a token exclude each other."""
     with pytest.raises(ValidationError, match="either username and password or a token"):
         Registry.model_validate(
             {"url": "http://r", "username": "u", "password": "p", "bearer_token": "t"}

@@ -27,7 +27,7 @@ from service.pattern.expressions.nodes import (
 )
 from service.pattern.types import BIGINT, DOUBLE
 
-_OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
+_OR, _AND, _NOT, _PREDICATE, _REMAINDER, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(9)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 _KEYWORD_LIST = """
@@ -44,12 +44,13 @@ KEYWORDS = frozenset(_KEYWORD_LIST.split())
 
 _JUNCTIONS = {"AND": _AND, "OR": _OR}
 _LEVELS: dict[str, tuple[str, int, tuple[int, ...]]] = {
-    **{o: (f"{{}} {o} {{}}", _PREDICATE, (_SUM, _SUM)) for o in (*COMPARISONS, "LIKE")},
+    **{o: (f"{{}} {o} {{}}", _PREDICATE, (_REMAINDER, _REMAINDER)) for o in (*COMPARISONS, "LIKE")},
     **{o: (f"{{}} {o} {{}}", _SUM, (_SUM, _PRODUCT)) for o in "+-"},
-    **{o: (f"{{}} {o} {{}}", _PRODUCT, (_PRODUCT, _UNARY)) for o in "*/%"},
-    **{o: (f"{{}} {o}", _PREDICATE, (_SUM,)) for o in ("IS NULL", "IS TRUE", "IS FALSE")},
+    **{o: (f"{{}} {o} {{}}", _PRODUCT, (_PRODUCT, _UNARY)) for o in "*/"},
+    "%": ("{} % {}", _REMAINDER, (_UNARY, _UNARY)),
+    **{o: (f"{{}} {o}", _PREDICATE, (_REMAINDER,)) for o in ("IS NULL", "IS TRUE", "IS FALSE")},
     "NEGATE": ("-{}", _UNARY, (_PRIMARY,)),
-    "BETWEEN": ("{} BETWEEN {} AND {}", _PREDICATE, (_SUM, _SUM, _SUM)),
+    "BETWEEN": ("{} BETWEEN {} AND {}", _PREDICATE, (_REMAINDER, _REMAINDER, _REMAINDER)),
     "[]": ("{}[{}]", _PRIMARY, (_PRIMARY, _OR)),
 }
 """For operators of fixed form: the form, how tightly it binds, and its operands at least."""
@@ -121,7 +122,7 @@ def _call(operator: str, arguments: tuple[Node, ...], prefix: str) -> tuple[str,
         return _negation(arguments[0], prefix)
     texts_of_all = [_write(argument, _OR, prefix) for argument in arguments]
     if operator == "IN":
-        subject = _write(arguments[0], _SUM, prefix)
+        subject = _write(arguments[0], _REMAINDER, prefix)
         return (f"{subject} IN ({', '.join(texts_of_all[1:])})", _PREDICATE)
     if operator in ("CASE", "CASE OF"):
         return (_case(operator, texts_of_all), _PRIMARY)
@@ -130,10 +131,10 @@ def _call(operator: str, arguments: tuple[Node, ...], prefix: str) -> tuple[str,
 
 def _negation(operand: Node, prefix: str) -> tuple[str, int]:
     if isinstance(operand, Call) and operand.operator.startswith("IS "):
-        subject = _write(operand.arguments[0], _SUM, prefix)
+        subject = _write(operand.arguments[0], _REMAINDER, prefix)
         return (f"{subject} IS NOT {operand.operator[3:]}", _PREDICATE)
     if isinstance(operand, Call) and operand.operator in ("IN", "BETWEEN", "LIKE"):
-        subject = _write(operand.arguments[0], _SUM, prefix)
+        subject = _write(operand.arguments[0], _REMAINDER, prefix)
         rest = _call(operand.operator, operand.arguments, prefix)[0][len(subject) :]
         return (f"{subject} NOT{rest}", _PREDICATE)
     return (f"NOT {_write(operand, _PREDICATE, prefix)}", _NOT)

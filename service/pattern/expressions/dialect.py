@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 from sqlglot import Token, exp
 from sqlglot.dialects.spark import Spark
 
+_WRITTEN = "written"
+
 
 def _only(parsers: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: parser for name, parser in parsers.items() if name in names}
@@ -38,8 +40,19 @@ class _ExpressionDialect(Spark):
             Spark.Parser.NO_PAREN_FUNCTION_PARSERS, "CASE"
         )
 
+        def _parse_paren(self) -> exp.Expr | None:
+            tree: exp.Expr | None = super()._parse_paren()
+            if isinstance(tree, exp.Paren):
+                tree.meta[_WRITTEN] = True
+            return tree
+
 
 _DIALECT = _ExpressionDialect()
+
+
+def is_written(tree: exp.Paren) -> bool:
+    """Whether parentheses stand in the text; sqlglot adds its own, not always where Spark would."""
+    return bool(tree.meta.get(_WRITTEN))
 
 
 def tokenize(text: str) -> list[Token]:

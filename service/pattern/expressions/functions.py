@@ -84,6 +84,8 @@ def _any(_: Kinds) -> SqlType | str:
 
 def _whole(kind: SqlType) -> SqlType:
     if isinstance(kind, DecimalType):
+        if kind.scale == 0:
+            return kind
         return DecimalType(min(38, kind.precision - kind.scale + 1), 0)
     return BIGINT
 

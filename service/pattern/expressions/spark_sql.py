@@ -30,6 +30,7 @@ from service.pattern.expressions.nodes import (
     Member,
     Node,
     Reference,
+    walk,
 )
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
 from service.pattern.expressions.type_rules import is_open
@@ -67,6 +68,7 @@ _FORMS: Mapping[str, str] = {
 _STRICT = frozenset(STRICT) | ARITHMETIC | {"NEGATE", "ABS", "ROUND", "LIKE"}
 _FATAL_INDEX = "(-2147483648)"
 """Spark's ELEMENT_AT reads beyond the array at this index, which ends the process."""
+_CASE_MAPPINGS = ("UPPER", "LOWER")
 _NO_TRUTH = "CAST(NULL AS BOOLEAN)"
 _NO_LOOK_BACKS = "Spark cannot compute look-backs"
 
@@ -148,6 +150,9 @@ class _Writer:
             return self._signed(node, texts[0])
         if operator == "SIZE":
             return self._size(node, texts[0])
+        if operator in _CASE_MAPPINGS and _maps_case(node.arguments[0]):
+            # Spark's optimizer takes LOWER(UPPER(x)) for LOWER(x); it does not see through this.
+            texts = [f"concat({texts[0]}, '')"]
         return _list(operator, texts)
 
     def _case(self, node: Call, texts: list[str]) -> str:
@@ -200,6 +205,10 @@ class _Writer:
             case MapType():
                 return f"array_size(map_keys({text}))"
         raise _needs_type(node.arguments[0], "SIZE")
+
+
+def _maps_case(node: Node) -> bool:
+    return any(isinstance(part, Call) and part.operator in _CASE_MAPPINGS for part in walk(node))
 
 
 def _needs_type(node: Node, what: str) -> ExpressionError:

@@ -17,6 +17,7 @@ from sqlglot import exp
 from service.pattern.expressions import literals
 from service.pattern.expressions.calls import CallReader
 from service.pattern.expressions.canonical import name
+from service.pattern.expressions.dialect import is_written
 from service.pattern.expressions.lexing import CAST_TARGETS
 from service.pattern.expressions.nodes import (
     Call,
@@ -87,6 +88,20 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
 }
 
 
+_SIGNS = frozenset({exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.DPipe})
+
+
+def _is_group(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Paren) and is_written(tree)
+
+
+def _clear(outer: type[exp.Expr], inner: type[exp.Expr]) -> bool:
+    """Whether sqlglot (in every version) and Spark agree on an operator beneath another."""
+    if outer not in _SIGNS or inner not in _SIGNS or outer is inner is exp.DPipe:
+        return True
+    return exp.DPipe not in (outer, inner) and exp.Mod not in (outer, inner)
+
+
 class ExpressionTreeReader:
     """Turns one sqlglot tree into nodes; collects every problem on the way."""
 
@@ -99,7 +114,7 @@ class ExpressionTreeReader:
         self._calls = CallReader(self)
         self._readers: dict[type[exp.Expr], Callable[[exp.Expr, Span], Node]] = {
             **dict.fromkeys(_BINARY, self._binary),
-            exp.Paren: lambda tree, _: self.read(tree.this),
+            exp.Paren: self._parentheses,
             exp.And: self._junction,
             exp.Or: self._junction,
             exp.Not: lambda tree, span: Call("NOT", (self.read(tree.this),), span),
@@ -166,28 +181,30 @@ class ExpressionTreeReader:
             self.refuse(f"{extra[0].upper()} is not allowed here", self.span(tree))
         return not extra
 
+    def _parentheses(self, tree: exp.Expr, span: Span) -> Node:
+        return self.read(tree.this) if _is_group(tree) else self._unclear(span)
+
+    def _unclear(self, span: Span) -> Node:
+        message = "it is not clear what belongs together"
+        return self.refuse(message, span, "put parentheses around it")
+
     def _operand(self, tree: exp.Expr) -> Node:
         """An operand of an operator; conditions need parentheses there."""
         if isinstance(tree, _PREDICATES):
-            return self.refuse(
-                "it is not clear what belongs together",
-                self.span(tree),
-                "put parentheses around it",
-            )
+            return self._unclear(self.span(tree))
         return self.read(tree)
 
     def _binary(self, tree: exp.Expr, span: Span) -> Node:
         self.only(tree, "this", "expression")
         pair = (tree.this, tree.expression)
-        if isinstance(tree, exp.DPipe):
-            if any(
-                isinstance(side, (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)) for side in pair
-            ):
-                self.refuse("|| beside arithmetic is not clear", span, "put parentheses around it")
-        elif any(isinstance(side, exp.DPipe) for side in pair) and isinstance(
-            tree, (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
-        ):
-            self.refuse("|| beside arithmetic is not clear", span, "put parentheses around it")
+        for side in pair:
+            if not _clear(type(tree), type(side)):
+                sign = "||" if exp.DPipe in (type(tree), type(side)) else "%"
+                self.refuse(
+                    f"{sign} beside another operator is not clear",
+                    span,
+                    "put parentheses around it",
+                )
         left, right = map(self._operand, pair)
         operator = _BINARY[type(tree)]
         if operator == "CONCAT" and isinstance(left, Call) and left.operator == "CONCAT":
@@ -202,7 +219,7 @@ class ExpressionTreeReader:
             if type(current) is type(tree):
                 self.only(current, "this", "expression")
                 pending += [current.expression, current.this]
-            elif isinstance(current, exp.Paren) and type(current.this) is type(tree):
+            elif _is_group(current) and type(current.this) is type(tree):
                 pending.append(current.this)
             else:
                 parts.append(self.read(current))

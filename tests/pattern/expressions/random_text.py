@@ -7,6 +7,9 @@ from random import Random
 from service.pattern.expressions import ExpressionError, check_types, parse
 from tests.pattern.expressions.samples import EVENT
 
+_NUMBERS = """
+i j l f d e m n 0 1 -7 2.50 3L 0.1D 2147483647 null arr[0] rec.x 1e3 99999999999999999999.5
+"""
 _LEAVES = {
     "number": [
         "i",
@@ -152,3 +155,21 @@ def random_expressions(random: Random, count: int) -> list[str]:
             continue
         found.append(text)
     return found
+
+
+_OPERATORS = ["+", "-", "*", "/", "%", "=", "<", ">=", "<>", "<=>", "AND", "OR", "AND", "OR"]
+_ENDINGS = ["", "", "", "", "", "", " IS NULL", " IS NOT NULL", " IS TRUE", " IS DISTINCT FROM y"]
+_ENDINGS += [" BETWEEN x AND y + 1", " IN (1, 2)", " NOT IN (x, 2)", " LIKE 'a%'"]
+
+
+def random_chain(random: Random, length: int = 4) -> str:
+    """Operators in a row with few parentheses; most are refused as unclear."""
+    text = _link(random)
+    for _ in range(random.randint(0, length)):
+        text += f" {random.choice(_OPERATORS)} {_link(random)}{random.choice(_ENDINGS)}"
+    return text
+
+
+def _link(random: Random) -> str:
+    name = random.choice("abcdxyz")
+    return random.choice([name] * 8 + [f"-{name}", "- 3", f"NOT {name}", f"({name} + 1)"])

@@ -180,6 +180,7 @@ EVENTS: list[dict[str, Any]] = [
     _event(s=" NaN ", t="2024-02-29 10:00:00Z", d=4.5, e=-4.5),
     _event(s="0x1F", t="1.5f", i=100, j=7),
     _event(s="99999999999999999999999999999999999999", t=".5", m=Decimal("12.34")),
+    _event(s="ΟΔΟΣ ΑΣ.", t="İıſẞ ŉ ǆ"),
     _event(s="1e-40", t="1e40", n=Decimal("0.5555555555")),
 ]
 
@@ -344,6 +345,7 @@ EXPRESSIONS = [
     floor(i)
     floor(m)
     ceil(m)
+    floor(floor(m))
     ceil(n)
     floor(-m)
     sqrt(d)
@@ -353,6 +355,8 @@ EXPRESSIONS = [
     sign(i)
     signum(m)
     upper(s)
+    lower(upper(s))
+    upper(lower(coalesce(null, upper(least(s, s)))))
     lower(s)
     trim(s)
     ltrim(s)

@@ -19,7 +19,7 @@ def sql(text: str, *, typed: bool = True) -> str:
     [
         ("i + 1 > rec.x", "(try_add(<i>, (1)) > <rec.x>)"),
         ("f", "CAST(<f> AS DOUBLE)"),
-        ("i % 2 / 3", "try_divide(try_mod(<i>, (2)), (3))"),
+        ("(i % 2) / 3", "try_divide(try_mod(<i>, (2)), (3))"),
         ("-i", "try_subtract(0, <i>)"),
         ("-d", "(- <d>)"),
         ("abs(l)", "try_cast(abs(CAST(<l> AS DECIMAL(20, 0))) AS BIGINT)"),
@@ -37,6 +37,7 @@ def sql(text: str, *, typed: bool = True) -> str:
         ("cast(i as decimal(5, 2))", "try_cast(<i> AS DECIMAL(5, 2))"),
         ("case when null then i end", "(CASE WHEN CAST(NULL AS BOOLEAN) THEN <i> ELSE NULL END)"),
         ("case i when 1 then s end", "(CASE <i> WHEN (1) THEN <s> ELSE NULL END)"),
+        ("lower(upper(s))", "lower(concat(upper(<s>), ''))"),
         ("upper(null)", "CAST(NULL AS STRING)"),
         ("s not in ('a') or s is not null", "((NOT (<s> IN ('a'))) OR (NOT (<s> IS NULL)))"),
     ],

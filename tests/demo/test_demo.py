@@ -1,0 +1,205 @@
+"""The demo as its user runs it: a command with an exit code, that leaves nothing behind."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from examples.demo.interruption import InterruptedDemo, Interruption
+from examples.demo.run import Options, run
+from examples.demo.screen import Screen
+
+ROOT = Path(__file__).parents[2]
+JARS = ROOT / ".work" / "jars"
+
+
+class Running:
+    """A demo that was started; its output so far is in ``lines``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "examples.demo", "--plain", "--folder", str(folder)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    @property
+    def output(self) -> str:
+        return "".join(self.lines)
+
+    def until(self, text: str) -> None:
+        """Read until a line holds ``text``."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if text in line:
+                return
+        pytest.fail(f"no line with {text!r} in:\n{self.output}")
+
+    def end(self) -> int:
+        """Read the rest; the exit code."""
+        assert self.process.stdout is not None
+        self.lines += self.process.stdout
+        return self.process.wait(60)
+
+    def processes(self) -> dict[int, str]:
+        """Live processes that the demo started: command line, folder or environment name its
+        folder. The demo itself is not among them."""
+        found = {}
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                about = [command, os.readlink(entry / "cwd")]
+                about.append((entry / "environ").read_bytes().decode(errors="replace"))
+                if state != "Z" and any(str(self.folder) in text for text in about):
+                    found[int(entry.name)] = command
+        found.pop(self.process.pid, None)
+        return found
+
+
+@contextmanager
+def _demo(folder: Path) -> Iterator[Running]:
+    running = Running(folder)
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+        running.process.communicate()
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+
+
+@linux
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_the_demo_comes_to_its_results(tmp_path: Path) -> None:
+    """Every count is as expected; then every process and file is gone."""
+    with _demo(tmp_path / "demo") as demo:
+        code = demo.end()
+        assert code == 0, demo.output
+        assert "all 42 results are as expected" in demo.output
+        assert "the job stopped, exit code 0" in demo.output
+        rows = {line[:36].strip(): line[36:].split() for line in demo.output.splitlines()}
+        assert rows["all"] == ["536", "536", "2", "4"]
+        assert rows["log-anomaly: matches"] == ["15", "15", "ok"]
+        assert rows["cost-timeout: timeouts"] == ["3", "3", "ok"]
+        assert rows["order-not-paid: matches"] == ["3", "3", "ok"]
+        assert "start 09:02:22.200, not complete by 09:02:32.200" in demo.output
+        assert "\x1b" not in demo.output
+        assert demo.processes() == {}
+        assert not demo.folder.exists()
+
+
+@linux
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_ctrl_c_in_the_middle_stops_everything(tmp_path: Path) -> None:
+    """SIGINT to the demo and to all of its children at once, while the stream runs."""
+    with _demo(tmp_path / "demo") as demo:
+        demo.until("wave 2/6")
+        children = demo.processes()
+        assert len(children) >= 4, children
+        began = time.monotonic()
+        for pid in [*children, demo.process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGINT)
+        assert demo.end() == 130, demo.output
+        assert time.monotonic() - began < 20
+        assert demo.processes() == {}
+        assert not demo.folder.exists()
+
+
+@linux
+@pytest.mark.kafka
+@pytest.mark.parametrize("last", ["starting a Kafka broker", "starting the job"])
+def test_a_signal_during_the_start_stops_everything(tmp_path: Path, last: str) -> None:
+    """Also while a server or the job is on its way up."""
+    with _demo(tmp_path / "demo") as demo:
+        demo.until(last)
+        time.sleep(0.7)
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.end() == 130, demo.output
+        assert demo.processes() == {}
+        assert not demo.folder.exists()
+
+
+@linux
+@pytest.mark.kafka
+def test_a_child_that_dies_is_reported(tmp_path: Path) -> None:
+    """Which one, how, the end of its log, and where the files are; exit code 1."""
+    with _demo(tmp_path / "demo") as demo:
+        demo.until("starting the job")
+        job = None
+        while job is None:
+            running = demo.processes().items()
+            job = next((pid for pid, command in running if " run --config " in command), None)
+        time.sleep(0.3)
+        os.kill(job, signal.SIGKILL)
+        assert demo.end() == 1, demo.output
+        assert "error: the job ended with exit code -9; the end of" in demo.output
+        assert f"data are in {demo.folder}" in demo.output
+        assert demo.processes() == {}
+        assert (demo.folder / "job" / "job.log").exists()
+
+
+def _run(folder: Path) -> tuple[int, str]:
+    out = StringIO()
+    screen = Screen(console=Console(file=out, width=200))
+    return run(Options(folder, JARS), screen, Interruption()), out.getvalue()
+
+
+def test_a_folder_of_other_files_is_not_touched(tmp_path: Path) -> None:
+    """The demo empties only what a demo filled."""
+    (tmp_path / "letter.txt").write_text("dear")
+    code, text = _run(tmp_path)
+    assert code == 1
+    assert "holds files that are not of a demo" in text
+    assert [entry.name for entry in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_two_demos_do_not_share_a_folder(tmp_path: Path) -> None:
+    """The second one says so and leaves the first one's files alone."""
+    (tmp_path / "job.log").write_text("")
+    with (tmp_path / ".spark-cep-demo").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        code, text = _run(tmp_path)
+    assert code == 1
+    assert "another demo is running" in text
+    assert (tmp_path / "job.log").exists()
+
+
+def test_a_signal_ends_a_wait() -> None:
+    """Within a fraction of a second, and a second signal makes it urgent."""
+    interruption = Interruption()
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    interruption.install()
+    try:
+        interruption.sleep(0.01)
+        signal.raise_signal(signal.SIGTERM)
+        assert not interruption.urgent
+        with pytest.raises(InterruptedDemo):
+            interruption.sleep(60)
+        signal.raise_signal(signal.SIGINT)
+        assert interruption.urgent
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
