@@ -6,26 +6,22 @@ line are placed by trying every position in turn; whether a slot may wait over a
 by looking at that event. A sequence of events that some slot can still follow is a partial match;
 it times out when the last slot that waits for it has run out of time.
 
-What has no definition beyond Flink's own construction is refused by name: see :func:`uncovered`.
-Exponential in everything; for a handful of events. Imports nothing of compiler and matcher.
+What has no definition beyond Flink's own construction is refused by name: see
+:func:`tests.oracle_lines.uncovered`. Exponential in everything; for a handful of events. Imports nothing of compiler and matcher.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
 from service.pattern.expressions import ALL_STEPS, Expression, aggregate, bind
-from service.pattern.tree import Contiguity, Loop, Rule, Skip, Step, walk
+from service.pattern.tree import Contiguity, Rule, Skip, Step, walk
+from tests.oracle_lines import Guards, Slot, lines, uncovered
 
 NEVER = 1 << 60
-_BETWEEN = {
-    Loop.RELAXED: Contiguity.FOLLOWED_BY,
-    Loop.CONSECUTIVE: Contiguity.NEXT,
-    Loop.COMBINATIONS: Contiguity.FOLLOWED_BY_ANY,
-}
 
 
 class Seen(NamedTuple):
@@ -52,176 +48,6 @@ class UndefinedError(Exception):
     """No definition says what the answer is; the message names the reason."""
 
 
-def uncovered(rule: Rule) -> str | None:
-    """Why the oracle does not speak about ``rule``; ``None`` when it does."""
-    if rule.cooldown_ms is not None or rule.effective_from_ms is not None:
-        return "cooldown and effective_from are no part of a pattern"
-    return _uncovered_scope(rule.pattern, outermost=True)
-
-
-def _uncovered_scope(scope: tuple[Step, ...], *, outermost: bool) -> str | None:
-    for position, step in enumerate(scope):
-        following = scope[position + 1] if position + 1 < len(scope) else None
-        last = following is None and outermost
-        varies = step.times is not None and step.times.minimum != step.times.maximum
-        if step.greedy and varies and not last:
-            if step.until is not None or step.gap_ms is not None:
-                return "greedy with until or gap"
-            if following is None:
-                return "greedy inside a group"
-            if following.optional or following.after is Contiguity.NOT_NEXT:
-                return "greedy before what may be left out or not_next"
-            if following.group is not None and following.group[0].optional:
-                return "greedy before what may be left out or not_next"
-        if step.after is Contiguity.NOT_NEXT and following is not None:
-            if all(later.optional for later in scope[position + 1 :]):
-                return "not_next before nothing but optional steps"
-        if following is not None and following.negative:
-            if step.negative:
-                return "several NOT steps in a row"
-            if step.group is not None:
-                return "NOT after a group"
-            if varies and step.times is not None and step.times.maximum is not None:
-                return "NOT after a loop with an upper bound"
-        if step.group is not None:
-            if varies and not last:
-                return "leaving a repeating group"
-            if step.group[0].group is not None:
-                return "a group at the head of a group"
-            if all(member.optional or member.negative for member in step.group):
-                return "a group without a step that is always there"
-            inner = _uncovered_scope(step.group, outermost=last and step.times is None)
-            if inner is not None:
-                return inner
-    return None
-
-
-# Writing a pattern out.
-
-
-@dataclass(frozen=True, slots=True)
-class _Guards:
-    """What must not come before the next event is taken. ``never``: NOT followed by. ``first``:
-    not next. ``greedy``: loops that would have taken more."""
-
-    never: tuple[Step, ...] = ()
-    first: tuple[Step, ...] = ()
-    greedy: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """One event of a line. ``not_taken``: true of no event taken here. ``not_since``: true of no
-    event since the one before."""
-
-    step: Step
-    contiguity: Contiguity
-    guards: _Guards
-    gap_ms: int | None = None
-    not_taken: tuple[Expression, ...] = ()
-    not_since: tuple[Expression, ...] = ()
-
-
-_Line = tuple[tuple[_Slot, ...], _Guards]
-
-
-def _lines(
-    scope: tuple[Step, ...],
-    first: Contiguity,
-    before: _Guards,
-    group: Step | None,
-    most: int,
-    position: int = 0,
-) -> Iterator[_Line]:
-    """Every way to write ``scope`` out, with loops of at most ``most`` rounds where that is
-    allowed, and what is still guarded behind it."""
-    if position == len(scope):
-        yield (), before
-        return
-    step = scope[position]
-    if step.negative:
-        if step.after is Contiguity.NOT_NEXT:
-            before = replace(before, first=(*before.first, step))
-        else:
-            before = replace(before, never=(*before.never, step))
-        yield from _lines(scope, first, before, group, most, position + 1)
-        return
-    behind = scope[position + 1] if position + 1 < len(scope) else None
-    contiguity = step.after if position and step.after else first
-    varies = step.times is not None and step.times.minimum != step.times.maximum
-    greedy = (step,) if step.greedy and varies else ()
-    choices: list[_Line] = []
-    if step.optional:
-        # A NOT that only optional steps follow says nothing where they are left out.
-        nots = before if any(not s.optional for s in scope[position:]) else _Guards()
-        choices.append(((), replace(nots, greedy=before.greedy + greedy)))
-    head = group if position == 0 else None
-    for count in _counts(step, most):
-        for slots, after in _rounds(step, count, 1, contiguity, before, behind, group, head, most):
-            choices.append((slots, replace(after, greedy=after.greedy + greedy)))
-    for slots, guards in choices:
-        for rest, end in _lines(scope, first, guards, group, most - len(slots), position + 1):
-            yield slots + rest, end
-
-
-def _counts(step: Step, most: int) -> range:
-    if step.times is None:
-        return range(1, 2)
-    most = max(step.times.minimum, min(most, step.times.maximum or most))
-    return range(step.times.minimum, most + 1)
-
-
-def _rounds(
-    step: Step,
-    count: int,
-    number: int,
-    contiguity: Contiguity,
-    before: _Guards,
-    behind: Step | None,
-    group: Step | None,
-    head: Step | None,
-    most: int,
-) -> Iterator[_Line]:
-    """Round ``number`` of ``count`` of one step or group, and those after it."""
-    if number > count:
-        yield (), before
-        return
-    if step.group is None:
-        ends = () if step.until is None else (step.until,)
-        around = () if group is None or group.until is None else (group.until,)
-        again = number > 1
-        slot = _Slot(
-            step,
-            contiguity,
-            before,
-            gap_ms=step.gap_ms if again else None,
-            not_taken=() if again else ends,
-            not_since=around + ends if again else around,
-        )
-        rounds: list[_Line] = [((slot,), _Guards())]
-    else:
-        rounds = list(_lines(step.group, contiguity, before, step, most))
-    loop = head.loop if head is not None and step.group is None else step.loop
-    minimum = step.times.minimum if step.times else 1
-    for slots, guards in rounds:
-        here = guards
-        if number < count and behind is not None and behind.negative:
-            # A NOT behind a loop holds from the round on after which the loop may end; NOT
-            # followed by even between the rounds before.
-            if behind.after is Contiguity.NOT_FOLLOWED_BY:
-                here = replace(here, never=(behind,))
-            elif number >= minimum:
-                here = replace(here, first=(behind,))
-        rest = _rounds(
-            step, count, number + 1, _BETWEEN[loop], here, behind, group, head, most - len(slots)
-        )
-        for more, end in rest:
-            yield slots + more, end
-
-
-# Placing events.
-
-
 class _Wait(NamedTuple):
     """A slot that waits behind a path: which event ended the wait, and when it runs out.
 
@@ -242,17 +68,17 @@ class _Search:
 
     def explore(self) -> None:
         """Find every path of every line."""
-        nothing = _Guards()
+        nothing = Guards()
         most = len(self.events) + 1
-        lines = _lines(self.rule.pattern, Contiguity.NEXT, nothing, None, most)
-        for line, end in lines:
+        written = lines(self.rule.pattern, Contiguity.NEXT, nothing, None, most)
+        for line, end in written:
             if line:
                 slot = line[0]
                 for position in range(len(self.events)):
                     if self._takes(slot, (), position):
                         self._go(line, end, 1, ((slot.step.name, position),))
 
-    def _go(self, line: tuple[_Slot, ...], end: _Guards, taken: int, path: Path) -> None:
+    def _go(self, line: tuple[Slot, ...], end: Guards, taken: int, path: Path) -> None:
         if taken == len(line):
             self._end(end, path)
             return
@@ -264,7 +90,7 @@ class _Search:
             elif taken + 1 == len(line) and end.never == end.first == ():
                 self._matched(longer, position)
 
-    def _end(self, end: _Guards, path: Path) -> None:
+    def _end(self, end: Guards, path: Path) -> None:
         last = path[-1][1]
         if end.first:
             deadline = self._deadline(path)
@@ -291,7 +117,7 @@ class _Search:
         else:
             self._matched(path, last)
 
-    def _wait(self, slot: _Slot, path: Path) -> Iterator[tuple[int, bool]]:
+    def _wait(self, slot: Slot, path: Path) -> Iterator[tuple[int, bool]]:
         """The positions at which ``slot`` can be taken behind ``path``, and whether a NOT followed
         by was violated there: such an event can still complete a match, but no more."""
         last = path[-1][1]
@@ -337,7 +163,7 @@ class _Search:
     def _waits(self, path: Path, wait: _Wait) -> None:
         self.waits.setdefault(path, set()).add(wait)
 
-    def _takes(self, slot: _Slot, path: Path, position: int) -> bool:
+    def _takes(self, slot: Slot, path: Path, position: int) -> bool:
         not_here = slot.not_taken if path else slot.not_taken + slot.not_since
         greedy = () if path else slot.guards.greedy
         return (
@@ -415,9 +241,8 @@ def _skipped(search: _Search, answer: Answer) -> Answer:
     held: list[tuple[int, int, Path]] = []
     cut = -1
     for order, (time, number) in enumerate(_instants(search, answer)):
-        for (path, deadline), matched in answer.timeouts.items():
-            if number == 0 and deadline == time and path[0][1] >= cut:
-                timeouts[path, deadline] = matched
+        due = answer.timeouts.items() if number == 0 else ()
+        timeouts.update(one for one in due if one[0][1] == time and one[0][0][0][1] >= cut)
         for path, (when, position) in search.matches.items():
             if (when, 0 if position is None else 1 + position) == (time, number):
                 held.append((path[0][1], order, path))

@@ -38,7 +38,6 @@ from service.pattern.types import (
     DOUBLE,
     STRING,
     TIMESTAMP,
-    UNKNOWN,
     DecimalType,
     RecordType,
     SqlType,
@@ -108,7 +107,9 @@ class _Binder:
         arguments = [self.bind(argument) for argument in node.arguments]
         kinds = [self._typing.type_of(argument) for argument in node.arguments]
         if operator in _DIRECT:
-            return _strict2(_comparison(operator, kinds[0], kinds[1]), *arguments)
+            if _same_order(kinds[0], kinds[1]):
+                return _strict2(_DIRECT[operator], *arguments)
+            return _compared(operator, *arguments)
         if operator in ARITHMETIC:
             result = self._typing.type_of(node)
             return _strict2(values.arithmetic(operator, result), *arguments)
@@ -132,10 +133,7 @@ class _Binder:
         values_of = _converted([arguments[i] for i in results], [kinds[i] for i in results], result)
         default = values_of.pop()
         if start:
-            tests = [
-                _strict2(_comparison("=", kinds[0], kinds[index]), arguments[0], arguments[index])
-                for index in whens
-            ]
+            tests = [_compared("=", arguments[0], arguments[index]) for index in whens]
         else:
             tests = [arguments[index] for index in whens]
         branches = list(zip(tests, values_of, strict=True))
@@ -157,7 +155,7 @@ class _Binder:
             alike = _converted(arguments, kinds, common_type(kinds))
             return lambda c, r: [argument(c, r) for argument in alike]
         if operator == "NULLIF":
-            return _null_if(arguments, _comparison("=", kinds[0], kinds[1]))
+            return _null_if(arguments)
         if operator == "ROUND":
             digits = round_digits(node)
             return _strict1(lambda v: values.round_half_up(v, digits, result), arguments[0])
@@ -179,21 +177,25 @@ def _member(record: Any, name: str) -> Any:
     return record.get(name) if isinstance(record, Mapping) else record[name]
 
 
-def _comparison(operator: str, left: SqlType, right: SqlType) -> Callable[[Any, Any], Any]:
-    plain = left == right and left in _PLAIN
-    exact = all(k in INTEGRAL or isinstance(k, DecimalType) for k in (left, right))
-    if plain or exact:
-        return _DIRECT[operator]
-    careful = values.COMPARE[operator]
-    if UNKNOWN not in (left, right):
-        return careful
-    direct = _DIRECT[operator]
+def _same_order(left: SqlType, right: SqlType) -> bool:
+    """Whether Python orders the values of two types as SQL does, NULLs aside."""
+    exact = all(kind in INTEGRAL or isinstance(kind, DecimalType) for kind in (left, right))
+    return exact or (left == right and left in _PLAIN)
 
-    def compare(a: Any, b: Any) -> Any:
-        kind = type(a)
-        return direct(a, b) if kind is type(b) and kind is not float else careful(a, b)
 
-    return compare
+def _compared(operator: str, left: Evaluator, right: Evaluator) -> Evaluator:
+    """A comparison of values of any types; quick for two of the same type that are no NaN."""
+    direct, careful = _DIRECT[operator], values.COMPARE[operator]
+
+    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+        a, b = left(c, r), right(c, r)
+        if a is None or b is None:
+            return None
+        if type(a) is type(b) and a == a and b == b:  # noqa: PLR0124  # NaN
+            return direct(a, b)
+        return careful(a, b)
+
+    return run
 
 
 def _strict1(compute: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
@@ -326,12 +328,12 @@ _FIRST_OR_EXTREME: dict[str, Callable[[list[Evaluator]], Evaluator]] = {
 }
 
 
-def _null_if(operands: list[Evaluator], same: Callable[[Any, Any], Any]) -> Evaluator:
+def _null_if(operands: list[Evaluator]) -> Evaluator:
     first, second = operands
 
     def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
         a, b = first(c, r), second(c, r)
-        return None if a is not None and b is not None and same(a, b) else a
+        return None if a is not None and b is not None and values.equal(a, b) else a
 
     return run
 
