@@ -87,7 +87,9 @@ def run(case: Case) -> tuple[list[Match], list[Timeout], list[int]]:
 
 def _answer(steps: Mapping[str, Any], at: int | None) -> str:
     ids = {
-        name: [event.at.offset for event in events] if events and hasattr(events[0], "at") else events
+        name: [event.at.offset for event in events]
+        if events and hasattr(events[0], "at")
+        else events
         for name, events in steps.items()
     }
     return json.dumps([ids, at], sort_keys=True)
@@ -113,7 +115,9 @@ def difference(case: Case) -> str | None:
         "late": sorted(late),
     }
     wanted = {
-        "matches": sorted({_answer(m["steps"], m["at"] if timed else None) for m in expect["matches"]}),
+        "matches": sorted(
+            {_answer(m["steps"], m["at"] if timed else None) for m in expect["matches"]}
+        ),
         "timeouts": sorted({_answer(t["steps"], t["at"]) for t in expect["timeouts"]}),
         "late": sorted(expect["late"]),
     }

@@ -7,7 +7,8 @@ by looking at that event. A sequence of events that some slot can still follow i
 it times out when the last slot that waits for it has run out of time.
 
 What has no definition beyond Flink's own construction is refused by name: see
-:func:`tests.oracle_lines.uncovered`. Exponential in everything; for a handful of events. Imports nothing of compiler and matcher.
+:func:`tests.oracle_lines.uncovered`. Exponential in everything; for a handful of events. Nothing
+of compiler and matcher is imported.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from service.pattern.expressions import ALL_STEPS, Expression, aggregate, bind
-from service.pattern.tree import Contiguity, Rule, Skip, Step, walk
-from tests.oracle_lines import Guards, Slot, lines, uncovered
+from service.pattern.tree import Contiguity, Rule, Skip, Step
+from tests.oracle_lines import Guards, Slot, uncovered, written_out
 
 NEVER = 1 << 60
 
@@ -65,13 +66,11 @@ class _Search:
     events: Sequence[Seen]
     matches: dict[Path, tuple[int, int | None]] = field(default_factory=dict)
     waits: dict[Path, set[_Wait]] = field(default_factory=dict)
+    known: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def explore(self) -> None:
         """Find every path of every line."""
-        nothing = Guards()
-        most = len(self.events) + 1
-        written = lines(self.rule.pattern, Contiguity.NEXT, nothing, None, most)
-        for line, end in written:
+        for line, end in written_out(self.rule.pattern, len(self.events) + 1):
             if line:
                 slot = line[0]
                 for position in range(len(self.events)):
@@ -178,6 +177,15 @@ class _Search:
         return step.where is None or self._holds(step.where, path, position)
 
     def _holds(self, condition: Expression, path: Path, position: int) -> bool:
+        if not condition.is_event_only:
+            return self._evaluate(condition, path, position)
+        known = self.known.get((id(condition), position))
+        if known is None:
+            known = self._evaluate(condition, (), position)
+            self.known[id(condition), position] = known
+        return known
+
+    def _evaluate(self, condition: Expression, path: Path, position: int) -> bool:
         looked = []
         for look_back in condition.look_backs:
             events = [
@@ -296,8 +304,3 @@ def answer_to(rule: Rule, events: Sequence[Seen]) -> Answer:
     if rule.after_match.strategy is Skip.NO_SKIP:
         return answer
     return _skipped(search, answer)
-
-
-def steps_of(rule: Rule) -> list[str]:
-    """The names of the steps that take events."""
-    return [s.name for s in walk(rule.pattern) if s.group is None and not s.negative]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from service.pattern.expressions import Expression
 from service.pattern.tree import Contiguity, Loop, Rule, Step
@@ -109,7 +110,14 @@ class Slot:
 Line = tuple[tuple[Slot, ...], Guards]
 
 
-def lines(
+@lru_cache(maxsize=16)
+def written_out(pattern: tuple[Step, ...], most: int) -> tuple[Line, ...]:
+    """Every line of ``pattern``, with loops of at most ``most`` rounds where that is allowed, and
+    what is still guarded behind it."""
+    return tuple(_lines(pattern, Contiguity.NEXT, Guards(), None, most))
+
+
+def _lines(
     scope: tuple[Step, ...],
     first: Contiguity,
     before: Guards,
@@ -117,8 +125,7 @@ def lines(
     most: int,
     position: int = 0,
 ) -> Iterator[Line]:
-    """Every way to write ``scope`` out, with loops of at most ``most`` rounds where that is
-    allowed, and what is still guarded behind it."""
+    """Every way to write out what of ``scope`` begins at ``position``, behind ``before``."""
     if position == len(scope):
         yield (), before
         return
@@ -128,7 +135,7 @@ def lines(
             before = replace(before, first=(*before.first, step))
         else:
             before = replace(before, never=(*before.never, step))
-        yield from lines(scope, first, before, group, most, position + 1)
+        yield from _lines(scope, first, before, group, most, position + 1)
         return
     behind = scope[position + 1] if position + 1 < len(scope) else None
     contiguity = step.after if position and step.after else first
@@ -143,7 +150,7 @@ def lines(
         for slots, after in _rounds(step, count, 1, contiguity, before, behind, group, head, most):
             choices.append((slots, replace(after, greedy=after.greedy + greedy)))
     for slots, guards in choices:
-        for rest, end in lines(scope, first, guards, group, most - len(slots), position + 1):
+        for rest, end in _lines(scope, first, guards, group, most - len(slots), position + 1):
             yield slots + rest, end
 
 
@@ -183,7 +190,7 @@ def _rounds(
         )
         rounds: list[Line] = [((slot,), Guards())]
     else:
-        rounds = list(lines(step.group, contiguity, before, step, most))
+        rounds = list(_lines(step.group, contiguity, before, step, most))
     loop = head.loop if head is not None and step.group is None else step.loop
     minimum = step.times.minimum if step.times else 1
     for slots, guards in rounds:

@@ -66,7 +66,7 @@ class Running:
             with suppress(OSError):
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
                 command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                about = [command, os.readlink(entry / "cwd")]
+                about = [command, str((entry / "cwd").readlink())]
                 about.append((entry / "environ").read_bytes().decode(errors="replace"))
                 if state != "Z" and any(str(self.folder) in text for text in about):
                     found[int(entry.name)] = command

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from service.codecs.framing import frame
 from service.config import Settings
+from service.observability.metrics import Metrics
 from service.pipeline.progress import BatchReport
 from service.pipeline.service import Service
 from tests.e2e.outputs import Outputs
@@ -44,6 +45,7 @@ class Scenario:
         self.rules_folder = folder / "rules"
         self.rules_folder.mkdir(parents=True)
         self.reports: list[BatchReport] = []
+        self._metrics = Metrics()
         self._registry_url = registry
         self._registry = SchemaRegistryClient({"url": registry})
         self._spark = spark
@@ -126,7 +128,10 @@ class Scenario:
         if self._spark is not None:
             partitions = str(settings.state.state_partitions)
             self._spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        return Service(settings, on_batch=self.reports.append, spark=self._spark)
+        self._metrics = Metrics()
+        return Service(
+            settings, self._metrics, on_batch=self.reports.append, spark=self._spark
+        )
 
     def run(self, **sections: Mapping[str, Any]) -> Outputs:
         """Run to the end of the input, from the checkpoint if there is one; the outputs so far."""
@@ -185,7 +190,11 @@ class Scenario:
         """A count of the batches so far, summed up."""
         return sum(report.total(what) for report in self.reports)
 
-    def outputs(self) -> Outputs:
-        """All that the output topics hold."""
-        return Outputs.read(self.kafka, self.topic)
+    def metric(self, name: str, **labels: str) -> float | None:
+        """The value of a metric of the last service."""
+        return self._metrics.registry.get_sample_value(name, labels)
+
+    def outputs(self, **topics: str) -> Outputs:
+        """All that the output topics hold; ``topics`` names those that are not the usual ones."""
+        return Outputs.read(self.kafka, lambda kind: topics.get(kind) or self.topic(kind))
 

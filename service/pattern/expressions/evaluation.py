@@ -38,6 +38,7 @@ from service.pattern.types import (
     DOUBLE,
     STRING,
     TIMESTAMP,
+    UNKNOWN,
     DecimalType,
     RecordType,
     SqlType,
@@ -112,6 +113,8 @@ class _Binder:
             return _compared(operator, *arguments)
         if operator in ARITHMETIC:
             result = self._typing.type_of(node)
+            if result == DOUBLE:
+                arguments = [*map(_constant, node.arguments, arguments)]
             return _strict2(values.arithmetic(operator, result), *arguments)
         if operator in ("AND", "OR"):
             return _junction(arguments, decisive=operator == "OR")
@@ -120,7 +123,7 @@ class _Binder:
         if operator == "LIKE":
             return _strict1(like_matcher(arguments[1]((), ())), arguments[0])
         if operator == "IN":
-            return _membership(_converted(arguments, kinds, common_type(kinds)))
+            return _membership(_converted(arguments, kinds, common_type(kinds) or UNKNOWN))
         if operator in ("CASE", "CASE OF"):
             return self._case(node, arguments, kinds)
         return self._function(node, arguments, kinds)
@@ -152,7 +155,7 @@ class _Binder:
         if operator in ("COALESCE", "GREATEST", "LEAST"):
             return _FIRST_OR_EXTREME[operator](_converted(arguments, kinds, result))
         if operator == "ARRAY":
-            alike = _converted(arguments, kinds, common_type(kinds))
+            alike = _converted(arguments, kinds, common_type(kinds) or UNKNOWN)
             return lambda c, r: [argument(c, r) for argument in alike]
         if operator == "NULLIF":
             return _null_if(arguments)
@@ -338,16 +341,20 @@ def _null_if(operands: list[Evaluator]) -> Evaluator:
     return run
 
 
-def _converted(
-    operands: list[Evaluator], kinds: list[SqlType], target: SqlType | None
-) -> list[Evaluator]:
+def _converted(operands: list[Evaluator], kinds: list[SqlType], target: SqlType) -> list[Evaluator]:
     """The operands with their values brought to one type, where the types are known."""
-    convert: Callable[[Any], Any] | None = None
-    if target in (DOUBLE, TIMESTAMP) or isinstance(target, DecimalType):
-        convert = caster(target)
-    if convert is None:
+    if target not in (DOUBLE, TIMESTAMP) and not isinstance(target, DecimalType):
         return list(operands)
+    convert = caster(target)
     return [
         operand if kind == target else _strict1(convert, operand)
         for operand, kind in zip(operands, kinds, strict=True)
     ]
+
+
+def _constant(node: Node, operand: Evaluator) -> Evaluator:
+    """A numeric literal as DOUBLE, once and for all; anything else as it is."""
+    if not isinstance(node, Literal) or node.value is None:
+        return operand
+    value = caster(DOUBLE)(node.value)
+    return lambda _c, _r: value

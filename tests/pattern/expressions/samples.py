@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+from service.pattern.expressions import Expression, bind
 from service.pattern.types import RecordType, record_type
 
 
@@ -512,3 +513,19 @@ EXPRESSIONS = [
     """.splitlines()
     if line.strip()
 ]
+
+
+def in_python(e: Expression, event: RecordType | None = EVENT) -> list[Any]:
+    """The values on every event, computed in Python."""
+    paths = {path: number for number, path in enumerate(sorted(e.columns))}
+    compute = bind(e, paths, {}, event)
+    results = []
+    for values in EVENTS:
+        read = []
+        for path in paths:
+            value: Any = values
+            for part in path:
+                value = None if value is None else value[part]
+            read.append(value)
+        results.append(compute(read, ()))
+    return results

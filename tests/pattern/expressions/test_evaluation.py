@@ -11,8 +11,19 @@ from typing import Any
 
 import pytest
 
-from service.pattern.expressions import bind, parse
-from tests.pattern.expressions.samples import EVENT
+from service.pattern.expressions import bind, check_types, parse
+from service.pattern.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    DecimalType,
+    SqlType,
+)
+from tests.pattern.expressions.samples import EVENT, EXPRESSIONS, in_python
 
 STEPS = frozenset({"a"})
 NOON = datetime(2024, 2, 29, 12, 0, 0, 500000, UTC)
@@ -101,6 +112,27 @@ def test_value(text: str, columns: dict[str, Any], expected: Any) -> None:
         assert math.isnan(found)
     else:
         assert (type(found), found) == (type(expected), expected)
+
+
+_PYTHON: dict[SqlType, type] = {
+    BOOLEAN: bool,
+    INT: int,
+    BIGINT: int,
+    DOUBLE: float,
+    STRING: str,
+    DATE: date,
+    TIMESTAMP: datetime,
+}
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_sample(text: str) -> None:
+    """No sample raises on any event, and values are of the checked type; schema or not."""
+    e = parse(text)
+    kind = check_types(e, EVENT, {})
+    expected = Decimal if isinstance(kind, DecimalType) else _PYTHON.get(kind, object)
+    assert all(value is None or isinstance(value, expected) for value in in_python(e))
+    in_python(e, None)
 
 
 def test_schema_decides_the_range() -> None:

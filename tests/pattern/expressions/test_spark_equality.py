@@ -14,14 +14,20 @@ import pytest
 from service.pattern.expressions import (
     Expression,
     ExpressionError,
-    bind,
     check_types,
     parse,
     to_spark_sql,
 )
 from service.pattern.types import NULL, TIMESTAMP, UNKNOWN
 from tests.pattern.expressions.random_text import random_chain, random_expressions
-from tests.pattern.expressions.samples import COLUMNS, EVENT, EVENTS, EXPRESSIONS, SPARK_SCHEMA
+from tests.pattern.expressions.samples import (
+    COLUMNS,
+    EVENT,
+    EVENTS,
+    EXPRESSIONS,
+    SPARK_SCHEMA,
+    in_python,
+)
 
 pytestmark = pytest.mark.spark
 BATCH = 60
@@ -52,22 +58,6 @@ def frame() -> Iterator[Any]:
 def quoted(path: Sequence[str]) -> str:
     """A column path as Spark SQL."""
     return ".".join(f"`{part}`" for part in path)
-
-
-def in_python(e: Expression) -> list[Any]:
-    """The values on every event, computed here."""
-    paths = {path: number for number, path in enumerate(sorted(e.columns))}
-    compute = bind(e, paths, {}, EVENT)
-    results = []
-    for event in EVENTS:
-        read = []
-        for path in paths:
-            value: Any = event
-            for part in path:
-                value = None if value is None else value[part]
-            read.append(value)
-        results.append(compute(read, ()))
-    return results
 
 
 def in_spark(frame: Any, expressions: Sequence[Expression]) -> list[tuple[str, list[Any]]]:

@@ -1,0 +1,57 @@
+"""Timeouts of keys that fall silent: time moves on without them, exactly to their deadlines."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.outputs import found
+from tests.e2e.scenario import Scenario
+from tests.e2e.stream import Stream, at, sequence
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+RULE = sequence("ab", "a", "followed_by b", within="10 seconds")
+
+
+def test_other_keys_move_the_deadline(scenario: Scenario) -> None:
+    """A key with one event times out because another key's events go on; then an idle partition
+    no longer holds the others back."""
+    stream = Stream(scenario, partitions=2)
+    scenario.rule(RULE)
+    time = {"partition_idle_after": "3 seconds"}
+    stream.send(stream.event("x", "a", 0), stream.event("z", "a", 2, partition=1))
+    stream.send(stream.event("y", "a", 5), stream.event("w", "n", 11, partition=1))
+    stream.send(stream.event("w", "n", 60))
+    with scenario.running(time=time):
+        outputs = scenario.wait_for(lambda out: out.timeouts)
+        # The slower partition has come to 11 s: x is over, all others wait for it.
+        assert outputs.of("ab") == ([], [found("ab", "x", at(10), a=0)])
+        outputs = scenario.wait_for(lambda out: len(out.timeouts) >= 3)
+    expected = [
+        found("ab", key, at(deadline), a=offset)
+        for key, deadline, offset in (("x", 10, 0), ("y", 15, 1), ("z", 12, 0))
+    ]
+    assert outputs.of("ab") == ([], expected)
+    assert outputs.late == []
+
+
+def test_an_idle_input_moves_the_deadline(scenario: Scenario) -> None:
+    """With ``advance_when_idle`` the last event's own timeout fires with no event after it."""
+    stream = Stream(scenario)
+    scenario.rule(RULE)
+    with scenario.running(time={"advance_when_idle": "1 second"}):
+        stream.send(("x", "a", 0), ("y", "a", 5))
+        outputs = scenario.wait_for(lambda out: len(out.timeouts) >= 2)
+    expected = [found("ab", "x", at(10), a=0), found("ab", "y", at(15), a=1)]
+    assert outputs.of("ab") == ([], expected)
+    assert scenario.total("records") == 2
+
+
+def test_without_it_an_idle_input_waits(scenario: Scenario) -> None:
+    """A bounded run that ends before a deadline decides nothing about it; a later run does."""
+    stream = Stream(scenario)
+    scenario.rule(RULE)
+    stream.send(("x", "a", 0), ("y", "a", 10))
+    assert scenario.run().of("ab") == ([], [])
+    stream.send(("y", "n", 10.001))
+    assert scenario.run().of("ab") == ([], [found("ab", "x", at(10), a=0)])

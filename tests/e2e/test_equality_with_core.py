@@ -1,0 +1,115 @@
+"""The whole job gives what the core alone gives, however batches, groups and tasks are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from service.compiler.rule_set import compile_rules
+from service.matcher.local import LocalJob, Record
+from service.model import Coordinates
+from service.rules.folder import read_rules
+from tests.e2e.scenario import Scenario
+from tests.e2e.stream import Stream, at, sequence
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+EVENTS, PARTITIONS, KEYS, DISORDER = 300, 3, 6, 5.0
+END = 1 << 60
+CUTS: dict[str, tuple[int, dict[str, Any]]] = {
+    "small batches": (70, {"key_groups": 2, "state_partitions": 1}),
+    "other groups": (200, {"key_groups": 7, "slots_per_key_group": 1, "state_partitions": 2}),
+}
+
+
+class Ids(NamedTuple):
+    """Sorted ids, those written twice twice."""
+
+    matches: list[str]
+    timeouts: list[str]
+    late: int
+
+
+def _rules() -> list[dict[str, Any]]:
+    rising = sequence("rising", "a", "followed_by b", within="40 seconds")
+    rising["pattern"][1] |= {"times": "1..2", "where": "name = 'b' AND v > LAST(a.v)"}
+    loop = sequence("loop", "c", "followed_by d", "followed_by a", within="30 seconds")
+    loop["pattern"][1] |= {"times": "2+", "greedy": True}
+    absence = sequence("absence", "d", "not_followed_by c", within="20 seconds")
+    skip = sequence("skip", "a", "followed_by_any d", within="30 seconds")
+    strict = sequence("strict", "b", "next c", within="1 minute", key=None)
+    return [rising, loop, absence, {**skip, "after_match": "skip_past_last_event"}, strict]
+
+
+@pytest.fixture(scope="module")
+def events() -> list[tuple[str, str, float, float, int]]:
+    """Key, name, seconds, value, partition: in arrival order, out of order by less than allowed."""
+    random = Random(20)
+    made = []
+    for number in range(EVENTS):
+        seconds = number + random.uniform(-DISORDER / 2, DISORDER / 2)
+        name, value = random.choice("abcdxy"), float(random.randrange(9))
+        key = f"k{random.randrange(KEYS)}"
+        made.append((key, name, round(seconds, 3), value, random.randrange(PARTITIONS)))
+    return made
+
+
+@pytest.fixture(scope="module")
+def runs(
+    new_scenario: Callable[[], Scenario], events: list[tuple[str, str, float, float, int]]
+) -> dict[str, Ids]:
+    """The ids of each cut of the whole job, and of the core over the same records."""
+    scenario = new_scenario()
+    for rule in _rules():
+        scenario.rule(rule)
+    stream = Stream(scenario, partitions=PARTITIONS)
+    sent = [stream.event(*event[:4], partition=event[4]) for event in events]
+    offsets = stream.send(*sent)
+    runs = {"core": _core(scenario, stream.topic, events, offsets)}
+    for name, (most, state) in CUTS.items():
+        topics = {kind: scenario.topic(f"{kind}-{most}") for kind in ("matches", "timeouts", "late")}
+        dead = {"dead_letters": scenario.topic("dead_letters")}
+        scenario.decide(
+            source={"max_offsets_per_trigger": most},
+            time={"allowed_disorder": f"{round(DISORDER)} seconds"},
+            state={"checkpoint": str(scenario.folder / str(most)), **state},
+            outputs={"topics": {**topics, **dead}},
+        )
+        outputs = scenario.outputs(**topics)
+        runs[name] = Ids(outputs.match_ids(), outputs.timeout_ids(), len(outputs.late))
+    return runs
+
+
+def _core(
+    scenario: Scenario,
+    topic: str,
+    events: list[tuple[str, str, float, float, int]],
+    offsets: list[int],
+) -> Ids:
+    job = LocalJob(compile_rules(read_rules(scenario.rules_folder).enabled))
+    records = [
+        Record(
+            Coordinates(topic, partition, offset),
+            at(seconds),
+            {"k": key, "name": name, "v": value},
+            input="events",
+            type="e2e.Event",
+        )
+        for (key, name, seconds, value, partition), offset in zip(events, offsets, strict=True)
+    ]
+    job.advance(records, END)
+    outputs = job.outputs
+    return Ids(
+        sorted(m.match_id for m in outputs.matches), sorted(t.match_id for t in outputs.timeouts), 0
+    )
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_the_same_ids_as_the_core(runs: dict[str, Ids], cut: str) -> None:
+    """Loops, look-back, absence, skipping, strict steps: the same matches and timeouts, once."""
+    assert len(runs["core"].matches) > 100
+    assert len(runs["core"].timeouts) > 20
+    assert runs[cut] == runs["core"]

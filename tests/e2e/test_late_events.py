@@ -1,0 +1,82 @@
+"""Late events: where the line is, and which of them are written."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from tests.e2e.outputs import Outputs, found
+from tests.e2e.scenario import Scenario
+from tests.e2e.stream import Stream, at, sequence
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+MODES = ("relevant", "all", "drop")
+
+
+class Run(NamedTuple):
+    """What a run wrote, and how many late events it counted."""
+
+    outputs: Outputs
+    late: int
+
+
+@pytest.fixture(scope="module")
+def runs(new_scenario: Callable[[], Scenario]) -> dict[str, Run]:
+    """The same second run from the same checkpoint, once for each setting."""
+    scenario = new_scenario()
+    scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
+    stream = Stream(scenario)
+    time = {"allowed_disorder": "10 seconds"}
+    stream.send(("k", "a", 0), ("k", "x", 30))  # the watermark: 30 s - 10 s - 1 ms
+    scenario.run(time=time)
+    stream.send(
+        ("k", "b", 19.998),
+        ("k", "b", 19.999),
+        ("k", "b", 20),
+        ("k", "x", 5),
+        ("k", "b", 20.001),
+        ("k", "x", 100),
+    )
+    runs = {}
+    for mode in MODES:
+        shutil.copytree(scenario.folder / "checkpoint", scenario.folder / mode)
+        topics = {"late": scenario.topic(f"late-{mode}"), "matches": scenario.topic(f"matches-{mode}")}
+        before = scenario.total("late")
+        service = scenario.document()["outputs"]
+        scenario.run(
+            time=time,
+            state={"checkpoint": str(scenario.folder / mode)},
+            outputs={"late_events": mode, "topics": {**service["topics"], **topics}},
+        )
+        runs[mode] = Run(scenario.outputs(**topics), scenario.total("late") - before)
+    return runs
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_watermark_itself_is_late(runs: dict[str, Run], mode: str) -> None:
+    """An event at the watermark and one below take no part; those above it do."""
+    matches, _ = runs[mode].outputs.of("ab")
+    assert matches == [found("ab", "k", at(20), a=0, b=4)]
+
+
+def test_late_events_that_a_rule_could_use_are_written(runs: dict[str, Run]) -> None:
+    """By default an event that no condition wants is not in the late topic."""
+    late = runs["relevant"].outputs.late
+    assert [record.headers["spark-cep-offset"] for record in late] == [b"2", b"3"]
+    assert {record.headers["spark-cep-watermark"] for record in late} == {b"%d" % (at(20) - 1)}
+
+
+def test_all_late_events_are_written(runs: dict[str, Run]) -> None:
+    """With ``all`` the irrelevant one is there too, and all are counted."""
+    late = runs["all"].outputs.late
+    assert [record.headers["spark-cep-offset"] for record in late] == [b"2", b"3", b"5"]
+    assert runs["all"].late == 3
+
+
+def test_dropped_late_events_are_counted(runs: dict[str, Run]) -> None:
+    """With ``drop`` nothing is written, and the count is there all the same."""
+    assert (runs["drop"].outputs.late, runs["drop"].late) == ([], 2)

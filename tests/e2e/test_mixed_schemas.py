@@ -1,0 +1,159 @@
+"""One topic, three writer schemas at once: every event is read as the newest, whatever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+from tests.e2e.outputs import Outputs, found
+from tests.e2e.scenario import Scenario
+from tests.e2e.schemas import MICROS, MILLIS, field, record
+from tests.e2e.stream import at
+from tests.kafka_access import Sent
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+def _status(*symbols: str) -> dict[str, object]:
+    return {"type": "enum", "name": "Status", "namespace": "e2e", "symbols": [*symbols]}
+
+
+INNER = record("e2e.Inner", c=["null", "int"])
+PLACE = record("e2e.Place", b=INNER)
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+DATE = {"type": "int", "logicalType": "date"}
+TEXT_UUID = {"type": "string", "logicalType": "uuid"}
+FIRST = record(
+    "e2e.Event", ts=MILLIS, old_id="string", price="int", status=_status("NEW"), note="string"
+)
+SECOND = record(
+    "e2e.Event", ts=MILLIS, id="string", price="long", status=_status("NEW", "PAID"),
+    note=["null", "string"],
+)  # fmt: skip
+THIRD = record(
+    "e2e.Event",
+    ts=MILLIS,
+    id=field("string", aliases=["old_id"]),
+    price="long",
+    status=_status("NEW", "PAID", "SHIPPED"),
+    note=["null", "string"],
+    region=field("string", default="eu"),
+    amount=field(["null", "int", "string"], default=None),
+    a=field(PLACE, default={"b": {"c": None}}),
+    tags=field({"type": "array", "items": "string"}, default=[]),
+    attrs=field({"type": "map", "values": "long"}, default={}),
+    seen=field(["null", MICROS], default=None),
+    day=field(["null", DATE], default=None),
+    total=field(["null", DECIMAL], default=None),
+    ref=field(["null", TEXT_UUID], default=None),
+)
+WHOLE = {
+    "id": "k", "price": 5_000_000_000, "status": "SHIPPED", "note": "n3", "region": "us",
+    "amount": 42, "a": {"b": {"c": 7}}, "tags": ["hot", "new"], "attrs": {"weight": 3},
+    "seen": datetime(2024, 2, 29, 12, 0, 0, 123456, tzinfo=UTC), "day": date(2024, 2, 29),
+    "total": Decimal("12.34"), "ref": UUID("12345678-1234-5678-1234-567812345678"),
+}  # fmt: skip
+
+CONDITIONS = {
+    "id = 'k'": (0, 1, 2, 3, 4),
+    "region = 'eu'": (0, 1, 4),
+    "region = 'us'": (2, 3),
+    "price > 4000000000": (1, 2, 3),
+    "price = 7": (0, 4),
+    "status = 'NEW'": (0, 4),
+    "status IN ('PAID', 'SHIPPED')": (1, 2, 3),
+    "note IS NULL": (1,),
+    "note = 'n1'": (0, 4),
+    "amount.member0 > 41": (2,),
+    "amount.member1 = 'many'": (3,),
+    "a.b.c = 7": (2, 3),
+    "a.b.c IS NULL": (0, 1, 4),
+    "array_contains(tags, 'hot')": (2, 3),
+    "size(tags) = 0": (0, 1, 4),
+    "tags[1] = 'new'": (2, 3),
+    "attrs['weight'] = 3": (2, 3),
+    "seen > TIMESTAMP '2024-02-29 12:00:00.123455'": (2, 3),
+    "seen > TIMESTAMP '2024-02-29 12:00:00.123456'": (),
+    "ts < TIMESTAMP '2023-11-14 22:13:22'": (0, 1),
+    "day = DATE '2024-02-29'": (2, 3),
+    "total = 12.34": (2, 3),
+    "total > 12.34": (),
+    "ref = '12345678-1234-5678-1234-567812345678'": (2, 3),
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
+    """One rule a condition, over events of three writers in turn."""
+    scenario = new_scenario()
+    scenario.input("events")
+    scenario.input("micros")
+    first, second, third = (scenario.register("events", s) for s in (FIRST, SECOND, THIRD))
+    old = {"old_id": "k", "price": 7, "status": "NEW", "note": "n1"}
+    middle = {"id": "k", "price": 5_000_000_000, "status": "PAID", "note": None}
+    events = [
+        (first, old),
+        (second, middle),
+        (third, WHOLE),
+        (third, {**WHOLE, "amount": "many"}),
+        (first, old),
+    ]
+    scenario.send(
+        "events",
+        *(Sent(scenario.avro(w, {**e, "ts": at(n)})) for n, (w, e) in enumerate(events)),
+    )
+    micros = scenario.register("micros", record("e2e.Micros", id="string", ts=MICROS))
+    for number in range(2):
+        datum = {"id": "m", "ts": at(number) * 1000 + 999}
+        scenario.send("micros", Sent(scenario.avro(micros, datum)))
+    for number, condition in enumerate(CONDITIONS):
+        scenario.rule(_rule(f"condition-{number}", "events", where=condition))
+    rule = _rule("values", "events", where="price > 4000000000")
+    columns = ["seen", "day", "total", "ref", "a.b.c", "tags", "attrs", "status"]
+    scenario.rule({**rule, "emit": {"events": columns}})
+    scenario.rule(_rule("micros", "micros"))
+    return scenario.decide()
+
+
+def _rule(rule_id: str, events: str, **step: str) -> dict[str, object]:
+    pattern = [{"step": "s", **step}]
+    return {"id": rule_id, "version": 1, "events": events, "key": "id", "pattern": pattern}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_is_true_of_exactly_these(outputs: Outputs, condition: str) -> None:
+    """Defaults, aliases, widened types, enums, unions, nested and logical types in conditions."""
+    rule = f"condition-{list(CONDITIONS).index(condition)}"
+    matches, timeouts = outputs.of(rule)
+    assert matches == [found(rule, "k", at(n), s=n) for n in CONDITIONS[condition]]
+    assert timeouts == []
+
+
+def test_values_are_emitted_in_their_public_form(outputs: Outputs) -> None:
+    """Logical types travel as text in a fixed form, arrays as arrays, what is absent as null."""
+    emitted = [
+        match.body["steps"][0]["events"][0]["columns"]
+        for match in outputs.matches
+        if match.body["rule_id"] == "values"
+    ]
+    whole = {
+        "seen": "2024-02-29T12:00:00.123456Z", "day": "2024-02-29", "total": "12.34",
+        "ref": "12345678-1234-5678-1234-567812345678", "a.b.c": 7, "tags": ["hot", "new"],
+        "attrs": '{"weight": 3}', "status": "SHIPPED",
+    }  # fmt: skip
+    bare = {**dict.fromkeys(whole), "tags": [], "attrs": "{}", "status": "PAID"}
+    assert sorted(emitted, key=str) == sorted([bare, whole, whole], key=str)
+
+
+def test_event_time_in_micros_is_cut_to_millis(outputs: Outputs) -> None:
+    """The time of an event with microseconds is the millisecond that it falls into."""
+    assert outputs.of("micros")[0] == [found("micros", "m", at(n), s=n) for n in range(2)]
+
+
+def test_no_event_is_a_dead_letter(outputs: Outputs) -> None:
+    """Every event of every writer can be read."""
+    assert outputs.dead_letters == []

@@ -1,0 +1,31 @@
+"""A stop in the middle of partial matches: the job goes on from its checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.outputs import found
+from tests.e2e.scenario import Scenario
+from tests.e2e.stream import Stream, at, sequence
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+def test_partial_matches_outlive_a_stop(scenario: Scenario) -> None:
+    """Half of the stream, a stop as asked for, the other half: every match once, every timeout
+    once, those that span the stop included, and no event counts as late."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("abc", "a", "followed_by b", "followed_by c", within="1 minute"))
+    scenario.rule(sequence("strict", "a", "next b"))
+    with scenario.running():
+        stream.send(("k", "a", 0), ("k", "b", 1), ("q", "a", 2), ("k", "a", 3), ("k", "x", 4))
+        scenario.wait_for_records(5)
+    assert scenario.outputs().of("abc") == ([], [])
+    stream.send(("k", "b", 5), ("k", "c", 6), ("k", "x", 300))
+    outputs = scenario.run()
+    assert outputs.of("abc") == (
+        [found("abc", "k", at(6), a=0, b=1, c=6), found("abc", "k", at(6), a=3, b=5, c=6)],
+        [found("abc", "q", at(62), a=2)],
+    )
+    assert outputs.of("strict") == ([found("strict", "k", at(1), a=0, b=1)], [])
+    assert (scenario.total("records"), outputs.late) == (8, [])
