@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -85,14 +85,10 @@ def run(case: Case) -> tuple[list[Match], list[Timeout], list[int]]:
     return job.outputs.matches, job.outputs.timeouts, late
 
 
-def _answer(steps: Mapping[str, Any], at: int | None) -> str:
-    ids = {
-        name: [event.at.offset for event in events]
-        if events and hasattr(events[0], "at")
-        else events
-        for name, events in steps.items()
-    }
-    return json.dumps([ids, at], sort_keys=True)
+def _answer(steps: Mapping[str, Sequence[Any]], at: int | None) -> str:
+    ids = {name: [getattr(e, "at", e) for e in events] for name, events in steps.items()}
+    offsets = {name: [getattr(at, "offset", at) for at in events] for name, events in ids.items()}
+    return json.dumps([offsets, at], sort_keys=True)
 
 
 def difference(case: Case) -> str | None:
@@ -124,10 +120,10 @@ def difference(case: Case) -> str | None:
     if got == wanted:
         return None
     lines = []
-    for what in got:
-        missing = [x for x in wanted[what] if x not in got[what]]
-        extra = [x for x in got[what] if x not in wanted[what]]
-        twice = len(got[what]) - len(set(map(str, got[what])))
+    for what, given in got.items():
+        missing = [x for x in wanted[what] if x not in given]
+        extra = [x for x in given if x not in wanted[what]]
+        twice = len(given) - len(set(map(str, given)))
         if missing or extra or twice:
             lines.append(f"  {what}: missing {missing}; too many {extra}; repeated {twice}")
     return "\n".join(lines)

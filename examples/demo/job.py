@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -24,6 +25,7 @@ _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 30.0
 _GRACE_INTERRUPTED_SECONDS = 2.0
 _TAIL_LINES = 15
+_FRAME = re.compile(r"\s*(at [\w.$]+[($/]|\.\.\. \d+ more)")
 _PROCESSES = Path("/proc")
 # For a JVM that runs for a minute: no compiler that pays off later, and no file outside its folder.
 _SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
@@ -76,8 +78,13 @@ class Job:
         if not self._child.running:
             raise StartError(
                 f"the job ended with exit code {self._child.exit_code};"
-                f" the end of {self.log}:\n{tail(self.log, _TAIL_LINES)}"
+                f" the end of {self.log}:\n{self._last_lines()}"
             )
+
+    def _last_lines(self) -> str:
+        """The end of the log, without the frames of Java's stack traces."""
+        lines = tail(self.log, 10 * _TAIL_LINES).splitlines()
+        return "\n".join([line for line in lines if not _FRAME.match(line)][-_TAIL_LINES:])
 
     def stop(self, interruption: Interruption) -> int | None:
         """SIGTERM, as an orchestrator would; the exit code, or None if it had to be killed."""

@@ -89,7 +89,8 @@ class LookBackAtom:
     step: str
 
     def __str__(self) -> str:
-        return self.expression.canonical
+        of_type = f"type is {self.of_type} and " if self.of_type else ""
+        return of_type + self.expression.canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,9 @@ class Plan:
     @cached_property
     def fingerprint(self) -> str:
         """Identity of everything that gives meaning to stored partial matches."""
-        text = f"{self.rule.id}\n{self.rule.version}\n{self}"
+        rule = self.rule
+        key = ", ".join(expression.canonical for expression in rule.key)
+        text = f"{rule.id}\n{rule.version}\n{key}\n{', '.join(rule.events)}\n{self}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def type_of(self, step: str) -> str | None:

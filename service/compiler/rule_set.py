@@ -14,10 +14,14 @@ from functools import cached_property
 
 from service.compiler.lowering import lower
 from service.compiler.plan import LookBackAtom, Plan
-from service.pattern.expressions import ColumnPath, Expression, LookBack
+from service.pattern.expressions import (
+    ALL_STEPS,
+    ColumnPath,
+    Expression,
+    LookBack,
+    parse,
+)
 from service.pattern.tree import Rule
-
-ALL_STEPS = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,12 @@ def _partitioning(rules: Sequence[Rule]) -> Partitioning:
     )
 
 
+def column_path(name: str) -> ColumnPath:
+    """The path of a column as ``emit.events`` names it, ``a.b.c``."""
+    (path,) = parse(name).columns
+    return path
+
+
 def slots_of(plan: Plan) -> list[Slot]:
     """The columns that the machine and the measures of ``plan`` read."""
     rule = plan.rule
@@ -150,5 +160,5 @@ def slots_of(plan: Plan) -> list[Slot]:
     for measure in rule.emit.measures.values():
         add_look_backs(measure.look_backs)
     if isinstance(rule.emit.events, tuple):
-        add((tuple(name.split(".")) for name in rule.emit.events), None)
+        add((column_path(name) for name in rule.emit.events), None)
     return slots

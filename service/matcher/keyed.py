@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning
 from service.matcher.machine import Found, Machine
 from service.matcher.outputs import Outputs, Reporter
@@ -48,9 +49,11 @@ class KeyState:
 class KeyedMatcher:
     """The rules of one partitioning, applied key by key. Holds tables, no state."""
 
-    def __init__(self, partitioning: Partitioning) -> None:
+    def __init__(self, partitioning: Partitioning, types: RecordTypes | None = None) -> None:
         self.partitioning = partitioning
-        self.machines = tuple(Machine(r.plan, partitioning.slots) for r in partitioning.rules)
+        self.machines = tuple(
+            Machine(rule.plan, partitioning.slots, types) for rule in partitioning.rules
+        )
         self._reporters = tuple(Reporter(machine) for machine in self.machines)
         self._touched: dict[int, tuple[tuple[int, int], ...]] = {}
         strict = [rule.plan.strict for rule in partitioning.rules]

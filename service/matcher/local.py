@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
 from service.matcher.snapshot import SnapshotCodec
 from service.model import Coordinates, Event, LateEvent
 from service.pattern.expressions import ColumnPath, Expression, bind
+from service.pattern.types import RecordType
 
 BEFORE_TIME = -(1 << 62)
 
@@ -36,11 +38,13 @@ class Record:
 class EventReader:
     """What Spark does to an event for one partitioning: key, bits, columns."""
 
-    def __init__(self, partitioning: Partitioning) -> None:
+    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self._partitioning = partitioning
-        self._key = [_evaluator(expression) for expression in partitioning.key]
+        self._key = [_evaluator(expression, types.of((), None)) for expression in partitioning.key]
         self._conditions = [
-            None if c.expression is None else _evaluator(c.expression)
+            None
+            if c.expression is None
+            else _evaluator(c.expression, types.of(c.events, c.of_type))
             for c in partitioning.conditions
         ]
 
@@ -73,12 +77,16 @@ class LocalJob:
     """A rule set with its state. Records are given in arrival order."""
 
     plan: RuleSetPlan
+    types: RecordTypes = RecordTypes()
     watermark: int = BEFORE_TIME
     outputs: Outputs = field(default_factory=Outputs)
     late: list[LateEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._parts = [(EventReader(part), KeyedMatcher(part)) for part in self.plan.partitionings]
+        self._parts = [
+            (EventReader(part, self.types), KeyedMatcher(part, self.types))
+            for part in self.plan.partitionings
+        ]
         self._states: list[dict[str | None, KeyState]] = [{} for _ in self._parts]
 
     def advance(self, records: Iterable[Record], watermark: int) -> None:
@@ -110,9 +118,11 @@ class LocalJob:
                 states[key] = SnapshotCodec(fingerprints, topics).decode(data)
 
 
-def _evaluator(expression: Expression) -> Callable[[Mapping[str, Any]], Any]:
+def _evaluator(
+    expression: Expression, event: RecordType | None
+) -> Callable[[Mapping[str, Any]], Any]:
     paths = sorted(expression.columns)
-    value = bind(expression, {path: number for number, path in enumerate(paths)}, {})
+    value = bind(expression, {path: number for number, path in enumerate(paths)}, {}, event)
     return lambda values: value([_column(values, path) for path in paths], ())
 
 

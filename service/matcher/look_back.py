@@ -6,10 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from service.compiler.plan import AnyAtom, EventAtom, GapAtom, LookBackAtom, Plan
-from service.compiler.rule_set import ALL_STEPS, Slot
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import Slot, column_path
 from service.matcher.partial import Taken
 from service.model import Event
-from service.pattern.expressions import ColumnPath, Expression, LookBack, aggregate, bind
+from service.pattern.expressions import (
+    ALL_STEPS,
+    ColumnPath,
+    Expression,
+    LookBack,
+    aggregate,
+    bind,
+)
 
 #: ``last`` is ``None`` while nothing has been taken.
 Test = Callable[[Taken | None, Event], bool]
@@ -19,8 +27,10 @@ _Reader = Callable[[Taken | None], Any]
 class LookBacks:
     """The look-back atoms and measures of one plan, bound to a slot numbering."""
 
-    def __init__(self, plan: Plan, slots: Sequence[Slot]) -> None:
+    def __init__(self, plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> None:
         self._plan = plan
+        self._types = types
+        self._step_types = types.by_step(plan)
         self._slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots)}
         self._steps = {name: number for number, name in enumerate(plan.steps)}
         self.tests: tuple[tuple[int, AnyAtom, Test], ...] = tuple(
@@ -35,8 +45,7 @@ class LookBacks:
         emitted = plan.rule.emit.events
         self.emitted_columns: tuple[tuple[str, int], ...] = (
             tuple(
-                (name, self._columns([tuple(name.split("."))], None)[tuple(name.split("."))])
-                for name in emitted
+                (name, self._slots[plan.rule.events, None, column_path(name)]) for name in emitted
             )
             if isinstance(emitted, tuple)
             else ()
@@ -58,6 +67,8 @@ class LookBacks:
             expression,
             self._columns(expression.columns, atom.of_type),
             {look_back: number for number, look_back in enumerate(expression.look_backs)},
+            self._types.of(self._plan.rule.events, atom.of_type),
+            self._step_types,
         )
         if len(readers) == 1:
             only = readers[0]
@@ -69,7 +80,7 @@ class LookBacks:
     def _measure(self, expression: Expression) -> _Reader:
         readers = tuple(self._reader(look_back) for look_back in expression.look_backs)
         numbers = {look_back: number for number, look_back in enumerate(expression.look_backs)}
-        value = bind(expression, {}, numbers)
+        value = bind(expression, {}, numbers, None, self._step_types)
         return lambda last: value((), [reader(last) for reader in readers])
 
     def _reader(self, look_back: LookBack) -> _Reader:
@@ -78,7 +89,8 @@ class LookBacks:
         if argument is None:
             return lambda last: aggregate(look_back, _events(last, step))
         of_type = None if step is None else self._plan.type_of(look_back.step)
-        read = bind(argument, self._columns(argument.columns, of_type), {})
+        event = self._step_types.get(look_back.step)
+        read = bind(argument, self._columns(argument.columns, of_type), {}, event)
         if look_back.function == "LAST":
             return lambda last: _nth_last(last, step, look_back.offset, read)
         return lambda last: aggregate(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from service.compiler.plan import GapAtom, Kind, Plan
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Slot
 from service.matcher.limits import beyond, enforce
 from service.matcher.look_back import LookBacks
@@ -58,9 +59,11 @@ class Found:
 class Machine:
     """One compiled rule, ready to be applied to the states of many keys."""
 
-    def __init__(self, plan: Plan, slots: tuple[Slot, ...]) -> None:
+    def __init__(
+        self, plan: Plan, slots: tuple[Slot, ...], types: RecordTypes | None = None
+    ) -> None:
         self.plan = plan
-        self.look_backs = LookBacks(plan, slots)
+        self.look_backs = LookBacks(plan, slots, types or RecordTypes())
         self._transitions = Transitions(plan)
         self._gaps = tuple(state.gap_ms for state in plan.states)
         self._absence = tuple(state.absence for state in plan.states)

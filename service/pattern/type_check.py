@@ -25,6 +25,8 @@ from service.pattern.places import Path, RulePlaces
 from service.pattern.tree import Rule
 from service.pattern.types import (
     BOOLEAN,
+    DOUBLE,
+    FLOAT,
     NULL,
     UNKNOWN,
     ArrayType,
@@ -126,7 +128,12 @@ class _Check:
             for event in seen:
                 kind, problems = self._checked(expression, path, event)
                 yield from problems
-                if isinstance(kind, ArrayType | MapType | RecordType):
+                if kind in (FLOAT, DOUBLE):
+                    # Its text, which tells keys apart, is not the same in every Java version.
+                    message = f"the key is {_article(kind)}"
+                    allowed = "a key that is text, a whole number, a decimal, a date or a time"
+                    yield self._places.problem(message, path, allowed=allowed)
+                elif isinstance(kind, ArrayType | MapType | RecordType):
                     message = f"the key is {_article(kind)}"
                     yield self._places.problem(message, path, allowed="a single value as key")
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from service.codecs.outputs import OutputEncoder
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import RuleSetPlan
 from service.config import KAFKA_TIMESTAMP, Settings
 from service.pipeline import clock_source
@@ -131,6 +132,7 @@ class Dataflow:
             allowed_disorder_ms=time.allowed_disorder,
             emit_late=self.settings.outputs.late_events != "drop",
             type_names=tuple(t.name for t in self.catalogue.types),
+            types=RecordTypes(tuple((t.input, t.name, t.columns) for t in self.catalogue.types)),
         )
 
 

@@ -29,6 +29,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from service.codecs.outputs import OutputEncoder, OutputRecord
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.errors import StateError
 from service.matcher.keyed import KeyedMatcher, KeyState
@@ -56,6 +57,7 @@ class MatchOptions:
     allowed_disorder_ms: int
     emit_late: bool
     type_names: tuple[str, ...]
+    types: RecordTypes
 
 
 @dataclass(slots=True)
@@ -81,7 +83,9 @@ class MatchProcessor(StatefulProcessor):
         self._group_state = handle.getValueState("group", _VALUE)
         self._slot_state = handle.getMapState("slots", _NAME, _VALUE)
         if not self._matchers:
-            self._matchers = tuple(KeyedMatcher(part) for part in self._plan.partitionings)
+            self._matchers = tuple(
+                KeyedMatcher(part, self._options.types) for part in self._plan.partitionings
+            )
 
     def handleInputRows(  # noqa: N802  Spark's name
         self,

@@ -110,6 +110,6 @@ def _core(
 @pytest.mark.parametrize("cut", CUTS)
 def test_the_same_ids_as_the_core(runs: dict[str, Ids], cut: str) -> None:
     """Loops, look-back, absence, skipping, strict steps: the same matches and timeouts, once."""
-    assert len(runs["core"].matches) > 100
+    assert len(runs["core"].matches) > 50
     assert len(runs["core"].timeouts) > 20
     assert runs[cut] == runs["core"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from service.compiler.rule_set import compile_rules
 from service.matcher.local import LocalJob, Record
@@ -63,10 +62,3 @@ def read(outputs: Outputs) -> dict[str, Answer]:
         due[end] = timeout.already_matched
     keys = {*matches, *timeouts}
     return {key: Answer(matches.get(key, {}), timeouts.get(key, {})) for key in keys}
-
-
-def cuts(items: Sequence[Record], positions: Sequence[int]) -> Iterator[Sequence[Record]]:
-    """``items`` cut at ``positions``."""
-    inside = sorted({position for position in positions if 0 < position < len(items)})
-    for first, last in pairwise([0, *inside, len(items)]):
-        yield items[first:last]

@@ -1,0 +1,83 @@
+"""The command ``spark-cep run`` as a process of its own, with everything it starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+_SECONDS = 120.0
+
+
+class Command:
+    """One running ``spark-cep run``; it leads a process group that its JVM belongs to."""
+
+    def __init__(self, folder: Path, document: dict[str, Any]) -> None:
+        config = folder / "config.yaml"
+        config.write_text(yaml.safe_dump(document), "utf-8")
+        self.log = folder / "command.log"
+        self._url = f"http://127.0.0.1:{document['observability']['metrics_port']}"
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)],
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def page(self, path: str) -> tuple[int, str]:
+        """Status and text of a page; status 0 while nobody listens."""
+        try:
+            with urllib.request.urlopen(self._url + path, timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def wait_for(self, condition: Callable[[], Any]) -> None:
+        """Wait until ``condition`` holds; fail with the end of the log when the process ends."""
+        deadline = time.monotonic() + _SECONDS
+        while not condition():
+            assert self._process.poll() is None, self._end_of_log()
+            assert time.monotonic() < deadline, self._end_of_log()
+            time.sleep(0.1)
+
+    def kill(self) -> None:
+        """SIGKILL to the command and its JVM at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def terminate(self) -> tuple[int, float]:
+        """SIGTERM to the command alone; its exit code, and the seconds that it took."""
+        started = time.monotonic()
+        self._process.terminate()
+        code = self._process.wait(_SECONDS)
+        return code, time.monotonic() - started
+
+    def _end_of_log(self) -> str:
+        return self.log.read_text("utf-8", errors="replace")[-5000:]
+
+
+@contextmanager
+def running(folder: Path, document: dict[str, Any]) -> Iterator[Command]:
+    """The command, killed with all that belongs to it when the block is left."""
+    command = Command(folder, document)
+    try:
+        yield command
+    finally:
+        command.kill()

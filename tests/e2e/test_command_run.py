@@ -1,0 +1,105 @@
+"""``spark-cep run`` as a process: killed in the middle, started again, watched, asked to stop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from examples.embedded.process import free_ports
+from tests.conftest import JARS
+from tests.e2e.command import Command, running
+from tests.e2e.outputs import found
+from tests.e2e.scenario import Scenario
+from tests.e2e.stream import Stream, at, sequence
+from tests.kafka_access import KafkaAccess
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+BEFORE = [("k", "a", 0), ("k", "b", 1), ("k", "x", 2), ("k", "a", 3), ("q", "a", 4), ("k", "x", 5)]
+AFTER = [("k", "b", 6), ("k", "c", 7), ("k", "x", 300), ("k", "x", 301)]
+
+
+@pytest.fixture(scope="module")
+def scenario(
+    kafka: KafkaAccess, registry: str, tmp_path_factory: pytest.TempPathFactory
+) -> Scenario:
+    """Rules that have a match before the kill, and partial matches that span it."""
+    scenario = Scenario(kafka, registry, None, tmp_path_factory.mktemp("command"))
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    scenario.rule(sequence("abc", "a", "followed_by b", "followed_by c", within="1 minute"))
+    return scenario
+
+
+@pytest.fixture(scope="module")
+def restarted(scenario: Scenario) -> Iterator[Command]:
+    """The command after a kill -9 that hit it while it worked on the stream."""
+    stream = Stream(scenario)
+    document = scenario.document(
+        trigger={"mode": "continuous", "interval": "100 ms"},
+        source={"max_offsets_per_trigger": 2},
+        spark={
+            "master": "local[2]",
+            "jars_folder": str(JARS),
+            "conf": {
+                "spark.driver.memory": "1g",
+                "spark.local.dir": str(scenario.folder / "scratch"),
+                "spark.sql.warehouse.dir": str(scenario.folder / "warehouse"),
+            },
+        },
+        observability={"metrics_host": "127.0.0.1", "metrics_port": free_ports(1)[0]},
+    )
+    stream.send(*BEFORE)
+    with running(scenario.folder, document) as first:
+        first.wait_for(lambda: scenario.outputs().matches)
+        first.kill()
+    stream.send(*AFTER)
+    with running(scenario.folder, document) as second:
+        second.wait_for(lambda: scenario.outputs().timeouts)
+        second.wait_for(lambda: second.page("/readyz")[0] == 200)
+        yield second
+
+
+@pytest.mark.usefixtures("restarted")
+def test_a_killed_job_goes_on_where_it_was(scenario: Scenario) -> None:
+    """The same matches and timeouts as without the kill; a batch may be written twice, its ids
+    are the same both times."""
+    outputs = scenario.outputs()
+    assert [sorted(set(each)) for each in outputs.of("ab")] == [
+        [found("ab", "k", at(1), a=0, b=1), found("ab", "k", at(6), a=3, b=6)], [],
+    ]  # fmt: skip
+    assert [sorted(set(each)) for each in outputs.of("abc")] == [
+        [found("abc", "k", at(7), a=0, b=1, c=7), found("abc", "k", at(7), a=3, b=6, c=7)],
+        [found("abc", "q", at(64), a=4)],
+    ]
+    assert len(set(outputs.match_ids())) == 4
+    assert (outputs.late, outputs.dead_letters) == ([], [])
+
+
+def test_it_answers_over_http_while_it_runs(restarted: Command) -> None:
+    """Ready, alive, the rules, and metrics with counts by rule."""
+    assert restarted.page("/livez")[0] == 200
+    status, rules = restarted.page("/rules")
+    assert status == 200
+    assert [(rule["id"], rule["version"]) for rule in json.loads(rules)] == [("ab", 1), ("abc", 1)]
+    status, metrics = restarted.page("/metrics")
+    assert status == 200
+    assert 'spark_cep_timeouts_total{rule="abc"} 1.0' in metrics
+    assert 'spark_cep_rules_loaded_info{rule="ab",version="1"} 1.0' in metrics
+    assert restarted.page("/nowhere")[0] == 404
+
+
+def test_sigterm_ends_it_in_good_order(restarted: Command) -> None:
+    """Exit code 0 within seconds, the log says so, and nobody listens any more."""
+    code, seconds = restarted.terminate()
+    assert code == 0
+    assert seconds < 30
+    assert '"stopped"' in restarted.log.read_text("utf-8") or "stopped" in _events(restarted.log)
+    assert restarted.page("/livez")[0] == 0
+
+
+def _events(log: Path) -> set[str]:
+    lines = [line for line in log.read_text("utf-8").splitlines() if line.startswith("{")]
+    return {json.loads(line).get("event", "") for line in lines}
