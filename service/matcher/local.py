@@ -77,7 +77,7 @@ class LocalJob:
     """A rule set with its state. Records are given in arrival order."""
 
     plan: RuleSetPlan
-    types: RecordTypes = RecordTypes()
+    types: RecordTypes = field(default_factory=RecordTypes)
     watermark: int = BEFORE_TIME
     outputs: Outputs = field(default_factory=Outputs)
     late: list[LateEvent] = field(default_factory=list)

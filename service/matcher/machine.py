@@ -197,7 +197,11 @@ class Machine:
                 f"more than {limits.partial_matches} partial matches or {limits.events} events"
                 f" for one key: {limits.on_limit.value} dropped {dropped} partial matches"
             )
-            found.failures.append(Failure("limit_reached", None, event, detail))
+            if not state.limited:
+                found.failures.append(Failure("limit_reached", None, event, detail))
+            state.limited = True
+        else:
+            state.limited = False
         state.refresh_deadline()
 
     def _release(self, state: RuleState, found: Found) -> None:

@@ -61,15 +61,19 @@ class Finished(NamedTuple):
 
 @dataclass(slots=True)
 class RuleState:
-    """One rule's state for one key. ``finished`` waits for the skip strategy; ``quiet_until`` is
-    the end of the cooldown; ``paused`` is set by the limit policy. ``events_at_most`` is no less
-    than the number of events held."""
+    """One rule's state for one key.
+
+    ``finished`` waits for the skip strategy; ``quiet_until`` is the end of the cooldown; ``paused``
+    is set by the limit policy; ``limited``: the last change met a limit, which has been reported.
+    ``events_at_most`` is no less than the number of events held.
+    """
 
     partials: list[Partial] = field(default_factory=list)
     finished: list[Finished] = field(default_factory=list)
     deadline: int = FOREVER
     quiet_until: int | None = None
     paused: bool = False
+    limited: bool = False
     events_at_most: int = 0
 
     @property

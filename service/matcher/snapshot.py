@@ -6,7 +6,7 @@ Format 1, MessagePack::
     waiting  numbers of the events ahead of the watermark
     events   [time, topic number, partition, offset, bits, columns, payload, type], each once
     taken    [previous or -1, step, event number], previous before its followers
-    rules    {rule fingerprint: [partials, finished, quiet_until, paused]}
+    rules    {rule fingerprint: [partials, finished, quiet_until, paused, limited]}
     partials [state, first event, last taken, deadline, matched]
     finished [first event, last taken, time]
 
@@ -165,6 +165,7 @@ class SnapshotCodec:
                 [(event_number(f.first), taken_number(f.last), f.time) for f in rule.finished],
                 rule.quiet_until,
                 rule.paused,
+                rule.limited,
             )
             for number, rule in state.rules.items()
         }
@@ -199,7 +200,7 @@ class SnapshotCodec:
         for previous, step, event in raw_taken:
             taken.append(Taken(taken[previous] if previous >= 0 else None, step, events[event]))
         rules: dict[int, RuleState] = {}
-        for fingerprint, (partials, finished, quiet_until, paused) in raw_rules.items():
+        for fingerprint, (partials, finished, quiet_until, paused, limited) in raw_rules.items():
             number = self._numbers.get(fingerprint)
             if number is None:
                 continue
@@ -215,6 +216,7 @@ class SnapshotCodec:
                 deadline=min((p.deadline for p in held), default=FOREVER),
                 quiet_until=quiet_until,
                 paused=paused,
+                limited=limited,
                 events_at_most=len(raw_taken),
             )
         return KeyState([events[number] for number in waiting], rules)
