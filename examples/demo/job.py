@@ -7,7 +7,6 @@ command, its JVM and its Python workers are gone (the last two also when they ha
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import signal
@@ -58,15 +57,6 @@ class Job:
     def log(self) -> Path:
         """What the job wrote: its log, one JSON object a line, and the JVM's complaints."""
         return self._child.log
-
-    @property
-    def last_event(self) -> str:
-        """The name of the newest event in the job's log."""
-        for line in reversed(tail(self.log, 5).splitlines()):
-            with suppress(ValueError):
-                event = json.loads(line).get("event", "")
-                return str(event).replace("_", " ")
-        return ""
 
     def start(self) -> None:
         """Start the command; it is not ready yet when this returns."""

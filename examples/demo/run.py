@@ -107,7 +107,9 @@ def _steps(options: Options, screen: Screen, interruption: Interruption, stack: 
     (port,) = free_ports(1)
     config = _configuration(options, up, port)
     job, pages = Job(config, options.folder / "job"), JobPages(port)
-    screen.say("starting the job: " + " ".join(_shown(part) for part in job.command))
+    screen.say(
+        "starting the job (Spark takes a while): " + " ".join(_shown(part) for part in job.command)
+    )
     if options.verbose:
         for log in (up.broker.log, up.registry.log, job.log):
             screen.say(f"log: {_shown(log)}")

@@ -87,7 +87,7 @@ class Screen:
         if not self._live_region:
             yield
             return
-        with Live(console=self._console, refresh_per_second=8, transient=True) as live:
+        with Live(console=self._console, refresh_per_second=4, transient=True) as live:
             self._live = live
             try:
                 yield

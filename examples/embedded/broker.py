@@ -42,7 +42,7 @@ rootLogger.appenderRef.console.ref = console
 
 
 class EmbeddedBroker:
-    """One broker. ``with EmbeddedBroker(folder, jars) as broker: … broker.bootstrap …``
+    """One broker: ``with EmbeddedBroker(folder, jars) as broker: … broker.bootstrap …``.
 
     ``sasl=(user, password)`` adds a second listener, at :attr:`sasl_bootstrap`, that demands
     SASL_PLAINTEXT with SCRAM-SHA-256; :meth:`sasl_client` holds a client's settings for it.

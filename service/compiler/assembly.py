@@ -27,6 +27,7 @@ def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
                 queue.append(edge.target)
     seen: dict[str, int] = {}
     states = []
+    relevance = table.relevance()  # before the numbering, to which it may add
     atoms, renumber = table.ordered()
     for node, number in order.items():
         repetition = seen.get(node.step, 0)
@@ -52,7 +53,7 @@ def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
         states=tuple(states),
         start=0,
         atoms=atoms,
-        relevant=renumber(table.relevance()),
+        relevant=renumber(relevance),
         strict=not all(_lets_pass(state, states) for state in states),
         steps=tuple(s.name for s in everything if s.group is None and not s.negative),
         step_types=tuple((s.name, s.of_type) for s in everything if s.group is None),

@@ -5,13 +5,15 @@ The bounds hold exactly after every event; while one event is applied, its branc
 beside each other for a moment.
 
 * ``drop_oldest`` drops what started first, so the newest can still complete;
-* ``reject_new`` drops what started last, so the oldest can still complete;
+* ``reject_new`` drops what started last, so the oldest can still complete; of what started with
+  one event, the branches found last;
 * ``pause_rule`` drops everything and ignores the key's events from then on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
+from heapq import merge
 from itertools import takewhile
 
 from service.matcher.partial import Finished, Partial, RuleState, Taken, order
@@ -70,39 +72,40 @@ def _drop_oldest(state: RuleState, limits: Limits, release: Callable[[], None]) 
         before = len(state.partials)
         excess = before + len(state.finished) - limits.partial_matches
         if excess > 0:
-            state.partials.sort(key=_age)
             del state.partials[:excess]
         else:
             # No later start holds the oldest start's event, so that one at least is freed.
-            oldest = min(order(partial.first) for partial in state.partials)
-            state.partials = [p for p in state.partials if order(p.first) > oldest]
+            oldest = state.partials[0].first
+            state.partials = [p for p in state.partials if p.first is not oldest]
         dropped += before - len(state.partials)
         release()
     return dropped
 
 
 def _reject_new(state: RuleState, limits: Limits) -> int:
-    held = sorted(_held(state), key=_age)
+    before = len(state.partials) + len(state.finished)
     partials: list[Partial] = []
     finished: list[Finished] = []
     nodes: set[int] = set()
     events: set[int] = set()
-    for each in held:
+    count_events = state.events_at_most > limits.events
+    for held in merge(state.partials, state.finished, key=_start):
         if len(partials) + len(finished) == limits.partial_matches:
             break
-        unknown = list(_unknown(each.last, nodes))
-        more = {id(taken.event) for taken in unknown} - events
-        if len(events) + len(more) > limits.events:
-            continue
-        nodes.update(map(id, unknown))
-        events |= more
-        if isinstance(each, Partial):
-            partials.append(each)
+        if count_events:
+            unknown = list(_unknown(held.last, nodes))
+            more = {id(taken.event) for taken in unknown} - events
+            if len(events) + len(more) > limits.events:
+                continue
+            nodes.update(map(id, unknown))
+            events |= more
+        if isinstance(held, Partial):
+            partials.append(held)
         else:
-            finished.append(each)
+            finished.append(held)
     state.partials, state.finished = partials, finished
-    return len(held) - len(partials) - len(finished)
+    return before - len(partials) - len(finished)
 
 
-def _age(held: Partial | Finished) -> tuple[object, object]:
-    return order(held.first), order(held.last.event)
+def _start(held: Partial | Finished) -> tuple[object, object]:
+    return order(held.first)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +12,7 @@ BACK_ENDS = ["embedded", pytest.param("docker", marks=pytest.mark.docker)]
 _KAFKA_IMAGE = "confluentinc/cp-kafka:7.9.0"
 _REGISTRY_IMAGE = "apicurio/apicurio-registry-mem:2.6.13.Final"
 _REGISTRY_PORT = 8080
+_REGISTRY_PATH = "/apis/ccompat/v7"
 
 
 @pytest.fixture(scope="session")
@@ -50,20 +49,13 @@ def docker_kafka(docker_engine: None) -> Iterator[KafkaAccess]:
 def docker_registry(docker_engine: None) -> Iterator[str]:
     """The URL of a registry in a container."""
     from testcontainers.core.container import DockerContainer
-    from testcontainers.core.waiting_utils import wait_container_is_ready
+    from testcontainers.core.wait_strategies import HttpWaitStrategy
 
+    ready = HttpWaitStrategy(_REGISTRY_PORT, f"{_REGISTRY_PATH}/subjects").for_status_code(200)
     container = DockerContainer(_REGISTRY_IMAGE).with_exposed_ports(_REGISTRY_PORT)
-    with container:
+    with container.waiting_for(ready):
         host, port = container.get_container_host_ip(), container.get_exposed_port(_REGISTRY_PORT)
-        url = f"http://{host}:{port}/apis/ccompat/v7"
-
-        @wait_container_is_ready(urllib.error.URLError, ConnectionError)
-        def answers() -> None:
-            with urllib.request.urlopen(f"{url}/subjects", timeout=5):
-                return
-
-        answers()
-        yield url
+        yield f"http://{host}:{port}{_REGISTRY_PATH}"
 
 
 @pytest.fixture(params=BACK_ENDS)

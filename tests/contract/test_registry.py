@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka.schema_registry import (
     ConfigCompatibilityLevel,
     Schema,
-    SchemaRegistryClient,
     SchemaReference,
+    SchemaRegistryClient,
     ServerConfig,
 )
 from confluent_kafka.schema_registry.error import SchemaRegistryError
@@ -102,9 +102,7 @@ def test_references_are_followed(
 
 
 @pytest.mark.parametrize("contract", ["match", "timeout", "dead-letter"])
-def test_the_output_schemas_are_accepted(
-    registry: Registry, subject: str, contract: str
-) -> None:
+def test_the_output_schemas_are_accepted(registry: Registry, subject: str, contract: str) -> None:
     """The public schemas can be registered and are found again."""
     schema_id = registry.register(subject, schema_text(contract))
     assert registry.latest(subject).id == schema_id
@@ -131,7 +129,7 @@ def test_what_it_does_not_know_is_not_found(registry: Registry, subject: str) ->
 def test_not_found_has_its_error_code(registry_url: str, path: str, code: int) -> None:
     """HTTP 404 with a code in the body: a wrong address has none."""
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(f"{registry_url}/{path}", timeout=10)
+        urllib.request.urlopen(f"{registry_url}/{path}", timeout=10)  # noqa: S310  our registry
     with caught.value as answer:
         assert answer.code == 404
         assert json.load(answer)["error_code"] == code

@@ -27,7 +27,7 @@ class Command:
         config = folder / "config.yaml"
         config.write_text(yaml.safe_dump(document), "utf-8")
         self.log = folder / "command.log"
-        self._url = f"http://127.0.0.1:{document['observability']['metrics_port']}"
+        self._port = document["observability"]["metrics_port"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)],
@@ -40,7 +40,8 @@ class Command:
     def page(self, path: str) -> tuple[int, str]:
         """Status and text of a page; status 0 while nobody listens."""
         try:
-            with urllib.request.urlopen(self._url + path, timeout=5) as answer:
+            url = f"http://127.0.0.1:{self._port}{path}"
+            with urllib.request.urlopen(url, timeout=5) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -24,8 +24,6 @@ def new_scenario(
 
 
 @pytest.fixture
-def scenario(
-    kafka: KafkaAccess, registry: str, spark: SparkSession, tmp_path: Path
-) -> Scenario:
+def scenario(kafka: KafkaAccess, registry: str, spark: SparkSession, tmp_path: Path) -> Scenario:
     """A scenario of one test."""
     return Scenario(kafka, registry, spark, tmp_path)

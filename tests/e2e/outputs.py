@@ -98,7 +98,9 @@ class Outputs:
 
     def reasons(self) -> list[tuple[int, str]]:
         """Offset and reason of each dead letter, sorted."""
-        return sorted((letter.body["offset"], letter.body["reason"]) for letter in self.dead_letters)
+        return sorted(
+            (letter.body["offset"], letter.body["reason"]) for letter in self.dead_letters
+        )
 
 
 @cache

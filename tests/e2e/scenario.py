@@ -129,9 +129,7 @@ class Scenario:
             partitions = str(settings.state.state_partitions)
             self._spark.conf.set("spark.sql.shuffle.partitions", partitions)
         self._metrics = Metrics()
-        return Service(
-            settings, self._metrics, on_batch=self.reports.append, spark=self._spark
-        )
+        return Service(settings, self._metrics, on_batch=self.reports.append, spark=self._spark)
 
     def run(self, **sections: Mapping[str, Any]) -> Outputs:
         """Run to the end of the input, from the checkpoint if there is one; the outputs so far."""
@@ -167,9 +165,7 @@ class Scenario:
         if failures:
             raise failures[0]
 
-    def wait_for(
-        self, condition: Callable[[Outputs], Any], seconds: float = _SECONDS
-    ) -> Outputs:
+    def wait_for(self, condition: Callable[[Outputs], Any], seconds: float = _SECONDS) -> Outputs:
         """Read the outputs until ``condition`` holds of them."""
         deadline = time.monotonic() + seconds
         while True:
@@ -197,4 +193,3 @@ class Scenario:
     def outputs(self, **topics: str) -> Outputs:
         """All that the output topics hold; ``topics`` names those that are not the usual ones."""
         return Outputs.read(self.kafka, lambda kind: topics.get(kind) or self.topic(kind))
-

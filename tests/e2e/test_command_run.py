@@ -49,7 +49,12 @@ def restarted(scenario: Scenario) -> Iterator[Command]:
                 "spark.sql.warehouse.dir": str(scenario.folder / "warehouse"),
             },
         },
-        observability={"metrics_host": "127.0.0.1", "metrics_port": free_ports(1)[0]},
+        observability={
+            "metrics_host": "127.0.0.1",
+            "metrics_port": free_ports(1)[0],
+            "log_level": "info",
+            "log_format": "json",
+        },
     )
     stream.send(*BEFORE)
     with running(scenario.folder, document) as first:
@@ -96,7 +101,7 @@ def test_sigterm_ends_it_in_good_order(restarted: Command) -> None:
     code, seconds = restarted.terminate()
     assert code == 0
     assert seconds < 30
-    assert '"stopped"' in restarted.log.read_text("utf-8") or "stopped" in _events(restarted.log)
+    assert {"stopping", "stopped"} <= _events(restarted.log)
     assert restarted.page("/livez")[0] == 0
 
 

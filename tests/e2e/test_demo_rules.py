@@ -21,7 +21,20 @@ COSTS_BEGIN = 1605532639940
 LOGINS_BEGIN = 1700000000000
 ORDERS_BEGIN = 1700000000000
 
-STATUSES = "success fail fail success fail success fail success fail fail success end".split()
+STATUSES = [
+    "success",
+    "fail",
+    "fail",
+    "success",
+    "fail",
+    "success",
+    "fail",
+    "success",
+    "fail",
+    "fail",
+    "success",
+    "end",
+]
 COSTS = [("a", 200), ("a", 10), ("a", 120), ("a", 50), ("b", 90), ("b", 150), ("a", 101)]
 LOGINS = [
     ("u1", "login_fail"), ("u1", "login_fail"), ("u2", "login_fail"), ("u1", "login_fail"),
@@ -45,32 +58,27 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
 
 def _logs(scenario: Scenario) -> None:
     scenario.input("logs")
-    schema = scenario.register("logs", record("demo.Log", user_id="string", status="string", ts=MILLIS))
-    scenario.send(
-        "logs",
-        *(
-            Sent(scenario.avro(schema, {"user_id": "1001", "status": s, "ts": LOGS_BEGIN + n * SECOND}))
-            for n, s in enumerate(STATUSES)
-        ),
-    )  # fmt: skip
+    log = record("demo.Log", user_id="string", status="string", ts=MILLIS)
+    schema = scenario.register("logs", log)
+    for number, status in enumerate(STATUSES):
+        event = {"user_id": "1001", "status": status, "ts": LOGS_BEGIN + number * SECOND}
+        scenario.send("logs", Sent(scenario.avro(schema, event)))
 
 
 def _costs(scenario: Scenario) -> None:
     scenario.input("sensors")
-    schema = scenario.register("sensors", record("demo.Cost", name="string", cost="double", ts=MILLIS))
-    scenario.send(
-        "sensors",
-        *(
-            Sent(scenario.avro(schema, {"name": name, "cost": cost, "ts": COSTS_BEGIN + n * 4 * SECOND}))
-            for n, (name, cost) in enumerate(COSTS)
-        ),
-    )  # fmt: skip
+    cost_record = record("demo.Cost", name="string", cost="double", ts=MILLIS)
+    schema = scenario.register("sensors", cost_record)
+    for number, (name, cost) in enumerate(COSTS):
+        event = {"name": name, "cost": cost, "ts": COSTS_BEGIN + number * 4 * SECOND}
+        scenario.send("sensors", Sent(scenario.avro(schema, event)))
 
 
 def _logins(scenario: Scenario) -> None:
     scenario.input("logins")
     schema = scenario.register(
-        "logins", record("demo.Login", user_id="string", event_type="string", ip="string", ts=MILLIS)
+        "logins",
+        record("demo.Login", user_id="string", event_type="string", ip="string", ts=MILLIS),
     )
     for number, (user, kind) in enumerate(LOGINS):
         login = {
@@ -128,7 +136,9 @@ def test_cost_timeout_ends_also_for_the_name_that_falls_silent(outputs: Outputs)
 def test_brute_force_takes_all_failures_once(outputs: Outputs) -> None:
     """Four failures and a success are one match; two failures and a success are none."""
     matches, _ = outputs.of("brute-force")
-    assert matches == [found("brute-force", "u1", LOGINS_BEGIN + 6 * SECOND, fail=(0, 1, 3, 5), ok=6)]
+    assert matches == [
+        found("brute-force", "u1", LOGINS_BEGIN + 6 * SECOND, fail=(0, 1, 3, 5), ok=6)
+    ]
     (match,) = [m for m in outputs.matches if m.body["rule_id"] == "brute-force"]
     assert match.body["measures"] == {
         "failures": 4,

@@ -12,13 +12,14 @@ from service.compiler.rule_set import compile_rules
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates
 from service.rules.folder import read_rules
+from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 EVENTS, PARTITIONS, KEYS, DISORDER = 300, 3, 6, 5.0
-END = 1 << 60
+ALL_OVER = EVENTS + 1000.0
 CUTS: dict[str, tuple[int, dict[str, Any]]] = {
     "small batches": (70, {"key_groups": 2, "state_partitions": 1}),
     "other groups": (200, {"key_groups": 7, "slots_per_key_group": 1, "state_partitions": 2}),
@@ -46,7 +47,8 @@ def _rules() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def events() -> list[tuple[str, str, float, float, int]]:
-    """Key, name, seconds, value, partition: in arrival order, out of order by less than allowed."""
+    """Key, name, seconds, value, partition: in arrival order, out of order by less than allowed;
+    in the end one event in each partition after which everything else is decided."""
     random = Random(20)
     made = []
     for number in range(EVENTS):
@@ -54,7 +56,7 @@ def events() -> list[tuple[str, str, float, float, int]]:
         name, value = random.choice("abcdxy"), float(random.randrange(9))
         key = f"k{random.randrange(KEYS)}"
         made.append((key, name, round(seconds, 3), value, random.randrange(PARTITIONS)))
-    return made
+    return made + [("k", "x", ALL_OVER, 0.0, partition) for partition in range(PARTITIONS)]
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +72,12 @@ def runs(
     offsets = stream.send(*sent)
     runs = {"core": _core(scenario, stream.topic, events, offsets)}
     for name, (most, state) in CUTS.items():
-        topics = {kind: scenario.topic(f"{kind}-{most}") for kind in ("matches", "timeouts", "late")}
-        dead = {"dead_letters": scenario.topic("dead_letters")}
-        scenario.decide(
+        topics = {kind: scenario.topic(f"{kind}-{most}") for kind in Outputs.KINDS}
+        scenario.run(
             source={"max_offsets_per_trigger": most},
             time={"allowed_disorder": f"{round(DISORDER)} seconds"},
             state={"checkpoint": str(scenario.folder / str(most)), **state},
-            outputs={"topics": {**topics, **dead}},
+            outputs={"topics": topics},
         )
         outputs = scenario.outputs(**topics)
         runs[name] = Ids(outputs.match_ids(), outputs.timeout_ids(), len(outputs.late))
@@ -100,7 +101,7 @@ def _core(
         )
         for (key, name, seconds, value, partition), offset in zip(events, offsets, strict=True)
     ]
-    job.advance(records, END)
+    job.advance(records, at(ALL_OVER - DISORDER) - 1)
     outputs = job.outputs
     return Ids(
         sorted(m.match_id for m in outputs.matches), sorted(t.match_id for t in outputs.timeouts), 0

@@ -44,13 +44,12 @@ def runs(new_scenario: Callable[[], Scenario]) -> dict[str, Run]:
     runs = {}
     for mode in MODES:
         shutil.copytree(scenario.folder / "checkpoint", scenario.folder / mode)
-        topics = {"late": scenario.topic(f"late-{mode}"), "matches": scenario.topic(f"matches-{mode}")}
+        topics = {kind: scenario.topic(f"{kind}-{mode}") for kind in Outputs.KINDS}
         before = scenario.total("late")
-        service = scenario.document()["outputs"]
         scenario.run(
             time=time,
             state={"checkpoint": str(scenario.folder / mode)},
-            outputs={"late_events": mode, "topics": {**service["topics"], **topics}},
+            outputs={"late_events": mode, "topics": topics},
         )
         runs[mode] = Run(scenario.outputs(**topics), scenario.total("late") - before)
     return runs

@@ -102,21 +102,24 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
         (third, {**WHOLE, "amount": "many"}),
         (first, old),
     ]
+    all_over = {"id": "end", "ts": at(1000)}
     scenario.send(
         "events",
         *(Sent(scenario.avro(w, {**e, "ts": at(n)})) for n, (w, e) in enumerate(events)),
+        Sent(scenario.avro(third, {**WHOLE, **all_over})),
     )
     micros = scenario.register("micros", record("e2e.Micros", id="string", ts=MICROS))
     for number in range(2):
         datum = {"id": "m", "ts": at(number) * 1000 + 999}
         scenario.send("micros", Sent(scenario.avro(micros, datum)))
+    scenario.send("micros", Sent(scenario.avro(micros, {"id": "end", "ts": at(1000) * 1000})))
     for number, condition in enumerate(CONDITIONS):
         scenario.rule(_rule(f"condition-{number}", "events", where=condition))
     rule = _rule("values", "events", where="price > 4000000000")
     columns = ["seen", "day", "total", "ref", "a.b.c", "tags", "attrs", "status"]
     scenario.rule({**rule, "emit": {"events": columns}})
     scenario.rule(_rule("micros", "micros"))
-    return scenario.decide()
+    return scenario.run()
 
 
 def _rule(rule_id: str, events: str, **step: str) -> dict[str, object]:

@@ -14,7 +14,8 @@ from tests.kafka_access import Sent
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 UNKNOWN_ID = 912_345
-NEWER = {**EVENT, "fields": [*EVENT["fields"], *record("x", extra=field("string", default="d"))["fields"]]}
+(EXTRA,) = record("e2e.Event", extra=field("string", default="d"))["fields"]
+NEWER = {**EVENT, "fields": [*EVENT["fields"], EXTRA]}
 
 
 def test_a_new_schema_loses_and_doubles_nothing(scenario: Scenario) -> None:
@@ -38,7 +39,9 @@ def test_a_new_schema_loses_and_doubles_nothing(scenario: Scenario) -> None:
         stream.send(Sent(scenario.avro(newer, {**datum, "ts": at(6)})), Sent(unknown))
         stream.send(("k", "x", 7))
         outputs = scenario.wait_for(lambda out: len(out.matches) >= 3)
-    expected = [found("ab", "k", at(end), a=a, b=b) for a, b, end in ((0, 1, 1), (2, 4, 4), (6, 7, 6))]
+    expected = [
+        found("ab", "k", at(end), a=a, b=b) for a, b, end in ((0, 1, 1), (2, 4, 4), (6, 7, 6))
+    ]
     assert outputs.of("ab") == (expected, [])
     assert outputs.reasons() == [(5, "unknown_schema_id"), (8, "unknown_schema_id")]
     assert (scenario.total("records"), outputs.late) == (10, [])

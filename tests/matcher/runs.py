@@ -9,6 +9,7 @@ from service.compiler.rule_set import compile_rules
 from service.matcher.local import LocalJob, Record
 from service.matcher.outputs import Outputs
 from service.model import Coordinates, TakenEvent
+from service.pattern.document import load_rules
 from service.pattern.expressions import parse
 from service.pattern.tree import Rule
 from tests.oracle import Answer, Path, Seen
@@ -62,3 +63,41 @@ def read(outputs: Outputs) -> dict[str, Answer]:
         due[end] = timeout.already_matched
     keys = {*matches, *timeouts}
     return {key: Answer(matches.get(key, {}), timeouts.get(key, {})) for key in keys}
+
+
+def job(text: str) -> LocalJob:
+    """A job for rules in YAML, without ``id`` and ``key`` where there is one."""
+    if "id:" not in text:
+        text = f"id: r\nkey: key\n{text}"
+    return LocalJob(compile_rules(one.rule for one in load_rules(text, "rules")))
+
+
+def written(text: str, key: str = "k") -> list[Record]:
+    """Records from ``a b=3 c@9``: name, price and time; without time, one after the one before.
+
+    The offset is the place in the text.
+    """
+    made = []
+    time = 0
+    for number, word in enumerate(text.split()):
+        name, _, at = word.partition("@")
+        name, _, price = name.partition("=")
+        time = int(at) if at else time + 1
+        values = {"name": name, "price": int(price) if price else None, "key": key}
+        made.append(Record(Coordinates("t", 0, number), time, values))
+    return made
+
+
+def matched(one: LocalJob) -> list[tuple[str, int]]:
+    """Matches as text, such as ``a0 b1 b2``, with their times."""
+    return sorted((_text(match.steps), match.time) for match in one.outputs.matches)
+
+
+def timed_out(one: LocalJob) -> list[tuple[str, int, bool]]:
+    """Timeouts as text, with deadlines and whether they had matched."""
+    found = one.outputs.timeouts
+    return sorted((_text(each.steps), each.deadline, each.already_matched) for each in found)
+
+
+def _text(steps: Mapping[str, Sequence[TakenEvent]]) -> str:
+    return " ".join(f"{name}{position}" for name, position in path_of(steps))

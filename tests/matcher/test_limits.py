@@ -1,0 +1,124 @@
+"""Limits hold exactly after every event, whatever the policy, and keep the work bounded."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from service.matcher.limits import held_events
+from service.matcher.local import LocalJob
+from service.matcher.partial import RuleState
+from tests.matcher.runs import END_OF_TIME, job, matched, timed_out, written
+
+POLICIES = ("drop_oldest", "reject_new", "pause_rule")
+
+EXPLOSIVE = """
+limits: {{partial_matches: {partials}, events: {events}, on_limit: {policy}}}
+{more}
+pattern:
+  - {{step: a, where: "name = 'a'", times: 1+, loop: combinations}}
+  - {{step: b, after: followed_by_any, where: "name = 'b'", times: 1+, loop: combinations}}
+  - {{step: c, after: followed_by, where: "name = 'c'"}}
+"""
+
+SEQUENCE = """
+within: 1 minute
+limits: {{partial_matches: {partials}, events: {events}, on_limit: {policy}}}
+pattern:
+  - {{step: a, where: "name = 'a'"}}
+  - {{step: b, after: followed_by_any, where: "name = 'b'"}}
+"""
+
+
+def states(one: LocalJob) -> list[RuleState]:
+    """The rule states of every key."""
+    return [rule for keys in one._states for key in keys.values() for rule in key.rules.values()]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("skip", ["no_skip", "skip_to_next", "skip_past_last_event"])
+@pytest.mark.parametrize(("partials", "events"), [(7, 1000), (1000, 5), (20, 6)])
+def test_limits_hold_after_every_event(policy: str, skip: str, partials: int, events: int) -> None:
+    """Partial and held matches, and the events that they hold, restarts between."""
+    more = f"after_match: {skip}"
+    one = job(EXPLOSIVE.format(partials=partials, events=events, policy=policy, more=more))
+    letters = random.Random(1)
+    for number in range(60):
+        record = written(f"{letters.choice('aaabbbc')}@{number}")[0]
+        one.advance([record], number)
+        for state in states(one):
+            assert len(state.partials) + len(state.finished) <= partials
+            assert held_events(state) <= events
+        one.reload()
+    reasons = {letter.reason for letter in one.outputs.dead_letters}
+    assert reasons == {"limit_reached"}
+    assert one.outputs.counts["r", "dropped"] > 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_full_limit_is_not_beyond_it(policy: str) -> None:
+    """Exactly as many as allowed is allowed, and events of a match released are not held."""
+    one = job(SEQUENCE.format(partials=2, events=2, policy=policy))
+    one.advance(written("a@0 a@1 b@2"), 10)
+    assert matched(one) == [("a0 b2", 2), ("a1 b2", 2)]
+    assert one.outputs.dead_letters == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "matches"),
+    [("drop_oldest", ["a1 b3", "a2 b3"]), ("reject_new", ["a0 b3", "a1 b3"]), ("pause_rule", [])],
+)
+@pytest.mark.parametrize("limits", [{"partials": 2, "events": 99}, {"partials": 99, "events": 2}])
+def test_what_each_policy_keeps(policy: str, matches: list[str], limits: dict[str, int]) -> None:
+    """The newest starts, the oldest starts, or nothing any more."""
+    one = job(SEQUENCE.format(policy=policy, **limits))
+    one.advance(written("a@0 a@1 a@2 b@3 a@4 b@5"), 3)
+    assert [text for text, _ in matched(one)] == matches
+    (letter,) = one.outputs.dead_letters
+    assert letter.reason == "limit_reached"
+    assert letter.at.offset == 2
+    assert policy in letter.detail
+    assert str(limits["partials"]) in letter.detail
+    assert str(limits["events"]) in letter.detail
+
+
+def test_what_is_dropped_does_not_time_out() -> None:
+    """A partial match beyond the limit leaves with a dead letter, not with a timeout."""
+    one = job(SEQUENCE.format(partials=1, events=9, policy="drop_oldest"))
+    one.advance(written("a@0 a@1"), END_OF_TIME)
+    assert timed_out(one) == [("a1", 60_001, False)]
+
+
+def test_a_paused_rule_stays_paused() -> None:
+    """For its key, over a restart, while other keys go on."""
+    one = job(SEQUENCE.format(partials=1, events=9, policy="pause_rule"))
+    one.advance(written("a@0 a@1"), 2)
+    one.reload()
+    one.advance([*written("a@3 b@4"), *written("a@3 b@4", key="other")], END_OF_TIME)
+    assert [match.key for match in one.outputs.matches] == ["other"]
+    assert len(one.outputs.dead_letters) == 1
+
+
+def test_dropping_what_holds_a_match_back_releases_it() -> None:
+    """Once the earlier partial match is gone, the held match is free."""
+    rule = SEQUENCE.replace("within: 1 minute", "after_match: skip_past_last_event")
+    rule = rule.replace("after: followed_by_any, where: \"name = 'b'\"", "after: next")
+    rule = rule.replace("after: next", 'after: followed_by, where: "price = LAST(a.price)"')
+    one = job(rule.format(partials=2, events=99, policy="drop_oldest"))
+    one.advance(written("a=1@0 a=2@1 b=2@2"), 2)
+    assert matched(one) == []
+    one.advance(written("a=3@3"), 3)
+    assert matched(one) == [("a1 b2", 2)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_adversarial_stream_in_bounded_time(policy: str) -> None:
+    """A thousand events of one key that would double the partial matches each time."""
+    one = job(EXPLOSIVE.format(partials=1000, events=500, policy=policy, more=""))
+    stream = written(" ".join(random.Random(2).choice("aaabbb") for _ in range(1000)))
+    started = time.monotonic()
+    one.advance(stream, END_OF_TIME)
+    assert time.monotonic() - started < 60
+    assert all(len(state.partials) <= 1000 for state in states(one))

@@ -1,0 +1,320 @@
+"""One rule over one key: windows, deadlines, gaps, absence, cooldown, failures."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.matcher.keyed import KeyedMatcher, KeyState
+from service.matcher.local import LocalJob
+from service.matcher.outputs import Outputs
+from service.matcher.partial import FOREVER
+from service.model import Coordinates, Event
+from tests.matcher.runs import END_OF_TIME, job, matched, timed_out, written
+
+
+def run(rule: str, events: str, watermark: int = END_OF_TIME) -> LocalJob:
+    """The job after the events, at the watermark."""
+    one = job(rule)
+    one.advance(written(events), watermark)
+    return one
+
+
+A_THEN_B = """
+within: 10 ms
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "name = 'b'"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("events", "matches", "timeouts"),
+    [
+        ("a@0 b@9", [("a0 b1", 9)], []),
+        ("a@0 b@10", [], [("a0", 10, False)]),
+        ("a@-20 b@-10", [], [("a0", -10, False)]),
+        ("a@-5 b@4", [("a0 b1", 4)], []),
+        ("a@0", [], [("a0", 10, False)]),
+    ],
+)
+def test_window_ends_before_its_length(
+    events: str, matches: list[tuple[str, int]], timeouts: list[tuple[str, int, bool]]
+) -> None:
+    """An event at start + window does not match; the deadline is exact, before 1970 too."""
+    one = run(A_THEN_B, events)
+    assert (matched(one), timed_out(one)) == (matches, timeouts)
+
+
+@pytest.mark.parametrize("start", [-7, 0, 5])
+def test_deadline_of_an_idle_key(start: int) -> None:
+    """The watermark alone brings the timeout, not before its time and stamped with it."""
+    one = run(A_THEN_B, f"a@{start}", start + 9)
+    assert timed_out(one) == []
+    one.advance([], start + 10)
+    assert timed_out(one) == [("a0", start + 10, False)]
+    one.advance([], END_OF_TIME)
+    assert len(timed_out(one)) == 1
+
+
+def test_deadlines_in_their_own_order() -> None:
+    """One leap of the watermark brings all deadlines, the earliest first."""
+    one = run(A_THEN_B, "a@0 a@3 a@7")
+    assert [timeout.deadline for timeout in one.outputs.timeouts] == [10, 13, 17]
+
+
+def test_key_state_names_what_is_due() -> None:
+    """A key's deadline is its first waiting event or its first deadline; then it is idle."""
+    partitioning = job(A_THEN_B).plan.partitionings[0]
+    matcher = KeyedMatcher(partitioning)
+    everything = (1 << len(partitioning.conditions)) - 1
+    state = KeyState()
+    outputs = Outputs()
+    assert (state.idle, state.deadline) == (True, FOREVER)
+    matcher.advance("k", state, [Event(5, Coordinates("t", 0, 0), everything)], 4, outputs)
+    assert (state.idle, state.deadline) == (False, 5)
+    matcher.advance("k", state, [], 5, outputs)
+    assert (state.idle, state.deadline) == (False, 15)
+    matcher.advance("k", state, [], 15, outputs)
+    assert state.idle
+
+
+GAPS = """
+within: 100 ms
+pattern:
+  - {{step: a, where: "name = 'a'", times: {times}, gap: 5 ms}}
+  - {{step: b, after: followed_by, where: "name = 'b'"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("times", "events", "matches"),
+    [
+        ("2", "a@0 a@4 b@50", ["a0 a1 b2"]),
+        ("2", "a@0 a@5 b@50", []),
+        ("3", "a@0 a@4 a@8 b@50", ["a0 a1 a2 b3"]),
+        ("3", "a@0 a@4 a@9 b@50", []),
+        ("1+", "a@0 a@4 b@5", ["a0 a1 b2", "a0 b2", "a1 b2"]),
+        ("1+", "a@0 a@5 b@6", ["a0 b2", "a1 b2"]),
+        ("2+", "a@0 a@4 a@9 b@10", ["a0 a1 b3"]),
+        ("2..3", "a@0 a@4 a@9 b@10", ["a0 a1 b3"]),
+    ],
+)
+def test_gap_between_every_two_repetitions(times: str, events: str, matches: list[str]) -> None:
+    """The gap holds before the last repetition, and inside a loop without end."""
+    assert [text for text, _ in matched(run(GAPS.format(times=times), events))] == matches
+
+
+def test_gap_that_ends_a_partial_match() -> None:
+    """Where only repetitions can follow, the gap is the deadline; of an idle key too."""
+    one = run(GAPS.format(times="2"), "a@0")
+    assert timed_out(one) == [("a0", 5, False)]
+
+
+@pytest.mark.parametrize("events", ["a@0 a@2", "a@0 a@2 x@3", "a@0 a@2 x@30"])
+def test_gap_of_a_loop_that_may_be_left(events: str) -> None:
+    """Where something else can follow, the window is; an event between changes nothing."""
+    one = run(GAPS.format(times="2..3"), events)
+    assert timed_out(one) == [("a0 a1", 100, False), ("a1", 7, False)]
+
+
+@pytest.mark.parametrize("events", ["a@0 a@2 b@50", "a@0 a@2 x@3 b@50"])
+def test_gap_that_ran_out_before_the_match(events: str) -> None:
+    """What went on by another way does not time out for the repetition it did not take."""
+    one = run(GAPS.format(times="2..3"), events)
+    assert len(matched(one)) == 1
+    assert timed_out(one) == [("a1", 7, False)]
+
+
+def test_whole_gap() -> None:
+    """``within.gap`` is from one taken event to the next, its end exclusive."""
+    rule = A_THEN_B.replace("10 ms", "{gap: 10 ms}")
+    third = "  - {step: c, after: followed_by, where: \"name = 'c'\"}\n"
+    one = run(rule + third, "a@0 b@9 c@18 a@30 b@39 c@49")
+    assert matched(one) == [("a0 b1 c2", 18)]
+    assert timed_out(one) == [("a3 b4", 49, False)]
+
+
+ABSENCE = """
+within: 10 ms
+pattern:
+  - {{step: a, where: "name = 'a'"}}
+  - {{step: b, after: followed_by, where: "name = 'b'", times: {times}}}
+  - {{step: n, after: not_followed_by, where: "name = 'n'"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("events", "matches"),
+    [
+        ("a@0 b@1", [("a0 b1", 10)]),
+        ("a@0 b@1 x@2", [("a0 b1", 10)]),
+        ("a@0 b@1 n@9", []),
+        ("a@0 b@1 n@10", [("a0 b1", 10)]),
+        ("a@-30 b@-29", [("a0 b1", -20)]),
+    ],
+)
+def test_absence_at_the_deadline(events: str, matches: list[tuple[str, int]]) -> None:
+    """NOT at the end matches at the deadline, which an event at that time does not veto."""
+    one = run(ABSENCE.format(times="1"), events)
+    assert (matched(one), timed_out(one)) == (matches, [])
+
+
+@pytest.mark.parametrize("events", ["a@0 b@1", "a@0 b@1 x@2"])
+def test_absence_behind_a_loop(events: str) -> None:
+    """A loop that could go on matches by absence, and times out as one that has matched."""
+    one = run(ABSENCE.format(times="1+"), events)
+    assert matched(one) == [("a0 b1", 10)]
+    assert timed_out(one) == [("a0 b1", 10, True)]
+
+
+@pytest.mark.parametrize(
+    ("events", "matches", "timeouts"),
+    [
+        ("a@0 b@1", [], [("a0", 10, False)]),
+        ("a@0 c@1", [("a0", 1)], []),
+        ("a@0 c@10", [], [("a0", 10, False)]),
+    ],
+)
+def test_not_next_at_the_end(
+    events: str, matches: list[tuple[str, int]], timeouts: list[tuple[str, int, bool]]
+) -> None:
+    """The next event of the key decides; with an idle key it times out."""
+    one = run(A_THEN_B.replace("followed_by", "not_next"), events)
+    assert matched(one) == matches
+    assert timed_out(one) == (timeouts if "b" not in events else [])
+
+
+def test_timeout_says_whether_it_had_matched() -> None:
+    """What had matched on its way says so; what only shares a start does not."""
+    rule = A_THEN_B.replace("where: \"name = 'b'\"", "where: \"name = 'b'\", times: 2+")
+    assert timed_out(run(rule, "a@0 b@1")) == [("a0 b1", 10, False)]
+    one = run(rule, "a@0 b@1 b@2")
+    assert matched(one) == [("a0 b1 b2", 2)]
+    assert timed_out(one) == [("a0 b1 b2", 10, True)]
+
+
+def test_identical_timeouts_are_one() -> None:
+    """Ways of one sequence that an irrelevant event parted are one timeout."""
+    rule = A_THEN_B.replace(
+        "after: followed_by, where: \"name = 'b'\"",
+        "after: followed_by, where: \"name = 'b'\", optional: true",
+    )
+    third = "  - {step: c, after: followed_by, where: \"name = 'c'\"}\n"
+    assert timed_out(run(rule + third, "a@0 x@1 x@2")) == [("a0", 10, False)]
+
+
+COOLDOWN = """
+cooldown: 10 ms
+pattern:
+  - {step: a, where: "name = 'a'"}
+"""
+
+
+def test_cooldown() -> None:
+    """After a match none for that long, its end exclusive; what is kept quiet starts nothing."""
+    one = run(COOLDOWN, "a@0 a@9 a@10 a@19 a@20")
+    assert [time for _, time in matched(one)] == [0, 10, 20]
+
+
+def test_cooldown_survives_a_restart_and_ends() -> None:
+    """It is part of the state, and the last thing that a key remembers."""
+    one = job(COOLDOWN)
+    one.advance(written("a@0"), 5)
+    one.reload()
+    one.advance(written("a@8"), 9)
+    assert [time for _, time in matched(one)] == [0]
+    assert one._states[0]["k"].deadline == 10
+    one.advance([], 10)
+    assert one._states == [{}]
+
+
+def test_cooldown_of_matches_held_back() -> None:
+    """A held match is judged by its own time, and the cooldown stays until it is out."""
+    rule = """
+cooldown: 10 ms
+after_match: skip_to_next
+within: 30 ms
+pattern:
+  - {step: a, where: "name IN ('a', 'x')"}
+  - {step: b, after: followed_by, where: "name = 'b' AND LAST(a.name) = 'a'"}
+"""
+    one = run(rule, "a@0 b@1 x@2 a@3 b@4", 20)
+    assert one._states[0]["k"].deadline == 32
+    one.advance([], END_OF_TIME)
+    assert matched(one) == [("a0 b1", 1)]
+    assert timed_out(one) == [("a2", 32, False)]
+
+
+def test_effective_from() -> None:
+    """Earlier events do not exist for the rule."""
+    rule = "effective_from: 1970-01-01T00:00:00.005Z\n" + A_THEN_B
+    assert matched(run(rule, "a@0 a@5 b@6")) == [("a1 b2", 6)]
+
+
+SKIP_TO = """
+after_match: {{{strategy}: b{on_miss}}}
+within: 100 ms
+pattern:
+  - {{step: a, where: "name = 'a'"}}
+  - {{step: b, after: followed_by, where: "name = 'b'", optional: true}}
+  - {{step: c, after: followed_by, where: "name = 'c'"}}
+"""
+
+
+@pytest.mark.parametrize("strategy", ["skip_to_first", "skip_to_last"])
+def test_on_miss(strategy: str) -> None:
+    """A match without the step's event is an error where the rule says so, and is emitted."""
+    strict = run(SKIP_TO.format(strategy=strategy, on_miss=", on_miss: error"), "a c")
+    plain = run(SKIP_TO.format(strategy=strategy, on_miss=""), "a c")
+    assert matched(strict) == matched(plain) == [("a0 c1", 2)]
+    (letter,) = strict.outputs.dead_letters
+    assert (letter.reason, letter.step, letter.rule_id) == ("skip_failed", "b", "r")
+    assert letter.at == Coordinates("t", 0, 1)
+    assert plain.outputs.dead_letters == []
+
+
+def test_skip_to_the_first_event_of_the_match_itself() -> None:
+    """Skipping to where the match began would find it again, so it is an error too."""
+    rule = SKIP_TO.format(strategy="skip_to_first", on_miss=", on_miss: error")
+    one = run(rule.replace("skip_to_first: b", "skip_to_first: a"), "a c")
+    assert [letter.reason for letter in one.outputs.dead_letters] == ["skip_failed"]
+
+
+FAILING = """
+emit: {measures: {total: "SUM(a.price)", last: "LAST(b.name)"}}
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "name = 'b' AND price + LAST(a.price) > 1"}
+"""
+
+
+def test_failing_condition() -> None:
+    """It counts as not matching; rule, step and event are named, and later events go on."""
+    one = job(FAILING)
+    first, bad, good = written("a=1 b=2 b=3")
+    bad.values["price"] = "much"
+    one.advance([first, bad, good], END_OF_TIME)
+    assert matched(one) == [("a0 b2", 3)]
+    (letter,) = one.outputs.dead_letters
+    assert (letter.reason, letter.rule_id, letter.step) == ("condition_failed", "r", "b")
+    assert letter.at == Coordinates("t", 0, 1)
+    assert "price + LAST(a.price) > 1" in letter.detail
+    assert one.outputs.counts["r", "failed"] == 1
+
+
+def test_failing_measure() -> None:
+    """It is NULL in the match, which is emitted, and named in a dead letter."""
+    one = job(FAILING.replace("price + LAST(a.price) > 1", "price > 1"))
+    first, second = written("a=1 b=2")
+    first.values["price"] = object()
+    one.advance([first, second], END_OF_TIME)
+    (match,) = one.outputs.matches
+    assert match.measures == {"total": None, "last": "b"}
+    (letter,) = one.outputs.dead_letters
+    assert (letter.reason, letter.detail.split(":")[0]) == ("measure_failed", "total")
+
+
+def test_counts() -> None:
+    """What happened is counted by rule."""
+    one = run(A_THEN_B, "a@0 b@1 a@2")
+    assert one.outputs.counts == {("r", "started"): 2, ("r", "matched"): 1, ("r", "timed_out"): 1}
