@@ -13,7 +13,6 @@ beside each other for a moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from heapq import merge
 from itertools import takewhile
 
 from service.matcher.partial import Finished, Partial, RuleState, Taken, order
@@ -89,7 +88,7 @@ def _reject_new(state: RuleState, limits: Limits) -> int:
     nodes: set[int] = set()
     events: set[int] = set()
     count_events = state.events_at_most > limits.events
-    for held in merge(state.partials, state.finished, key=_start):
+    for held in sorted(_held(state), key=_start):
         if len(partials) + len(finished) == limits.partial_matches:
             break
         if count_events:

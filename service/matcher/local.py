@@ -8,7 +8,7 @@ conditions in the JVM.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
 from service.matcher.snapshot import SnapshotCodec
-from service.model import Coordinates, Event, LateEvent
+from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.pattern.expressions import ColumnPath, Expression, bind
 from service.pattern.types import RecordType
 
@@ -57,8 +57,9 @@ class EventReader:
             return parts[0]
         return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
-    def event(self, record: Record) -> Event:
-        """The event as the matcher wants it."""
+    def event(self, record: Record, outputs: Outputs) -> Event:
+        """The event as the matcher wants it. A condition that fails is not true of it, and is
+        named in ``outputs`` for each rule that has it."""
         bits = 0
         for number, condition in enumerate(self._partitioning.conditions):
             if condition.events and record.input not in condition.events:
@@ -66,10 +67,25 @@ class EventReader:
             if condition.of_type is not None and not _is_of(record.type, condition.of_type):
                 continue
             test = self._conditions[number]
-            if test is None or test(record.values) is True:
-                bits |= 1 << number
+            try:
+                if test is None or test(record.values) is True:
+                    bits |= 1 << number
+            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                outputs.dead_letters += self._failures(number, record, error)
         columns = tuple(_column(record.values, slot.path) for slot in self._partitioning.slots)
         return Event(record.time, record.at, bits, columns, None, record.type)
+
+    def _failures(self, number: int, record: Record, error: Exception) -> Iterator[DeadLetter]:
+        for rule in self._partitioning.rules:
+            if number in rule.bits:
+                atom = rule.plan.event_atoms[rule.bits.index(number)]
+                yield DeadLetter(
+                    at=record.at,
+                    reason="condition_failed",
+                    detail=f"{atom}: {error!r}",
+                    rule_id=rule.plan.rule.id,
+                    step=atom.step,
+                )
 
 
 @dataclass
@@ -101,7 +117,8 @@ class LocalJob:
         for (reader, matcher), states in zip(self._parts, self._states, strict=True):
             events: dict[str | None, list[Event]] = {key: [] for key in states}
             for record in fresh:
-                events.setdefault(reader.key(record), []).append(reader.event(record))
+                event = reader.event(record, self.outputs)
+                events.setdefault(reader.key(record), []).append(event)
             for key, mine in events.items():
                 state = states.pop(key, None) or KeyState()
                 matcher.advance(key, state, mine, self.watermark, self.outputs)

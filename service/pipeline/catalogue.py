@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from service.codecs.avro_schema import AvroSchema, parse
 from service.codecs.reader_schemas import record_names, record_schema
@@ -88,25 +88,40 @@ class Catalogue:
                 self.unreadable[schema_id] = str(error)
 
     def _writers(self, schema_id: int, schema: AvroSchema) -> Iterable[Writer]:
-        try:
-            names = record_names(schema)
-        except SchemaError:
-            yield Writer(schema_id, schema, None, None)
+        if not isinstance(schema.root, list):
+            (name,) = record_names(schema)
+            yield from self._readings(schema_id, schema, name, None)
             return
-        union = isinstance(schema.root, list)
-        for position, name in enumerate(names):
-            readers = [t for t in self.types if name in names_of(t.reader)]
-            branch = position if union else None
-            if not readers:
+        for branch, node in enumerate(schema.root):
+            found = schema.resolve(node)
+            if isinstance(found, dict) and found["type"] == "record":
+                yield from self._readings(schema_id, schema, found["name"], branch)
+            else:
                 yield Writer(schema_id, schema, branch, None)
-            for reader in readers:
-                problems = resolves(record_schema(schema, name), reader.reader)
-                if problems:
-                    raise SchemaError(
-                        f"schema id {schema_id} ({name}) cannot be read as {reader.name} of input"
-                        f" {reader.input}: " + "; ".join(problems)
-                    )
-                yield Writer(schema_id, schema, branch, reader.number)
+
+    def _readings(
+        self, schema_id: int, schema: AvroSchema, name: str, branch: int | None
+    ) -> Iterable[Writer]:
+        """How the record ``name`` of a schema is read: as every type that is called so."""
+        readers = [t for t in self.types if name in names_of(t.reader)]
+        if not readers:
+            yield Writer(schema_id, schema, branch, None)
+            return
+        for reader in readers:
+            problems = resolves(_record(schema, name, branch), reader.reader)
+            if problems:
+                raise SchemaError(
+                    f"schema id {schema_id} ({name}) cannot be read as {reader.name} of input"
+                    f" {reader.input}: " + "; ".join(problems)
+                )
+            yield Writer(schema_id, schema, branch, reader.number)
+
+
+def _record(schema: AvroSchema, name: str, branch: int | None) -> AvroSchema:
+    """The record ``name`` on its own, also out of a union that has more than records."""
+    if branch is None or not isinstance(schema.root, list):
+        return record_schema(schema, name)
+    return record_schema(replace(schema, root=schema.root[branch]), name)
 
 
 def names_of(reader: AvroSchema) -> list[str]:

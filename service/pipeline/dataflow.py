@@ -72,6 +72,8 @@ class Dataflow:
     def start(self, spark: SparkSession, before: BeforeBatch, after: AfterBatch) -> StreamingQuery:
         """Start the query from its checkpoint, or anew where there is none."""
         settings = self.settings
+        # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
+        spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
         matched = (
             self.packets(spark)
             .groupBy("key_group")

@@ -34,7 +34,12 @@ from service.pipeline.columns import (
 )
 
 _NOT_READ, _UNKNOWN_ID, _NOT_FRAMED, _UNREADABLE, _NO_BRANCH = -1, -2, -3, -4, -5
-_TO_MILLIS = {"auto": "{0}", "millis": "{0}", "micros": "{0} div 1000", "seconds": "{0} * 1000"}
+_TO_MILLIS = {
+    "auto": "{0}",
+    "millis": "{0}",
+    "micros": "({0} - pmod({0}, 1000)) div 1000",
+    "seconds": "{0} * 1000",
+}
 
 
 class Fault(IntEnum):

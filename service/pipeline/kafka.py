@@ -34,7 +34,8 @@ class Cluster:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._servers = settings.kafka.bootstrap_servers
-        self._admin = AdminClient(settings.kafka.admin_config())
+        # What goes wrong is raised; librdkafka's own log would go on after we are done.
+        self._admin = AdminClient(settings.kafka.admin_config() | {"log_level": 0})
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
@@ -43,7 +44,7 @@ class Cluster:
 
     def partitions_with_records(self, topics: Sequence[str]) -> list[Partition]:
         """The partitions of ``topics`` that hold at least one record."""
-        config = self._settings.kafka.consumer_config("spark-cep-start")
+        config = self._settings.kafka.consumer_config("spark-cep-start") | {"log_level": 0}
         consumer = Consumer(config)
         try:
             metadata = self._ask(lambda: consumer.list_topics(timeout=_SECONDS))

@@ -102,7 +102,7 @@ class Packer:
     key_texts: tuple[str, ...]
     max_ahead_ms: int | None
     _counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    _maxima: dict[tuple[str, int], int] = field(default_factory=dict)
+    _maxima: dict[tuple[str, int], int | None] = field(default_factory=dict)
     _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -161,9 +161,10 @@ class Packer:
             self._counts["records", topic, str(row["partition"])] += row["topic_count"]
             if fault in (Fault.TOMBSTONE, Fault.NOT_READ):
                 self._counts[fault.name.lower(), topic] += row["topic_count"]
-            if row["time_max"] is not None:
-                at = (topic, row["partition"])
-                self._maxima[at] = max(self._maxima.get(at, row["time_max"]), row["time_max"])
+            at, newest = (topic, row["partition"]), row["time_max"]
+            before = self._maxima.setdefault(at, newest)
+            if newest is not None and (before is None or newest > before):
+                self._maxima[at] = newest
 
     def _flush(self, number: int) -> Iterator[pa.RecordBatch]:
         waiting, self._waiting[number] = self._waiting[number], []

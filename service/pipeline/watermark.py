@@ -52,11 +52,14 @@ class Clock:
     watermark: int = BEGINNING
     maxima: dict[Partition, int | None] = field(default_factory=dict)
 
-    def read(self, maxima: Iterable[tuple[str, int, int]]) -> None:
-        """Take in largest event times ``(topic, partition, ms)`` of this batch."""
+    def read(self, maxima: Iterable[tuple[str, int, int | None]]) -> None:
+        """Take in largest event times ``(topic, partition, ms)`` of this batch; ``None`` where no
+        record had one, which is not waited for any longer."""
         for topic, partition, time in maxima:
             before = self.maxima.get((topic, partition))
-            if before is None or time > before:
+            if time is None and before is None:
+                self.maxima.pop((topic, partition), None)
+            elif before is None or (time is not None and time > before):
                 self.maxima[topic, partition] = time
 
     def state(self, statement: ClockStatement) -> None:

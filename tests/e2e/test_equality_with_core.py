@@ -79,6 +79,7 @@ def runs(
             state={"checkpoint": str(scenario.folder / str(most)), **state},
             outputs={"topics": topics},
         )
+        assert scenario.reports[-1].batch + 1 >= len(events) // most
         outputs = scenario.outputs(**topics)
         runs[name] = Ids(outputs.match_ids(), outputs.timeout_ids(), len(outputs.late))
     return runs

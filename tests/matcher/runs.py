@@ -67,7 +67,7 @@ def read(outputs: Outputs) -> dict[str, Answer]:
 
 def job(text: str) -> LocalJob:
     """A job for rules in YAML, without ``id`` and ``key`` where there is one."""
-    if "id:" not in text:
+    if not text.lstrip().startswith("id:"):
         text = f"id: r\nkey: key\n{text}"
     return LocalJob(compile_rules(one.rule for one in load_rules(text, "rules")))
 

@@ -1,0 +1,304 @@
+"""State as bytes: what is written is read back, by later releases too; damage is said.
+
+``tests/golden/state`` holds states in format 1, written when that format was made. They must load
+for ever; they are never written anew. A new format gets files of its own, which
+``REWRITE_GOLDEN=1`` writes only where they are missing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.errors import StateError
+from service.matcher.keyed import KeyState
+from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
+from service.matcher.snapshot import FORMAT, SnapshotCodec, pack, unpack
+from service.model import Coordinates, Event
+from tests.matcher.runs import END_OF_TIME, job, matched, written
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "state"
+
+moments = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31), timezones=st.just(dt.UTC))
+plain = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.decimals(allow_nan=False)
+    | moments
+    | st.dates()
+)
+values = st.recursive(
+    plain, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5
+)
+
+property_of = settings(max_examples=200, derandomize=True, database=None, deadline=None)
+
+
+@st.composite
+def states(draw: st.DrawFn) -> KeyState:
+    """Two rules whose partial matches share events, some finished, some events still waiting."""
+    names = st.sampled_from(["t", "other", "ü"])
+    events = [
+        Event(
+            draw(st.integers(-(1 << 50), 1 << 50)),
+            Coordinates(draw(names), draw(st.integers(0, 3)), number),
+            0,
+            draw(st.lists(values, max_size=2)),
+            draw(st.none() | st.binary(max_size=3)),
+            draw(st.none() | st.text(max_size=3)),
+        )
+        for number in range(draw(st.integers(1, 5)))
+    ]
+    rules: dict[int, RuleState] = {}
+    for number in draw(st.sets(st.integers(0, 1))):
+        first = Taken(None, 0, events[0])
+        chain = [first]
+        for event in events[1:]:
+            chain.append(Taken(draw(st.sampled_from(chain)), draw(st.integers(0, 2)), event))
+        ends = draw(st.lists(st.sampled_from(chain), max_size=4))
+        times = st.integers(-(1 << 50), 1 << 50) | st.just(FOREVER)
+        partials = [
+            Partial(draw(st.integers(0, 9)), events[0], end, draw(times), draw(st.booleans()))
+            for end in ends
+        ]
+        rules[number] = RuleState(
+            partials=partials,
+            finished=[Finished(events[0], end, draw(times)) for end in ends[:2]],
+            deadline=min((partial.deadline for partial in partials), default=FOREVER),
+            quiet_until=draw(st.none() | times),
+            paused=draw(st.booleans()),
+            limited=draw(st.booleans()),
+        )
+    bits = st.integers(0, 1 << 200)
+    waiting = draw(st.lists(st.builds(event_ahead, bits, st.integers(0, 99)), max_size=3))
+    return KeyState(waiting, rules)
+
+
+def event_ahead(bits: int, number: int) -> Event:
+    """An event that waits for the watermark."""
+    return Event(number, Coordinates("t", 0, number), bits, [number])
+
+
+def content(state: KeyState) -> Any:
+    """Everything in a state, sharing written out."""
+    return (
+        state.waiting,
+        {
+            number: (
+                [(p.state, p.first, chain(p.last), p.deadline, p.matched) for p in rule.partials],
+                [(f.first, chain(f.last), f.time) for f in rule.finished],
+                (rule.deadline, rule.quiet_until, rule.paused, rule.limited),
+            )
+            for number, rule in state.rules.items()
+        },
+    )
+
+
+def chain(last: Taken) -> list[tuple[int, Event]]:
+    """What was taken, last first."""
+    return [(taken.step, taken.event) for taken in last.chain()]
+
+
+@property_of
+@given(states())
+def test_round_trip(state: KeyState) -> None:
+    """The same state comes back, and what was shared still is."""
+    topics: list[str] = []
+    data = SnapshotCodec(["one", "two"], topics).encode(state)
+    read = SnapshotCodec(["one", "two"], topics).decode(data)
+    assert content(read) == content(state)
+    for number, rule in state.rules.items():
+        before = [id(partial.last) for partial in rule.partials]
+        after = [id(partial.last) for partial in read.rules[number].partials]
+        assert [before.index(one) for one in before] == [after.index(one) for one in after]
+    assert SnapshotCodec(["one", "two"], topics).encode(read) == data
+
+
+@property_of
+@given(values)
+def test_values(value: Any) -> None:
+    """Values of every type of the expression language, as they were."""
+    assert unpack(pack(value)) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Decimal("1.50"),
+        Decimal("-0E-38"),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, dt.UTC),
+        dt.date(1, 1, 1),
+        1 << 64,
+        -(1 << 63) - 1,
+        [{"a": 1 << 200, "b": [True, None]}],
+        {1: 1 << 70},
+    ],
+)
+def test_values_with_an_own_form(value: Any) -> None:
+    """Digits, microseconds and big numbers are kept exactly, and so are the types."""
+    read = unpack(pack(value))
+    assert read == value
+    assert repr(read) == repr(value)
+
+
+def test_a_value_of_another_type() -> None:
+    """It is named when the state is written, not when it is read."""
+    with pytest.raises(StateError, match="a value of type complex"):
+        pack([1j])
+
+
+def test_wide_masks() -> None:
+    """More than 64 conditions on an event that waits."""
+    for bits in (0, 1, (1 << 63) - 1, 1 << 63, 1 << 64, 1 << 200, (1 << 201) - 1):
+        topics: list[str] = []
+        data = SnapshotCodec([], topics).encode(KeyState([event_ahead(bits, 1)]))
+        assert SnapshotCodec([], topics).decode(data).waiting[0].bits == bits
+
+
+def test_an_event_is_stored_once() -> None:
+    """However many partial matches hold it, its columns are there once."""
+    event = Event(1, Coordinates("t", 0, 0), 0, ["needle"])
+    last = Taken(None, 0, event)
+    partials = [Partial(number, event, last, FOREVER, False) for number in range(9)]
+    data = SnapshotCodec(["r"], []).encode(KeyState([], {0: RuleState(partials)}))
+    assert data.count(b"needle") == 1
+
+
+def test_translate() -> None:
+    """Events stored under another rule set are rewritten as they are read."""
+    topics: list[str] = []
+    data = SnapshotCodec([], topics).encode(KeyState([event_ahead(5, 1)]))
+    read = SnapshotCodec([], topics).decode(data, lambda event: event._replace(bits=9))
+    assert [event.bits for event in read.waiting] == [9]
+
+
+def test_unknown_fingerprint() -> None:
+    """A rule that changed starts empty; the others keep what they had."""
+    event = Event(1, Coordinates("t", 0, 0), 0, [])
+    partial = Partial(1, event, Taken(None, 0, event), 9, False)
+    topics: list[str] = []
+    state = KeyState([], {0: RuleState([partial]), 1: RuleState([partial])})
+    data = SnapshotCodec(["gone", "kept"], topics).encode(state)
+    read = SnapshotCodec(["new", "kept"], topics).decode(data)
+    assert list(read.rules) == [1]
+    assert read.rules[1].deadline == 9
+
+
+@property_of
+@given(states(), st.data())
+def test_damaged_bytes(state: KeyState, data: st.DataObject) -> None:
+    """Bytes cut short or changed are a StateError, or another state; never another error."""
+    topics: list[str] = []
+    whole = SnapshotCodec(["one", "two"], topics).encode(state)
+    with pytest.raises(StateError):
+        SnapshotCodec(["one", "two"], topics).decode(whole[:-1])
+    place = data.draw(st.integers(0, len(whole) - 1))
+    changed = whole[:place] + bytes([data.draw(st.integers(0, 255))]) + whole[place + 1 :]
+    try:
+        SnapshotCodec(["one", "two"], topics).decode(changed)
+    except StateError as error:
+        assert "damaged" in str(error) or "unknown kind" in str(error)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xc1",
+        pack(None),
+        pack([]),
+        pack([[], [], []]),
+        pack([[7], [], [], {}]),
+        pack([[], [], [[0, 0, 0]], {}]),
+        pack([[], [], [], {"one": [[[0, 0, 0, 0, False]], [], None, False, False]}]),
+        msgpack.packb(msgpack.ExtType(1, b"x")),
+        msgpack.packb(msgpack.ExtType(2, b"9" * 40)),
+        msgpack.packb(msgpack.ExtType(3, b"0")),
+        msgpack.packb(msgpack.ExtType(99, b"")),
+    ],
+)
+def test_bytes_of_no_state(data: bytes) -> None:
+    """What is not a state of this format is a StateError."""
+    with pytest.raises(StateError):
+        SnapshotCodec(["one"], []).decode(data)
+
+
+# Golden states of format 1: a rule, events before and after, and what comes of them.
+
+CASES = {
+    "sequence": (
+        """
+within: 100 ms
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "name = 'b' AND price > LAST(a.price)", times: 1+}
+  - {step: c, after: followed_by, where: "name = 'c'"}
+""",
+        "a=1@0 b=2@1 b=0@2 b=3@3",
+        "c@10",
+        [("a0 b1 b3 c0", 10), ("a0 b1 c0", 10)],
+    ),
+    "skip_held": (
+        """
+within: 100 ms
+after_match: skip_past_last_event
+cooldown: 1 minute
+pattern:
+  - {step: a, where: "name IN ('a', 'x')"}
+  - {step: b, after: followed_by, where: "name = 'b' AND LAST(a.name) = 'a'"}
+""",
+        "x@0 a@1 b@2",
+        "a@200 b@201",
+        [("a1 b2", 2)],
+    ),
+    "waiting": (
+        """
+limits: {partial_matches: 1, on_limit: pause_rule}
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: next, where: "name = 'b'"}
+""",
+        "a@0 a@50",
+        "b@51",
+        [("a1 b0", 51)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_state(name: str) -> None:
+    """A state of format 1 loads, and the matches that it had begun are completed."""
+    rule, before, after, matches = CASES[name]
+    one = job(rule)
+    one.advance(written(before), 40)
+    codec_of = [planned.plan.fingerprint for planned in one.plan.partitionings[0].rules]
+    golden = GOLDEN / f"format-{FORMAT}-{name}.bin"
+    topics = ["t"]
+    data = SnapshotCodec(["the rule"], topics).encode(one._states[0]["k"])
+    if os.environ.get("REWRITE_GOLDEN") and not golden.exists():
+        golden.write_bytes(data)
+    stored = golden.read_bytes()
+    read = SnapshotCodec(["the rule"], topics).decode(stored)
+    assert topics == ["t"]
+    assert content(read) == content(SnapshotCodec(["the rule"], topics).decode(data))
+    assert len(codec_of) == 1
+    one._states[0]["k"] = read
+    one.advance(written(after), END_OF_TIME)
+    assert matched(one) == sorted(matches)
+
+
+def test_every_golden_state_is_tested() -> None:
+    """No file is left without its case."""
+    assert {file.name for file in GOLDEN.iterdir()} == {f"format-1-{name}.bin" for name in CASES}
