@@ -19,6 +19,9 @@ from tests.kafka_access import KafkaAccess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Short-lived JVMs: the second compiler would work for nothing.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 ROOT = Path(__file__).parents[1]
 JARS = ROOT / ".work" / "jars"
 

@@ -38,15 +38,8 @@ def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
         label = node.step or "(match)"
         if repetition and node.kind in (Kind.START, Kind.NORMAL):
             label += f":{repetition}"
-        states.append(State(number, label, node.kind, node.step, edges, None, absence=False))
-    states = [
-        replace(
-            state,
-            gap_ms=_deadline_gap(rule, state, states, atoms),
-            absence=_awaits_absence(state, states),
-        )
-        for state in states
-    ]
+        states.append(State(number, label, node.kind, node.step, edges))
+    states = [_with_deadlines(rule, state, states, atoms) for state in states]
     everything = tuple(walk(rule.pattern))
     return Plan(
         rule=rule,
@@ -60,40 +53,41 @@ def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
     )
 
 
-def _deadline_gap(
-    rule: Rule, state: State, states: list[State], atoms: tuple[AnyAtom, ...]
-) -> int | None:
-    """The gap after which nothing can be taken from ``state`` any more."""
-    if state.kind in (Kind.START, Kind.FINAL, Kind.STOP):
-        return None
-    gaps: list[int] = [] if (whole := rule.within.gap_ms) is None else [whole]
-    repetition_gaps: list[int] = []
-    takes = 0
-    todo, reached = [state.number], {state.number}
-    while todo:
-        for edge in states[todo.pop()].edges:
-            target = states[edge.target]
-            if edge.action is Action.PROCEED and target.kind is not Kind.STOP:
-                if target.number not in reached:
-                    reached.add(target.number)
-                    todo.append(target.number)
-                if target.kind is Kind.FINAL:
-                    continue
-            elif edge.action is Action.TAKE:
-                takes += 1
-                repetition_gaps += [
+def _taking_gap(state: State, states: list[State], atoms: tuple[AnyAtom, ...]) -> int | None:
+    """How long after the last event taken another can be taken from ``state``; ``None`` where
+    something does not depend on that."""
+    longest = None
+    for number, _ in _reached(state, states):
+        for edge in states[number].edges:
+            if edge.action is Action.TAKE:
+                gaps = [
                     atom.gap_ms
-                    for number, atom in enumerate(atoms)
-                    if isinstance(atom, GapAtom) and edge.condition.atoms() >> number & 1
+                    for bit, atom in enumerate(atoms)
+                    if isinstance(atom, GapAtom) and edge.condition.partial(0, 1 << bit) is False
                 ]
-    if takes and len(repetition_gaps) == takes:
-        gaps.append(max(repetition_gaps))
-    return min(gaps, default=None)
+                if not gaps:
+                    return None
+                longest = max(longest or 0, min(gaps))
+            elif states[edge.target].kind is Kind.FINAL and edge.action is Action.IGNORE:
+                return None
+    return longest
 
 
-def _awaits_absence(state: State, states: list[State]) -> bool:
-    """Whether a NOT at the end is all that is left, or can be reached without any event."""
-    return any(states[number].kind is Kind.PENDING for number, _ in _reached(state, states, 0))
+def _with_deadlines(
+    rule: Rule, state: State, states: list[State], atoms: tuple[AnyAtom, ...]
+) -> State:
+    if state.kind in (Kind.START, Kind.FINAL, Kind.STOP):
+        return state
+    reached = {states[number].kind for number, _ in _reached(state, states, 0)}
+    absence = Kind.PENDING in reached
+    taking = _taking_gap(state, states, atoms)
+    gaps = [rule.within.gap_ms, None if absence else taking]
+    return replace(
+        state,
+        gap_ms=min((gap for gap in gaps if gap is not None), default=None),
+        taking_gap_ms=taking,
+        absence=absence,
+    )
 
 
 def _lets_pass(state: State, states: list[State]) -> bool:

@@ -47,10 +47,6 @@ class _Place:
         return self.scope[self.position]
 
     @property
-    def previous(self) -> Step | None:
-        return self.scope[self.position - 1] if self.position else None
-
-    @property
     def following(self) -> Step | None:
         if self.position + 1 < len(self.scope):
             return self.scope[self.position + 1]

@@ -54,15 +54,17 @@ class Edge:
 class State:
     """One state. ``step`` is the author's step whose event a TAKE from here is listed under.
     ``gap_ms``: with no event taken for so long, a partial match here is out of time.
-    ``absence``: when it is, that is a match."""
+    ``taking_gap_ms``: with none for so long, none can be taken from here any more, though absence
+    may still be awaited. ``absence``: when it is out of time, that is a match."""
 
     number: int
     label: str
     kind: Kind
     step: str
     edges: tuple[Edge, ...]
-    gap_ms: int | None
-    absence: bool
+    gap_ms: int | None = None
+    taking_gap_ms: int | None = None
+    absence: bool = False
 
 
 @dataclass(frozen=True, slots=True)

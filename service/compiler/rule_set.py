@@ -79,6 +79,11 @@ class Partitioning:
         """Identity of the key, part of every state entry's key."""
         return ", ".join(expression.canonical for expression in self.key)
 
+    def reads(self, name: str) -> bool:
+        """Whether some rule of the partitioning reads input ``name``."""
+        events = [rule.plan.rule.events for rule in self.rules]
+        return any(not each or name in each for each in events)
+
     @cached_property
     def fingerprint(self) -> bytes:
         """Identity of the bit and slot numbering that stored events use."""

@@ -59,7 +59,10 @@ class Time(Section):
     )
     partition_idle_after: PositiveDuration = setting(
         60_000,
-        description="A partition without new records for so long is no longer waited for.",
+        description=(
+            "A partition without new records for so long is no longer waited for; what it brings "
+            "later may be late."
+        ),
     )
     advance_when_idle: PositiveDuration | None = setting(
         None,

@@ -171,8 +171,8 @@ class Outputs(Section):
     late_events: Literal["relevant", "all", "drop"] = setting(
         "relevant",
         description=(
-            "Late events to write: those that some rule could have used, every one of an input that "
-            "a rule reads, or none. Those that some rule could have used are counted in any case."
+            "Late events to write: those that some rule could have used, every one of an input "
+            "that a rule reads, or none. Those that some rule could have used are always counted."
         ),
     )
 

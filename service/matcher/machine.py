@@ -68,6 +68,7 @@ class Machine:
         self._gaps = tuple(state.gap_ms for state in plan.states)
         self._absence = tuple(state.absence for state in plan.states)
         self._live = tuple(state.kind in (Kind.START, Kind.NORMAL) for state in plan.states)
+        self._taking = tuple(state.taking_gap_ms for state in plan.states)
         self._step_gaps = any(isinstance(atom, GapAtom) for atom in plan.atoms)
         self._window = plan.window_ms
         self._cooldown = plan.rule.cooldown_ms
@@ -119,7 +120,9 @@ class Machine:
             expired: dict[int, Expired] = {}
             for partial in due:
                 first, last = partial.first, partial.last
-                if self._live[partial.state] and id(last) not in held:
+                gap = self._taking[partial.state]
+                could_take = gap is None or deadline <= last.event.time + gap
+                if self._live[partial.state] and could_take and id(last) not in held:
                     before = expired.get(id(last))
                     matched = partial.matched or id(last) in absent
                     matched = matched or (before is not None and before.matched)

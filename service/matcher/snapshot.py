@@ -21,7 +21,7 @@ MessagePack extension types. Nothing here can execute code when bytes are read.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -77,23 +77,7 @@ def _from_extension(code: int, data: bytes) -> Any:
 
 def pack(value: Any) -> bytes:
     """Any value of the state as bytes."""
-    try:
-        return bytes(msgpack.packb(value, default=_extension, use_bin_type=True))
-    except OverflowError:
-        return bytes(msgpack.packb(_without_big(value), default=_extension, use_bin_type=True))
-
-
-def _without_big(value: Any) -> Any:
-    match value:
-        case bool():
-            return value
-        case int() if not -(1 << 63) <= value < 1 << 64:
-            return _extension(value)
-        case Mapping():
-            return {_without_big(k): _without_big(v) for k, v in value.items()}
-        case list() | tuple():
-            return [_without_big(each) for each in value]
-    return value
+    return bytes(msgpack.packb(value, default=_extension, use_bin_type=True))
 
 
 def unpack(data: bytes) -> Any:

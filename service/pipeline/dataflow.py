@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from service.codecs.outputs import OutputEncoder
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import RuleSetPlan
-from service.config import KAFKA_TIMESTAMP, Settings
+from service.config import Settings
 from service.pipeline import clock_source
 from service.pipeline.catalogue import Catalogue
 from service.pipeline.decode import DecodeOptions, decode
@@ -109,8 +109,14 @@ class Dataflow:
             )
             for schema_id, writers in catalogue.writers.items()
         }
-        columns = dict.fromkeys(t.event_time for t in catalogue.types)
-        keys = dict.fromkeys(part.key_name for part in self.plan.partitionings if part.key)
+        keys = [
+            tuple(
+                part.key_name
+                for part in self.plan.partitionings
+                if part.key and part.reads(t.input)
+            )
+            for t in catalogue.types
+        ]
         return Packer(
             partitionings=tuple(
                 packed_shape(number, part) for number, part in enumerate(self.plan.partitionings)
@@ -120,7 +126,7 @@ class Dataflow:
             unknown_ids=frozenset(catalogue.unknown_ids),
             unreadable=dict(catalogue.unreadable),
             encoder=self.encoder,
-            time_columns=tuple(column for column in columns if column != KAFKA_TIMESTAMP),
+            time_columns=tuple(t.event_time for t in catalogue.types),
             key_texts=tuple(keys),
             max_ahead_ms=self.settings.time.max_ahead,
         )

@@ -90,7 +90,7 @@ class RecordReader:
 @dataclass
 class Packer:
     """``mapInArrow`` function; picklable. ``readers`` by schema id; ``time_columns`` and
-    ``key_texts`` say in dead letters what was missing."""
+    ``key_texts``, by number of the record type, say in dead letters what was missing."""
 
     partitionings: tuple[PackedPartitioning, ...]
     key_groups: int
@@ -99,7 +99,7 @@ class Packer:
     unreadable: dict[int, str]
     encoder: OutputEncoder
     time_columns: tuple[str, ...]
-    key_texts: tuple[str, ...]
+    key_texts: tuple[tuple[str, ...], ...]
     max_ahead_ms: int | None
     _counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _maxima: dict[tuple[str, int], int | None] = field(default_factory=dict)
@@ -202,7 +202,7 @@ class Packer:
     def _judge(self, batch: pa.RecordBatch) -> tuple[list[Any], pa.Array]:
         """Dead letters of a batch, and which suspects turned out to be sound."""
         faults = batch.column("fault").to_pylist()
-        names = ("topic", "partition", "offset", "time", "record_key", "value")
+        names = ("topic", "partition", "offset", "time", TYPE_COLUMN, "record_key", "value")
         numbers = [n for n, fault in enumerate(faults) if fault > Fault.NOT_READ]
         rows = batch.select([*names, "fault"]).take(pa.array(numbers)).to_pylist()
         self._refuse_new_ids([r["value"] for r in rows if r["fault"] == Fault.UNKNOWN_ID])
@@ -246,14 +246,17 @@ class Packer:
             )
             return Reason.EVENT_TIME_OUT_OF_BOUNDS, detail
         if fault is Fault.MISSING_KEY:
-            return Reason.MISSING_KEY, f"a key is null: {'; '.join(self.key_texts)}"
+            return (
+                Reason.MISSING_KEY,
+                f"a key is null: {'; '.join(self.key_texts[row[TYPE_COLUMN]])}",
+            )
         known = self.readers[schema_id]
         problems = [decoding_fault(value, known.writer, reader) for reader in known.readers]
         if problems and all(problems):
             return Reason.UNDECODABLE, str(problems[0])
         if row["time"] is None:
-            columns = ", ".join(self.time_columns)
-            return Reason.MISSING_EVENT_TIME, f"the event time is null: {columns}"
+            column = self.time_columns[row[TYPE_COLUMN]]
+            return Reason.MISSING_EVENT_TIME, f"the event time is null: {column}"
         return None
 
 

@@ -376,5 +376,7 @@ def _failure(error: PySparkException) -> SparkCepError:
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
             return kind(own[-1])
-    telling = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
-    return JobFailedError(f"the query failed: {(telling or lines or ['no message'])[-1]}")
+    told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
+    # The worker's own error says more than Java's wrapping of it.
+    python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
+    return JobFailedError(f"the query failed: {(python or told or lines or ['no message'])[-1]}")

@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlparse
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from service.config import SPARK_REDACTION_REGEX, Settings, reveal
@@ -26,6 +27,8 @@ def spark_session(settings: Settings) -> SparkSession:
     """Start Spark. The user's ``spark.conf`` wins over everything set here."""
     # Otherwise some workers start with the system's Python, which lacks our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # The pinned Spark, not one that happens to be installed.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     jars = connector_jars(settings.spark.jars_folder)
     state = settings.state

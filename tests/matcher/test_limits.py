@@ -113,6 +113,24 @@ def test_dropping_what_holds_a_match_back_releases_it() -> None:
     assert matched(one) == [("a1 b2", 2)]
 
 
+def test_a_held_match_can_be_rejected() -> None:
+    """It is newer than the partial match that holds it back, which stays."""
+    rule = """
+limits: {partial_matches: 3, on_limit: reject_new}
+within: 100 ms
+after_match: skip_to_next
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "price = LAST(a.price)"}
+"""
+    one = job(rule)
+    one.advance(written("a=1@0 a=2@1 b=2@2 a=3@3 b=3@4 a=4@5 a=5@6 b=1@7"), 50)
+    assert matched(one) == [("a0 b7", 7), ("a1 b2", 2), ("a3 b4", 4)]
+    one.advance([], END_OF_TIME)
+    assert timed_out(one) == []
+    assert one.outputs.counts["r", "dropped"] == 2
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_adversarial_stream_in_bounded_time(policy: str) -> None:
     """A thousand events of one key that would double the partial matches each time."""

@@ -125,6 +125,30 @@ def test_gap_that_ran_out_before_the_match(events: str) -> None:
     assert timed_out(one) == [("a1", 7, False)]
 
 
+@pytest.mark.parametrize("events", ["a@0 c@20", "a@0 x@1 c@20"])
+def test_gap_of_a_greedy_loop(events: str) -> None:
+    """What follows a greedy loop may come later than the loop's gap."""
+    rule = GAPS.format(times="1+").replace("gap: 5 ms", "gap: 5 ms, greedy: true")
+    one = run(rule.replace("'b'", "'c'"), events)
+    assert [time for _, time in matched(one)] == [20]
+    assert timed_out(one) == []
+
+
+@pytest.mark.parametrize("events", ["a@0", "a@0 x@1"])
+def test_gap_before_absence(events: str) -> None:
+    """A NOT at the end is awaited to the end of the window, though the loop is long over."""
+    rule = GAPS.format(times="1+").replace("followed_by", "not_followed_by")
+    one = run(rule, events)
+    assert (matched(one), timed_out(one)) == ([("a0", 100)], [])
+
+
+def test_gap_before_not_next() -> None:
+    """The next event decides, however late it comes."""
+    rule = GAPS.format(times="1+").replace("followed_by", "not_next")
+    assert matched(run(rule, "a@0 x@20")) == [("a0", 20)]
+    assert timed_out(run(rule, "a@0")) == [("a0", 100, False)]
+
+
 def test_whole_gap() -> None:
     """``within.gap`` is from one taken event to the next, its end exclusive."""
     rule = A_THEN_B.replace("10 ms", "{gap: 10 ms}")
@@ -278,6 +302,18 @@ def test_skip_to_the_first_event_of_the_match_itself() -> None:
     rule = SKIP_TO.format(strategy="skip_to_first", on_miss=", on_miss: error")
     one = run(rule.replace("skip_to_first: b", "skip_to_first: a"), "a c")
     assert [letter.reason for letter in one.outputs.dead_letters] == ["skip_failed"]
+
+
+def test_condition_with_several_look_backs() -> None:
+    """Each looks at the events of its own step; one beyond them is NULL."""
+    rule = """
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "name = 'b'", times: 1..2}
+  - {step: c, after: followed_by, where: "price > LAST(a.price) + LAST(b.price, 1)"}
+"""
+    one = run(rule, "a=1@0 b=2@1 c=9@2 b=3@3 c=3@4 c=4@5")
+    assert matched(one) == [("a0 b1 b3 c5", 5)]
 
 
 FAILING = """

@@ -1,0 +1,106 @@
+"""What the driver states about idle partitions and an idle input."""
+
+import pytest
+
+from service.pipeline.timekeeper import Timekeeper
+from service.pipeline.watermark import ClockStatement
+
+A, B, C = ("t", 0), ("t", 1), ("t", 2)
+
+
+class Wall:
+    """A clock that is moved by hand, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def wall() -> Wall:
+    """Processing time."""
+    return Wall()
+
+
+def keeper(
+    wall: Wall, policy: str = "partition_minimum", when_idle: int | None = None
+) -> Timekeeper:
+    """Ten milliseconds of disorder, a partition idle after a second."""
+    return Timekeeper(policy, 10, 1_000, when_idle, wall)  # type: ignore[arg-type]
+
+
+def test_all_partitions_alive_need_no_statement(wall: Wall) -> None:
+    """While every partition delivers, the input alone moves time."""
+    one = keeper(wall)
+    one.batch_started()
+    one.batch_done([(A, 500), (B, 100)], {A, B})
+    wall.now = 900
+    assert one.statement() is None
+
+
+def test_an_idle_partition_lets_go(wall: Wall) -> None:
+    """After the limit the others decide; the same is not stated twice."""
+    one = keeper(wall)
+    one.batch_done([(A, 500), (B, 100)], {A, B})
+    wall.now = 900
+    one.batch_done([(A, 700), (B, 100)], {A})
+    wall.now = 1_500
+    assert one.statement() == ClockStatement((), 700 - 10 - 1)
+    assert one.statement() is None
+
+
+def test_nothing_is_idle_while_a_batch_runs(wall: Wall) -> None:
+    """What a running batch reads is not known yet."""
+    one = keeper(wall)
+    one.batch_done([(A, 500), (B, 100)], {A, B})
+    one.batch_started()
+    wall.now = 5_000
+    assert one.statement() is None
+
+
+def test_all_idle_takes_the_furthest(wall: Wall) -> None:
+    """With every partition idle, the furthest says how far event time has come."""
+    one = keeper(wall)
+    one.batch_done([(A, 500), (B, 100)], {A, B})
+    wall.now = 1_000
+    assert one.statement() == ClockStatement((), 489)
+
+
+def test_an_expected_partition_is_waited_for_until_it_is_idle(wall: Wall) -> None:
+    """A partition that holds records but was never read lets go after the limit too."""
+    one = keeper(wall)
+    assert one.expect([A, C]) == ClockStatement((A, C))
+    wall.now = 900
+    one.batch_done([(A, 500), (C, None)], {A})
+    assert one.statement() is None
+    wall.now = 1_100
+    assert one.statement() == ClockStatement((), 489)
+
+
+def test_a_partition_with_broken_records_alone(wall: Wall) -> None:
+    """A partition that is read but never gives a time is no error."""
+    one = keeper(wall)
+    one.batch_done([(A, 500)], {A, B})
+    assert one.statement() is None
+    wall.now = 1_000
+    assert one.statement() == ClockStatement((), 489)
+
+
+def test_an_idle_input_goes_on_with_the_wall_clock(wall: Wall) -> None:
+    """With advance_when_idle, event time moves as much as processing time since the last record."""
+    one = keeper(wall, when_idle=2_000)
+    one.batch_done([(A, 500)], {A})
+    wall.now = 2_500
+    assert one.statement() == ClockStatement((), 500 + 2_500 - 11)
+    wall.now = 3_000
+    assert one.statement() == ClockStatement((), 500 + 3_000 - 11)
+
+
+def test_the_maximum_policy_knows_no_idle_partitions(wall: Wall) -> None:
+    """Under the maximum policy a silent partition never mattered."""
+    one = keeper(wall, policy="maximum")
+    one.batch_done([(A, 500), (B, 100)], {A, B})
+    wall.now = 9_000
+    assert one.statement() is None
