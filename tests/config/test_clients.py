@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.schema_registry import SchemaRegistryClient
 from pydantic import ValidationError
 
 from service.config import Kafka, Registry
