@@ -105,12 +105,12 @@ def difference(case: Case) -> str | None:
         matches, timeouts, late = run(case)
     except RuleSetError as error:
         return f"refused: {error}"
-    got = {
+    got: dict[str, list[Any]] = {
         "matches": sorted(_answer(m.steps, m.time if timed else None) for m in matches),
         "timeouts": sorted(_answer(t.steps, t.deadline) for t in timeouts),
         "late": sorted(late),
     }
-    wanted = {
+    wanted: dict[str, list[Any]] = {
         "matches": sorted(
             {_answer(m["steps"], m["at"] if timed else None) for m in expect["matches"]}
         ),

@@ -7,16 +7,16 @@ matches, timeouts and late events of Flink's own operator; or why it refuses the
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import pathlib
 
 import pytest
 
 from service.matcher.local import Record
 from service.pattern.document import load_rules
 from tests.conformance import Case, cases, difference, document, feed
-from tests.oracle import Seen, UndefinedError, answer_to
+from tests.oracle import Path, Seen, UndefinedError, answer_to
 
-CASES = list(cases(Path(__file__).parent / "spec" / "flink-answers.jsonl"))
+CASES = list(cases(pathlib.Path(__file__).parent / "spec" / "flink-answers.jsonl"))
 ANSWERED = [case for case in CASES if "invalid" not in case]
 
 #: The only reasons for which the oracle may pass.
@@ -75,7 +75,7 @@ def _by_key(case: Case) -> dict[str, list[Record]]:
     return by_key
 
 
-def _named(path: tuple, events: list[Record], time: int | None) -> str:
+def _named(path: Path, events: list[Record], time: int | None) -> str:
     steps: dict[str, list[int]] = {}
     for step, position in path:
         steps.setdefault(step, []).append(events[position].at.offset)

@@ -326,15 +326,13 @@ class _Lowering:
             return done[node]
         stripped = done[node] = Node(node.step, node.kind)
         for edge in node.edges:
-            if edge.action is Action.PROCEED:
-                if edge.target.kind is Kind.STOP:
-                    if edge.target.step in nots:
-                        continue
-                    target = edge.target
-                else:
-                    target = self._strip_stops(edge.target, nots, done)
+            target = edge.target
+            if edge.action is not Action.PROCEED:
+                target = stripped if target is node else target
+            elif target.kind is Kind.STOP and target.step in nots:
+                continue
             else:
-                target = stripped if edge.target is node else edge.target
+                target = self._strip_stops(target, nots, done)
             stripped.add(edge.action, target, edge.condition)
         return stripped
 

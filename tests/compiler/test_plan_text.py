@@ -84,6 +84,19 @@ pattern:
   - {step: b, after: followed_by, where: "name = 'b'", times: 1+}
   - {step: n, after: not_followed_by, where: "name = 'n'"}
 """,
+    "not_before_optional": """
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: n, after: not_followed_by, where: "name = 'n'"}
+  - {step: b, after: followed_by, where: "name = 'b'", optional: true}
+  - step: g
+    after: followed_by
+    optional: true
+    group:
+      - {step: c, where: "name = 'c'", optional: true}
+      - {step: d, after: followed_by, where: "name = 'd'", optional: true}
+  - {step: e, after: followed_by, where: "name = 'e'"}
+""",
     "group": """
 pattern:
   - {step: a, where: "name = 'a'"}

@@ -88,6 +88,13 @@ def written(text: str, key: str = "k") -> list[Record]:
     return made
 
 
+def run(rule: str, events: str, watermark: int = END_OF_TIME) -> LocalJob:
+    """The job after the events, at the watermark."""
+    one = job(rule)
+    one.advance(written(events), watermark)
+    return one
+
+
 def matched(one: LocalJob) -> list[tuple[str, int]]:
     """Matches as text, such as ``a0 b1 b2``, with their times."""
     return sorted((_text(match.steps), match.time) for match in one.outputs.matches)

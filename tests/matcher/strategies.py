@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -70,7 +72,7 @@ def _steps(
             steps.append(Step(name, after, where))
             continue
         times = draw(st.none() | st.sampled_from(TIMES))
-        repeats: dict = {"optional": draw(st.integers(0, 3)) == 0}
+        repeats: dict[str, Any] = {"optional": draw(st.integers(0, 3)) == 0}
         if times is not None:
             repeats |= {"times": times, "loop": draw(st.sampled_from(Loop))}
             if times.looping and draw(st.integers(0, 3)) == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ SHORT = Within(max_ms=LENGTH - 1)
 
 A, B = (parse(f"name = '{letter}'", steps=frozenset()) for letter in "ab")
 
-QUANTIFIERS = [
+QUANTIFIERS: list[dict[str, Any]] = [
     {},
     {"optional": True},
     *(
@@ -39,14 +40,19 @@ QUANTIFIERS = [
     {"times": Times(1, 2), "greedy": True},
     {"times": Times(1, None), "until": B},
 ]
-PLAIN = [{}, {"optional": True}, {"times": Times(2, 2)}, {"times": Times(1, None)}]
+PLAIN: list[dict[str, Any]] = [
+    {},
+    {"optional": True},
+    {"times": Times(2, 2)},
+    {"times": Times(1, None)},
+]
 PLAIN.append({"times": Times(1, 2)})
 POSITIVE = (Contiguity.NEXT, Contiguity.FOLLOWED_BY, Contiguity.FOLLOWED_BY_ANY)
 NEGATIVE = (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY)
 
 
 def _steps(
-    name: str, afters: tuple[Contiguity | None, ...], quantifiers: list[dict]
+    name: str, afters: tuple[Contiguity | None, ...], quantifiers: list[dict[str, Any]]
 ) -> Iterator[Step]:
     for after, where in product(afters, (A, B)):
         if after is not None and after.negative:
@@ -147,7 +153,7 @@ def test_groups() -> None:
     assert _agree(_rules(patterns, LONGER_THAN_ALL)) >= 100
 
 
-def _members(seconds: tuple[tuple, ...]) -> Iterator[tuple[Step, ...]]:
+def _members(seconds: tuple[tuple[Any, ...], ...]) -> Iterator[tuple[Step, ...]]:
     head = Step("p", None, A)
     for second in seconds:
         if not second:

@@ -66,6 +66,10 @@ def test_inputs() -> None:
         at = Coordinates(source, 0, number)
         one.advance([Record(at, number, {"name": name, "key": "k"}, source)], number)
     assert [match.rule_id for match in one.outputs.matches] == ["all"]
+    (part,) = one.plan.partitionings
+    assert part.reads("payments")
+    named = job(f"id: named\nevents: orders\nkey: key\n{PAIR}").plan.partitionings[0]
+    assert (named.reads("orders"), named.reads("payments")) == (True, False)
 
 
 def test_record_types() -> None:
@@ -101,7 +105,13 @@ pattern:
 emit: {events: [user.home.city]}
 """
     )
-    homes = [None, {"home": None}, {"home": {"city": "X"}}, {"home": {}}, {"home": {"city": "X"}}]
+    homes: list[object] = [
+        None,
+        {"home": None},
+        {"home": {"city": "X"}},
+        {"home": {}},
+        {"home": {"city": "X"}},
+    ]
     one.advance([record(n, n, key="k", user=home) for n, home in enumerate(homes)], END_OF_TIME)
     assert matched(one) == [("a2 b4", 4)]
     assert one.outputs.matches[0].steps["a"][0].columns == {"user.home.city": "X"}

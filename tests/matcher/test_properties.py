@@ -24,7 +24,7 @@ from tests.matcher.strategies import (
     rules,
     streams,
 )
-from tests.oracle import UndefinedError, answer_to
+from tests.oracle import Seen, UndefinedError, answer_to
 
 #: Per property.
 EXAMPLES = 150
@@ -212,7 +212,7 @@ def _times(job: LocalJob) -> Iterable[tuple[int, int]]:
 
 @settings(property_of, max_examples=2 * EXAMPLES)
 @given(rules(), streams())
-def test_machine_answers_what_the_oracle_answers(rule: Rule, events: list) -> None:
+def test_machine_answers_what_the_oracle_answers(rule: Rule, events: list[Seen]) -> None:
     """Random rules with groups, look-backs, gaps and skip strategies."""
     try:
         expected = answer_to(rule, events)
