@@ -15,7 +15,9 @@ later event of their key.
 
 from __future__ import annotations
 
+import json
 import zlib
+from base64 import b64decode
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -288,7 +290,7 @@ class _Group:
             at = Coordinates(topic, partition, offset)
             if time <= watermark:
                 if firsts[row]:
-                    original = tuple((h["key"], h["value"]) for h in headers[row] or ())
+                    original = _headers(headers[row])
                     late.append(
                         LateEvent(at, time, watermark, record_keys[row], payloads[row], original)
                     )
@@ -381,6 +383,14 @@ def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:
     """How the partitioning's columns travel."""
     words = -(-len(partitioning.conditions) // WORD_BITS)
     return PackedPartitioning(number, words, len(partitioning.slots))
+
+
+def _headers(text: str | None) -> tuple[tuple[str, bytes | None], ...]:
+    """A record's headers out of Spark's JSON, which has binary as base64 and leaves out NULL."""
+    return tuple(
+        (header["key"], b64decode(header["value"]) if "value" in header else None)
+        for header in json.loads(text or "[]")
+    )
 
 
 def _joined(*words: int) -> int:
