@@ -48,6 +48,12 @@ class EventReader:
             for c in partitioning.conditions
         ]
 
+    def missing_key(self, record: Record) -> DeadLetter | None:
+        """The dead letter of an event whose key, or a part of it, is NULL."""
+        if all(value(record.values) is not None for value in self._key):
+            return None
+        return DeadLetter(record.at, "missing_key", f"a key is null: {self._partitioning.key_name}")
+
     def key(self, record: Record) -> str | None:
         """The event's key; several parts joined. ``None`` for the global partition."""
         parts = [_text(value(record.values)) for value in self._key]
@@ -117,6 +123,10 @@ class LocalJob:
         for (reader, matcher), states in zip(self._parts, self._states, strict=True):
             events: dict[str | None, list[Event]] = {key: [] for key in states}
             for record in fresh:
+                letter = reader.missing_key(record)
+                if letter is not None:
+                    self.outputs.dead_letters.append(letter)
+                    continue
                 event = reader.event(record, self.outputs)
                 events.setdefault(reader.key(record), []).append(event)
             for key, mine in events.items():

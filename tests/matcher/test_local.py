@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from service.compiler.rule_set import compile_rules
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates
+from service.pattern.document import load_rules
 from tests.matcher.runs import END_OF_TIME, job, matched, timed_out, written
 
 PAIR = """
@@ -169,3 +171,14 @@ def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     one.advance(written("a=1 x a=2 x b=2 b=3 x a=4 b=5"), END_OF_TIME)
     assert matched(one) == [("a0 b4", 5), ("a2 b5", 6), ("a7 b8", 9)]
     assert timed_out(one) == []
+
+
+def test_an_event_without_its_key_is_a_dead_letter() -> None:
+    """A NULL key is no key: the event takes no part, and is named."""
+    (loaded,) = load_rules("{id: r, key: k, pattern: [{step: a, where: n = 1}]}", "<test>")
+    job = LocalJob(compile_rules([loaded.rule]))
+    at = Coordinates("t", 0, 7)
+    job.advance([Record(at, 1, {"k": None, "n": 1})], 10)
+    assert not job.outputs.matches
+    (letter,) = job.outputs.dead_letters
+    assert (letter.at, letter.reason) == (at, "missing_key")
