@@ -13,13 +13,13 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
+from examples.embedded.server import EmbeddedServer
 from service.errors import StartError
 from service.pipeline.jars import find_java, resolve
 
@@ -41,7 +41,7 @@ rootLogger.appenderRef.console.ref = console
 """
 
 
-class EmbeddedBroker:
+class EmbeddedBroker(EmbeddedServer):
     """One broker: ``with EmbeddedBroker(folder, jars) as broker: … broker.bootstrap …``.
 
     ``sasl=(user, password)`` adds a second listener, at :attr:`sasl_bootstrap`, that demands
@@ -59,7 +59,7 @@ class EmbeddedBroker:
         settings: Mapping[str, str] | None = None,
         heap: str = "512m",
     ) -> None:
-        self.folder = folder.resolve()
+        super().__init__(folder, "broker")
         chosen, self._controller_port, self._sasl_port = free_ports(3)
         self.port = port or chosen
         self.bootstrap = f"{HOST}:{self.port}"
@@ -68,49 +68,6 @@ class EmbeddedBroker:
         self._sasl = sasl
         self._settings = dict(settings or {})
         self._heap = heap
-        self._process: ChildProcess | None = None
-
-    @property
-    def log(self) -> Path:
-        """What the broker wrote to its console, over all of its starts."""
-        return self.folder / "broker.log"
-
-    @property
-    def pid(self) -> int | None:
-        """The running broker's process id; None when it does not run."""
-        return self._process.pid if self._process is not None else None
-
-    def start(self) -> Self:
-        """Start the broker (format its storage the first time) and wait until it serves."""
-        if self._process is None:
-            self._process = self._prepare()
-        self._process.start(self._ready)
-        return self
-
-    def stop(self) -> None:
-        """Shut down in good order."""
-        if self._process is not None:
-            self._process.stop()
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        if self._process is not None:
-            self._process.kill()
-
-    def restart(self) -> Self:
-        """Start again with the same data and ports, after a kill as after a stop."""
-        self.stop()
-        return self.start()
-
-    def pause(self) -> None:
-        """Freeze the broker: connections stay open, nothing answers."""
-        if self._process is not None:
-            self._process.pause()
-
-    def resume(self) -> None:
-        """Let a paused broker go on."""
-        if self._process is not None:
-            self._process.resume()
 
     def create_topics(
         self, topics: Mapping[str, int], config: Mapping[str, str] | None = None
@@ -142,12 +99,6 @@ class EmbeddedBroker:
             "sasl.username": user,
             "sasl.password": password,
         }
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def _ready(self) -> bool:
         if not listening(self.port):

@@ -12,9 +12,9 @@ import tempfile
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Self
 
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
+from examples.embedded.server import EmbeddedServer
 from service.errors import StartError
 from service.pipeline.jars import find_java, resolve
 
@@ -25,61 +25,17 @@ _JVM = (
 )
 
 
-class EmbeddedRegistry:
+class EmbeddedRegistry(EmbeddedServer):
     """One registry: ``with EmbeddedRegistry(folder, jars) as registry: … registry.url …``."""
 
     def __init__(
         self, folder: Path, jars_folder: Path, *, port: int | None = None, heap: str = "384m"
     ) -> None:
-        self.folder = folder.resolve()
+        super().__init__(folder, "registry")
         self.port = port or free_ports(1)[0]
         self.url = f"http://{HOST}:{self.port}/apis/ccompat/v7"
         self._jars_folder = jars_folder
         self._heap = heap
-        self._process: ChildProcess | None = None
-
-    @property
-    def log(self) -> Path:
-        """What the registry wrote to its console, over all of its starts."""
-        return self.folder / "registry.log"
-
-    @property
-    def pid(self) -> int | None:
-        """The running registry's process id; None when it does not run."""
-        return self._process.pid if self._process is not None else None
-
-    def start(self) -> Self:
-        """Start the registry (unpack it the first time) and wait until it answers."""
-        if self._process is None:
-            self._process = self._prepare()
-        self._process.start(self._ready)
-        return self
-
-    def stop(self) -> None:
-        """Shut down in good order."""
-        if self._process is not None:
-            self._process.stop()
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        if self._process is not None:
-            self._process.kill()
-
-    def pause(self) -> None:
-        """Freeze the registry: connections stay open, nothing answers."""
-        if self._process is not None:
-            self._process.pause()
-
-    def resume(self) -> None:
-        """Let a paused registry go on."""
-        if self._process is not None:
-            self._process.resume()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def _ready(self) -> bool:
         if not listening(self.port):
