@@ -8,27 +8,28 @@ that are known and answers ``None`` where the unknown ones decide (Kleene's stro
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
 
-class Formula:
+class Formula(ABC):
     """A boolean formula; immutable, hashable, prints itself."""
 
     __slots__ = ()
 
+    @abstractmethod
     def partial(self, true: int, known: int) -> bool | None:
         """The value as far as the ``known`` bits decide it."""
-        raise NotImplementedError
 
     def evaluate(self, true: int) -> bool:
         """The value when every bit outside ``true`` is false."""
         return bool(self.partial(true, -1))
 
+    @abstractmethod
     def atoms(self) -> int:
         """Mask of the atoms that occur."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

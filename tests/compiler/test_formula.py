@@ -102,11 +102,3 @@ def test_joins_mean_what_they_join(operands: list[Formula], true: int) -> None:
 def test_simplified_text(formula: Formula, text: str) -> None:
     """Formulas are flat, without repetitions, and print themselves."""
     assert str(formula) == text
-
-
-def test_a_formula_without_meaning_of_its_own() -> None:
-    """The base class decides nothing."""
-    with pytest.raises(NotImplementedError):
-        Formula().evaluate(0)
-    with pytest.raises(NotImplementedError):
-        Formula().atoms()
