@@ -97,7 +97,14 @@ def test_key_must_be_in_every_type_that_a_step_takes() -> None:
     text = "key: [order_id, amount]\npattern: [{step: a, of_type: OrderPaid}]"
     (problem,) = problems(text)
     assert underlined(problem) == "amount"
-    assert problems("key: amount\npattern: [{step: a, of_type: OrderPlaced}]") == []
+    whole = "key: [order_id, CAST(amount AS INT)]\npattern: [{step: a, of_type: OrderPlaced}]"
+    assert problems(whole) == []
+
+
+def test_a_double_is_no_key() -> None:
+    """The text of a DOUBLE, by which keys are told apart, is not the same everywhere."""
+    (problem,) = problems("key: amount\npattern: [{step: a, of_type: OrderPlaced}]")
+    assert (problem.message, underlined(problem)) == ("the key is a DOUBLE", "amount")
 
 
 def test_key_must_be_one_value() -> None:
