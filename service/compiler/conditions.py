@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from service.compiler.formula import (
-    TRUE,
     All,
     AnyOf,
     Atom,
@@ -95,6 +94,3 @@ class AtomTable:
             return (conjunction if isinstance(part, expressions.And) else disjunction)(operands)
 
         return build(expressions.boolean_structure(expression))
-
-
-__all__ = ["TRUE", "AtomTable"]

@@ -30,7 +30,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from service.codecs.outputs import OutputEncoder, OutputRecord
+from service.codecs.outputs import OutputEncoder
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.errors import StateError
@@ -193,9 +193,7 @@ class _Group:
             )
             for part in plan.partitionings
         }
-        self._prefixes = {
-            f"{zlib.crc32(m.partitioning.key_name.encode()):08x}": m for m in matchers
-        }
+        self._prefixes = {_prefix(m.partitioning): m for m in matchers}
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Take over the group's state as stored."""
@@ -238,11 +236,8 @@ class _Group:
         watermark = self.clock.advance()
         late: list[LateEvent] = []
         by_slot: dict[str, dict[str | None, list[Event]]] = defaultdict(dict)
-        prefixes = {id(m): prefix for prefix, m in self._prefixes.items()}
         for number, rows in packets:
-            matcher = self._matchers[number]
-            prefix = prefixes[id(matcher)]
-            self._sort_in(number, matcher, prefix, rows, before, by_slot, late)
+            self._sort_in(number, rows, before, by_slot, late)
         for name, due in self._due.items():
             gone = name.partition("/")[0] not in self._prefixes
             if (due <= watermark or gone) and name not in by_slot:
@@ -255,8 +250,6 @@ class _Group:
     def _sort_in(
         self,
         number: int,
-        matcher: KeyedMatcher,
-        prefix: str,
         rows: pa.RecordBatch,
         watermark: int,
         by_slot: dict[str, dict[str | None, list[Event]]],
@@ -266,11 +259,13 @@ class _Group:
             name: column.to_pylist(maps_as_pydicts="strict")
             for name, column in zip(rows.schema.names, rows.columns, strict=True)
         }
-        shape = packed_shape(number, matcher.partitioning)
+        partitioning = self._matchers[number].partitioning
+        prefix = _prefix(partitioning)
+        shape = packed_shape(number, partitioning)
         words = [columns[word(number, w)] for w in range(shape.words)]
         slots = [columns[f"slot_{number}_{s}"] for s in range(shape.slots)]
         type_names = self._options.type_names
-        keeps_payload = matcher.partitioning.keeps_payload
+        keeps_payload = partitioning.keeps_payload
         slot_count = self._options.slots
         firsts, headers = columns["first"], columns["headers"]
         record_keys, payloads = columns["record_key"], columns["value"]
@@ -379,6 +374,11 @@ class _Group:
         return translate
 
 
+def _prefix(partitioning: Partitioning) -> str:
+    """What the names of a partitioning's slots begin with; the same under any rule set."""
+    return f"{zlib.crc32(partitioning.key_name.encode()):08x}"
+
+
 def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:
     """How the partitioning's columns travel."""
     words = -(-len(partitioning.conditions) // WORD_BITS)
@@ -395,6 +395,3 @@ def _headers(text: str | None) -> tuple[tuple[str, bytes | None], ...]:
 
 def _joined(*words: int) -> int:
     return sum(part << WORD_BITS * position for position, part in enumerate(words))
-
-
-__all__ = ["OUTPUT_SQL_SCHEMA", "MatchOptions", "MatchProcessor", "OutputRecord", "packed_shape"]
