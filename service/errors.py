@@ -67,7 +67,8 @@ class Problem:
     """One thing that is wrong (or, as a warning, costly) in a rule.
 
     ``source`` is the file's name (or ``<python>``), ``excerpt`` the whole line that ``span`` points
-    into. ``allowed`` says what would have been right, as a sentence.
+    into. ``allowed`` says what would have been right, as a sentence. ``field`` names the wrong field
+    of a rule that was never text; ``span`` and ``excerpt`` are then of the field's own value.
     """
 
     message: str
@@ -77,18 +78,18 @@ class Problem:
     rule: str | None = None
     step: str | None = None
     allowed: str | None = None
+    field: str | None = None
 
     def render(self) -> str:
         """The problem as text for people: place, message, underlined line, what is allowed."""
         place = self.source or "<rule>"
-        if self.span is not None:
+        if self.span is not None and self.field is None:
             place += f":{self.span.line}:{self.span.column}"
-        where = "".join(
-            f" [{kind} {name}]" for kind, name in (("rule", self.rule), ("step", self.step)) if name
-        )
+        names = (("rule", self.rule), ("step", self.step), ("field", self.field))
+        where = "".join(f" [{kind} {name}]" for kind, name in names if name)
         lines = [f"{place}:{where} {self.message}"]
         if self.span is not None and self.excerpt is not None:
-            gutter = f"{self.span.line} | "
+            gutter = f"{self.field or self.span.line} | "
             lines.append(gutter + self.excerpt)
             lines.append(
                 " " * (len(gutter) + self.span.column - 1) + "^" * max(1, self.span.length)

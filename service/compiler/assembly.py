@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from service.compiler.conditions import AtomTable
@@ -47,7 +47,7 @@ def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
         start=0,
         atoms=atoms,
         relevant=renumber(relevance),
-        strict=not all(_lets_pass(state, states) for state in states),
+        strict=not all(lets_pass(state, states) for state in states),
         steps=tuple(s.name for s in everything if s.group is None and not s.negative),
         step_types=tuple((s.name, s.of_type) for s in everything if s.group is None),
     )
@@ -90,7 +90,7 @@ def _with_deadlines(
     )
 
 
-def _lets_pass(state: State, states: list[State]) -> bool:
+def lets_pass(state: State, states: Sequence[State]) -> bool:
     """Whether an event on which no condition is true changes nothing for a partial match here.
 
     It may move the match and split it in several. What these do with any event must be what the
@@ -112,7 +112,7 @@ def _lets_pass(state: State, states: list[State]) -> bool:
     return set().union(*after) == before and all(_stopping(a, states) == stops for a in after)
 
 
-def _conduct(state: State, states: list[State]) -> set[_Conditional]:
+def _conduct(state: State, states: Sequence[State]) -> set[_Conditional]:
     """What a partial match here does with an event: every edge that is not a mere PROCEED, with
     the conditions on the way to it."""
     edges = set()
@@ -123,12 +123,12 @@ def _conduct(state: State, states: list[State]) -> set[_Conditional]:
     return edges
 
 
-def _stopping(conduct: set[_Conditional], states: list[State]) -> set[_Conditional]:
+def _stopping(conduct: set[_Conditional], states: Sequence[State]) -> set[_Conditional]:
     return {edge for edge in conduct if states[edge[1]].kind is Kind.STOP}
 
 
 def _reached(
-    state: State, states: list[State], true: int | None = None
+    state: State, states: Sequence[State], true: int | None = None
 ) -> Iterator[tuple[int, frozenset[Formula]]]:
     """The state and those that PROCEED leads to, with the conditions on the way; with ``true``
     only along edges whose condition holds then."""

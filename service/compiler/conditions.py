@@ -7,7 +7,7 @@ left to the machine, which asks for them only where the event's own bits leave a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from service.compiler.formula import (
     All,
@@ -27,12 +27,15 @@ from service.pattern.tree import Rule, Step, walk
 
 
 class AtomTable:
-    """Numbers the atoms of one rule; equal atoms share a number."""
+    """Numbers the atoms of one rule; equal atoms share a number. ``atoms`` are numbered first, in
+    their order: with those of a finished plan, formulas use the plan's numbers."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, atoms: Iterable[AnyAtom] = ()) -> None:
         self._rule = rule
         self._numbers: dict[AnyAtom, int] = {}
         self._meaning: dict[tuple[Expression | None, str | None, type[AnyAtom]], AnyAtom] = {}
+        for atom in atoms:
+            self.add(atom)
 
     def add(self, atom: AnyAtom) -> Formula:
         """The formula that is this atom."""

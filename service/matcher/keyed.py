@@ -54,7 +54,7 @@ class KeyedMatcher:
         self.machines = tuple(
             Machine(rule.plan, partitioning.slots, types) for rule in partitioning.rules
         )
-        self._reporters = tuple(Reporter(machine) for machine in self.machines)
+        self._reporters = tuple(Reporter(m.plan, m.look_backs) for m in self.machines)
         self._touched: dict[int, tuple[tuple[int, int], ...]] = {}
         strict = [rule.plan.strict for rule in partitioning.rules]
         self._any_strict = any(strict)

@@ -14,9 +14,8 @@ from typing import Any
 
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
-from service.matcher.keyed import KeyedMatcher, KeyState
+from service.matcher.engines import Engine, PartitioningMatcher, PartitioningState
 from service.matcher.outputs import Outputs
-from service.matcher.snapshot import SnapshotCodec
 from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.pattern.expressions import ColumnPath, Expression, bind
 from service.pattern.types import RecordType
@@ -103,13 +102,14 @@ class LocalJob:
     watermark: int = BEFORE_TIME
     outputs: Outputs = field(default_factory=Outputs)
     late: list[LateEvent] = field(default_factory=list)
+    engine: Engine = Engine.FASTEST
 
     def __post_init__(self) -> None:
-        self._parts = [
-            (EventReader(part, self.types), KeyedMatcher(part, self.types))
-            for part in self.plan.partitionings
+        self._readers = [EventReader(part, self.types) for part in self.plan.partitionings]
+        self._matchers = [
+            PartitioningMatcher(part, self.types, self.engine) for part in self.plan.partitionings
         ]
-        self._states: list[dict[str | None, KeyState]] = [{} for _ in self._parts]
+        self._states = [PartitioningState() for _ in self._readers]
 
     def advance(self, records: Iterable[Record], watermark: int) -> None:
         """Take in ``records``; those at or before the watermark so far are late. Then move on."""
@@ -120,8 +120,10 @@ class LocalJob:
             else:
                 fresh.append(record)
         self.watermark = max(self.watermark, watermark)
-        for (reader, matcher), states in zip(self._parts, self._states, strict=True):
-            events: dict[str | None, list[Event]] = {key: [] for key in states}
+        for reader, matcher, state in zip(
+            self._readers, self._matchers, self._states, strict=True
+        ):
+            events: dict[str | None, list[Event]] = {}
             for record in fresh:
                 letter = reader.missing_key(record)
                 if letter is not None:
@@ -129,20 +131,12 @@ class LocalJob:
                     continue
                 event = reader.event(record, self.outputs)
                 events.setdefault(reader.key(record), []).append(event)
-            for key, mine in events.items():
-                state = states.pop(key, None) or KeyState()
-                matcher.advance(key, state, mine, self.watermark, self.outputs)
-                if not state.idle:
-                    states[key] = state
+            matcher.advance(state, events, self.watermark, self.outputs)
 
     def reload(self) -> None:
         """Write the whole state to bytes and read it back, as a restart does."""
-        for (_, matcher), states in zip(self._parts, self._states, strict=True):
-            fingerprints = [rule.plan.fingerprint for rule in matcher.partitioning.rules]
-            topics: list[str] = []
-            for key, state in list(states.items()):
-                data = SnapshotCodec(fingerprints, topics).encode(state)
-                states[key] = SnapshotCodec(fingerprints, topics).decode(data)
+        for matcher, state in zip(self._matchers, self._states, strict=True):
+            matcher.reload(state)
 
 
 def _evaluator(

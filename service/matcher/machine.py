@@ -196,12 +196,8 @@ class Machine:
             limits = self._limits
             dropped = enforce(state, limits, lambda: self._release(state, found))
             found.dropped += dropped
-            detail = (
-                f"more than {limits.partial_matches} partial matches or {limits.events} events"
-                f" for one key: {limits.on_limit.value} dropped {dropped} partial matches"
-            )
             if not state.limited:
-                found.failures.append(Failure("limit_reached", None, event, detail))
+                found.failures.append(limit_failure(self.plan, event, dropped))
             state.limited = True
         else:
             state.limited = False
@@ -212,9 +208,7 @@ class Machine:
             return
 
         def missed(match: Finished) -> None:
-            skip = self.plan.after_match
-            detail = f"{skip.strategy.value} {skip.step}: the match has no such event to skip to"
-            found.failures.append(Failure("skip_failed", skip.step, match.last.event, detail))
+            found.failures.append(skip_failure(self.plan, match.last.event))
 
         before = len(state.partials)
         state.finished = list({id(each.last): each for each in state.finished}.values())
@@ -227,6 +221,23 @@ class Machine:
                     continue
                 state.quiet_until = match.time + self._cooldown
             found.matches.append(match)
+
+
+def limit_failure(plan: Plan, event: Event, dropped: int) -> Failure:
+    """A key holds more than its rule allows."""
+    limits = plan.rule.limits
+    detail = (
+        f"more than {limits.partial_matches} partial matches or {limits.events} events"
+        f" for one key: {limits.on_limit.value} dropped {dropped} partial matches"
+    )
+    return Failure("limit_reached", None, event, detail)
+
+
+def skip_failure(plan: Plan, event: Event) -> Failure:
+    """The match that ends with ``event`` has no event to skip to."""
+    skip = plan.after_match
+    detail = f"{skip.strategy.value} {skip.step}: the match has no such event to skip to"
+    return Failure("skip_failed", skip.step, event, detail)
 
 
 def _distinct(partials: list[Partial], completed: set[int]) -> list[Partial]:

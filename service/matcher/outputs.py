@@ -6,8 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from service.compiler.plan import Plan
 from service.match_ids import match_id
-from service.matcher.machine import Failure, Found, Machine
+from service.matcher.look_back import LookBacks
+from service.matcher.machine import Failure, Found
 from service.matcher.partial import Taken
 from service.model import DeadLetter, Event, Match, TakenEvent, Timeout
 
@@ -25,12 +27,12 @@ class Outputs:
 class Reporter:
     """Turns the findings of one rule into output values."""
 
-    def __init__(self, machine: Machine) -> None:
-        rule = machine.plan.rule
+    def __init__(self, plan: Plan, look_backs: LookBacks) -> None:
+        rule = plan.rule
         self._id, self._version = rule.id, rule.version
-        self._steps = machine.plan.steps
-        self._measures = machine.look_backs.measures
-        self._columns = machine.look_backs.emitted_columns
+        self._steps = plan.steps
+        self._measures = look_backs.measures
+        self._columns = look_backs.emitted_columns
         self._payload = rule.emit.events == "all"
 
     def report(self, key: str | None, found: Found, outputs: Outputs) -> None:

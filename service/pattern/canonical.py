@@ -26,7 +26,7 @@ class _Dumper(yaml.SafeDumper):
 def to_yaml(rule: Rule) -> str:
     """The canonical text of a rule."""
     text: str = yaml.dump(
-        _document(rule), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING
+        to_data(rule), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING
     )
     return text
 
@@ -41,7 +41,8 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def _document(rule: Rule) -> dict[str, Any]:
+def to_data(rule: Rule) -> dict[str, Any]:
+    """The canonical document of a rule as plain data."""
     return _given(
         id=rule.id,
         version=rule.version,

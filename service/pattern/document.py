@@ -77,6 +77,14 @@ def load_rules(text: str, source: str) -> list[LoadedRule]:
     return loaded
 
 
+def load_document(document: SourceDocument) -> LoadedRule:
+    """The rule of one document; ``RuleSetError`` with all its problems."""
+    rule, problems = _load(document)
+    if rule is None:
+        raise RuleSetError(problems)
+    return rule
+
+
 def write_schema() -> str:
     """The JSON Schema of a rule document, as the text of its file."""
     return json.dumps(rule_schema(), indent=2, ensure_ascii=False) + "\n"
@@ -96,6 +104,7 @@ def _load(document: SourceDocument) -> tuple[LoadedRule | None, list[Problem]]:
         document.places,
         steps=MappingProxyType(steps),
         rule=rule_id if isinstance(rule_id, str) else None,
+        texts=MappingProxyType({path: text.strip() for path, text, _ in _texts(data)}),
     )
     problems = [replace(problem, rule=problem.rule or places.rule) for problem in problems]
     expressions, wrong = _read_expressions(data, places)
@@ -124,7 +133,9 @@ def _load(document: SourceDocument) -> tuple[LoadedRule | None, list[Problem]]:
 
 
 def _place(problem: Problem) -> tuple[int, int]:
-    return (problem.span.line, problem.span.column) if problem.span else (0, 0)
+    if problem.span is None or problem.field is not None:
+        return 0, 0
+    return problem.span.line, problem.span.column
 
 
 def _step_names(steps: object, path: Path) -> Iterator[tuple[Path, str]]:

@@ -8,6 +8,9 @@ its nearest ancestor that has one.
 Offsets inside an expression count from its first character that is not blank. They are exact in
 plain, quoted and literal block scalars; in a scalar that YAML folds over several lines the first
 line is underlined instead.
+
+A rule that was never text has no lines. Its problems name the field, and underline the expression
+alone.
 """
 
 from __future__ import annotations
@@ -31,6 +34,14 @@ def split_lines(text: str) -> tuple[str, ...]:
     return tuple(_LINE_END.split(text))
 
 
+def field_of(path: Path) -> str | None:
+    """The field at ``path``, as people name it: ``where`` of a step, ``within.gap`` of a rule."""
+    here = path
+    while len(here) > 1 and here[0] in ("pattern", "group") and isinstance(here[1], int):
+        here = here[2:]
+    return ".".join(part for part in here if isinstance(part, str)) or None
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A node's extent: 0-based lines and columns, and the scalar's text and style if it is one."""
@@ -47,7 +58,8 @@ class Mark:
 class RulePlaces:
     """The places of one rule's parts in ``lines`` of ``source``.
 
-    Without any place, as for a rule that was never text, problems name no line.
+    Without any place, as for a rule that was never text, problems name no line, but the field;
+    ``texts`` are then its expressions, without blanks around them.
     """
 
     source: str
@@ -56,6 +68,7 @@ class RulePlaces:
     values: Mapping[Path, Mark] = field(default_factory=lambda: MappingProxyType({}))
     steps: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}))
     rule: str | None = None
+    texts: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def problem(
         self,
@@ -67,17 +80,30 @@ class RulePlaces:
         offsets: tuple[int, int] | None = None,
     ) -> Problem:
         """A problem at ``path``: its key, its value, or characters inside its scalar."""
-        known = bool(self.values) or bool(self.keys)
-        span = self.span(path, at=at, offsets=offsets) if known else None
+        if self.is_text:
+            span: Span | None = self.span(path, at=at, offsets=offsets)
+            excerpt = self._line(span.line - 1) if span is not None else None
+        else:
+            span, excerpt = self._in_expression(path, offsets)
         return Problem(
             message=message,
             source=self.source,
             span=span,
-            excerpt=self._line(span.line - 1) if span is not None else None,
+            excerpt=excerpt,
             rule=self.rule,
             step=self.step_at(path),
             allowed=allowed,
+            field=None if self.is_text else field_of(path),
         )
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the rule stands in a text, so that its parts have lines."""
+        return bool(self.values) or bool(self.keys)
+
+    def place(self, path: Path) -> str:
+        """Where a part stands, as messages about another part say it."""
+        return f"{self.source}:{self.span(path).line}" if self.is_text else self.source
 
     def field_path(self, step: str | None, name: str) -> Path:
         """The path of a step's field, or of the rule's own when ``step`` is ``None``."""
@@ -113,6 +139,19 @@ class RulePlaces:
                     exact = self._inside(mark, mark.value, *offsets)
                 return exact or self._whole(mark)
         return Span(1, 1)
+
+    def _in_expression(
+        self, path: Path, offsets: tuple[int, int] | None
+    ) -> tuple[Span | None, str | None]:
+        text = self.texts.get(path)
+        if text is None or offsets is None:
+            return None, None
+        start, end = offsets
+        before = split_lines(text[:start])
+        line = split_lines(text)[len(before) - 1]
+        column = min(len(before[-1]), len(line))
+        length = min(max(end, start + 1) - start, len(line) - column)
+        return Span(len(before), column + 1, max(1, length)), line
 
     def _line(self, number: int) -> str:
         return self.lines[number] if number < len(self.lines) else ""

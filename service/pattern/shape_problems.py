@@ -37,6 +37,7 @@ _NESTED: Final[Mapping[str, type[BaseModel]]] = {
 _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
     (StepShape, "within"): "`within` on the rule, for the whole pattern; on a step that repeats,"
     " `gap` limits the time between two repetitions",
+    (StepShape, "after_match"): "`after_match` on the rule, for the whole pattern",
     (StepShape, "name"): "`step` for the step's name",
     (StepShape, "or"): "`where` with SQL's OR",
     (StepShape, "not"): "`after: not_next` or `after: not_followed_by`",

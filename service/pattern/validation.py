@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from service.errors import Problem
 from service.pattern.cautions import cautions
 from service.pattern.findings import Finding, Placed, is_last_event, place_steps
+from service.pattern.places import field_of
 from service.pattern.references import check_references
 from service.pattern.tree import Contiguity, Loop, Rule, Skip, Step, Within
 
@@ -59,6 +60,7 @@ def check_rule(rule: Rule) -> tuple[list[Problem], list[Problem]]:
                 rule=rule.id,
                 step=finding.step,
                 allowed=finding.allowed,
+                field=field_of(finding.path),
             )
         )
     return problems, warnings

@@ -82,4 +82,4 @@ def _gives_way(other: LoadedRule, best: LoadedRule) -> Problem:
 
 
 def _where(loaded: LoadedRule) -> str:
-    return f"{loaded.places.source}:{loaded.places.span(('id',)).line}"
+    return loaded.places.place(("id",))

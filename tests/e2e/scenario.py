@@ -45,6 +45,7 @@ class Scenario:
         self.rules_folder = folder / "rules"
         self.rules_folder.mkdir(parents=True)
         self.reports: list[BatchReport] = []
+        self._failures: list[BaseException] = []
         self._metrics = Metrics()
         self._registry_url = registry
         self._registry = SchemaRegistryClient({"url": registry})
@@ -146,13 +147,13 @@ class Scenario:
         """Run without end in a thread, until the block is left; errors of the job are raised."""
         trigger = {"mode": "continuous", "interval": "100 ms"}
         service = self.service(**{"trigger": trigger, **sections})
-        failures: list[BaseException] = []
+        self._failures.clear()
 
         def target() -> None:
             try:
                 service.run()
             except BaseException as error:  # noqa: BLE001  raised again below
-                failures.append(error)
+                self._failures.append(error)
 
         thread = threading.Thread(target=target, name="service")
         thread.start()
@@ -161,9 +162,12 @@ class Scenario:
         finally:
             service.stop()
             thread.join(_SECONDS)
+            self._raise_failure()
         assert not thread.is_alive(), "the service did not stop"
-        if failures:
-            raise failures[0]
+
+    def _raise_failure(self) -> None:
+        if self._failures:
+            raise self._failures[0]
 
     def wait_for(self, condition: Callable[[Outputs], Any], seconds: float = _SECONDS) -> Outputs:
         """Read the outputs until ``condition`` holds of them."""
@@ -178,7 +182,8 @@ class Scenario:
     def wait_for_records(self, count: int, seconds: float = _SECONDS) -> None:
         """Wait until batches with this many records in all are done."""
         deadline = time.monotonic() + seconds
-        while sum(report.total("records") for report in self.reports) < count:
+        while self.total("records") < count:
+            self._raise_failure()
             assert time.monotonic() < deadline, f"waited in vain for {count} records"
             time.sleep(0.05)
 

@@ -1,0 +1,127 @@
+"""Times every side over the same stream, in turn, and makes sure that all find the same."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+
+from bench.matcher.engines import Counts, Engine
+from bench.matcher.flink_operator import FlinkOperator, write_stream
+from bench.matcher.scenarios import Scenario
+from bench.matcher.stream import Stream, generate
+
+FLINK = "Flink"
+
+
+class DisagreementError(Exception):
+    """Two sides found different numbers of matches or timeouts in the same events."""
+
+
+@dataclass
+class Measured:
+    """One side's runs over one stream."""
+
+    side: str
+    counts: Counts
+    seconds: list[float] = field(default_factory=list)
+    #: What it emitted more than once.
+    repeated: Counts = Counts(0, 0)
+
+    @property
+    def median_seconds(self) -> float:
+        """The middle one of the runs."""
+        return statistics.median(self.seconds)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All sides over one stream."""
+
+    scenario: Scenario
+    events: int
+    keys: int
+    sides: tuple[Measured, ...]
+
+    @property
+    def counts(self) -> Counts:
+        """What all of them found."""
+        return self.sides[0].counts
+
+
+def compare(
+    scenario: Scenario,
+    engines: Sequence[Engine],
+    flink: FlinkOperator | None,
+    folder: Path,
+    *,
+    events: int,
+    keys: int,
+    batch: int,
+    runs: int,
+) -> Comparison:
+    """Run each of the engines, and Flink if it is there, ``runs`` times in turn."""
+    stream = generate(scenario, events, keys, batch)
+    turns: list[Callable[[], Measured]] = []
+    for engine in engines:
+        _warm_up(engine, stream)
+        turns.append(lambda engine=engine: run_once(engine, stream))  # type: ignore[misc]
+    if flink is not None:
+        file = folder / f"{scenario.name}-{keys}.events"
+        write_stream(stream, file)
+        turns.append(lambda: _flink_once(flink, scenario, file))
+    sides = [turn() for turn in turns]
+    for _ in range(runs - 1):
+        for side, turn in zip(sides, turns, strict=True):
+            again = turn()
+            _agree(scenario, side, again)
+            side.seconds += again.seconds
+    for side in sides[1:]:
+        _agree(scenario, sides[0], side)
+    return Comparison(scenario, len(stream), keys, tuple(sides))
+
+
+def run_once(engine: Engine, stream: Stream) -> Measured:
+    """Time ``engine`` over the whole stream; making the batches is not part of it."""
+    batches = list(stream.batches())
+    runner = engine.prepare(stream.scenario.rule)
+    gc.collect()
+    matches = timeouts = 0
+    began = perf_counter()
+    for batch, watermark in batches:
+        found = runner.advance(batch, watermark)
+        matches += found.matches
+        timeouts += found.timeouts
+    return Measured(engine.name, Counts(matches, timeouts), [perf_counter() - began])
+
+
+def _warm_up(engine: Engine, stream: Stream) -> None:
+    """Let an engine compile and fill its tables."""
+    runner = engine.prepare(stream.scenario.rule)
+    for batch, watermark in islice(stream.batches(), 2):
+        runner.advance(batch, watermark)
+
+
+def _flink_once(flink: FlinkOperator, scenario: Scenario, file: Path) -> Measured:
+    answer = flink.run(scenario.name, file)
+    return Measured(
+        FLINK,
+        Counts(answer.distinct_matches, answer.distinct_timeouts),
+        [answer.seconds],
+        Counts(
+            answer.matches - answer.distinct_matches, answer.timeouts - answer.distinct_timeouts
+        ),
+    )
+
+
+def _agree(scenario: Scenario, one: Measured, other: Measured) -> None:
+    if one.counts != other.counts:
+        raise DisagreementError(
+            f"rule {scenario.name}: {one.side} found {one.counts.matches:,} matches and"
+            f" {one.counts.timeouts:,} timeouts, {other.side} found {other.counts.matches:,} and"
+            f" {other.counts.timeouts:,} in the same events"
+        )

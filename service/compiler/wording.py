@@ -1,0 +1,117 @@
+"""Conditions, formulas and repetitions in words, as explanations and drawings show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from service.compiler.formula import All, AnyOf, Atom, Constant, Formula, Not
+from service.compiler.plan import AnyAtom, GapAtom, Plan
+from service.durations import format_duration
+from service.pattern.findings import repeats
+from service.pattern.tree import Loop, Step
+
+LONGEST_IN_FULL: Final = 40
+"""Most characters of an edge's condition when conditions are written in full."""
+
+
+class ConditionNames:
+    """How the conditions on a plan's edges are written: in full where that is short on every
+    edge, else by number, as ``c0``, with a legend."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._texts = tuple(condition_text(atom) for atom in plan.atoms)
+        self.in_full = all(
+            len(in_words(edge.condition, self._texts.__getitem__)) <= LONGEST_IN_FULL
+            for state in plan.states
+            for edge in state.edges
+        )
+
+    def written(self, formula: Formula) -> str:
+        """The formula as it stands on an edge."""
+        return in_words(formula, self._texts.__getitem__ if self.in_full else condition_name)
+
+    @property
+    def legend(self) -> tuple[str, ...]:
+        """What each number stands for; empty when conditions are written in full."""
+        if self.in_full:
+            return ()
+        return tuple(f"{condition_name(n)}: {text}" for n, text in enumerate(self._texts))
+
+
+def condition_name(number: int) -> str:
+    """The short name of atom ``number``."""
+    return f"c{number}"
+
+
+def condition_text(atom: AnyAtom) -> str:
+    """An atom in full."""
+    if isinstance(atom, GapAtom):
+        return f"less than {format_duration(atom.gap_ms)} since the last event taken"
+    return printable(str(atom))
+
+
+def in_words(formula: Formula, atom: Callable[[int], str]) -> str:
+    """The formula with its atoms as ``atom`` writes them, without parentheses around it."""
+    match formula:
+        case Constant(value):
+            return "always" if value else "never"
+        case Atom(index):
+            return atom(index)
+        case Not(operand):
+            return f"not {_operand(operand, atom)}"
+        case All(operands):
+            return " and ".join(_operand(each, atom) for each in operands)
+        case AnyOf(operands):
+            return " or ".join(_operand(each, atom) for each in operands)
+    raise TypeError(f"no words for {formula!r}")
+
+
+def _operand(formula: Formula, atom: Callable[[int], str]) -> str:
+    text = in_words(formula, atom)
+    is_one_word = isinstance(formula, Not | Constant) or " " not in text
+    return text if is_one_word else f"({text})"
+
+
+def repetition(step: Step) -> str:
+    """How often a step or group is taken, and how its repetitions stand to each other."""
+    return ", ".join(_repetition(step))
+
+
+def _repetition(step: Step) -> Iterator[str]:
+    yield _how_often(step)
+    if repeats(step):
+        yield "any combination" if step.loop is Loop.COMBINATIONS else step.loop.value
+    if step.greedy:
+        yield "greedy"
+    if step.gap_ms is not None:
+        yield f"less than {format_duration(step.gap_ms)} apart"
+
+
+def _how_often(step: Step) -> str:
+    times = step.times
+    if times is None:
+        return "once or not at all" if step.optional else "once"
+    if step.optional and times.minimum == 1:
+        if times.maximum is None:
+            return "any number of times"
+        return f"up to {_times(times.maximum)}, or not at all"
+    if times.maximum is None:
+        often = f"{_times(times.minimum)} or more"
+    elif times.minimum == times.maximum:
+        often = _times(times.minimum)
+    else:
+        often = f"{times.minimum} to {_times(times.maximum)}"
+    return f"{often}, or not at all" if step.optional else often
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def printable(text: str) -> str:
+    """The text with line ends, control and direction characters written as escapes: a rule must
+    not be able to move the cursor of the terminal that shows it."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )

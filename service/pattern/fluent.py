@@ -1,0 +1,336 @@
+"""Rules written in Python: ``Pattern.begin("fail").where("…").times(3).followed_by("ok")``.
+
+The third way to write a rule, beside YAML and JSON. A pattern says the same document, which is
+loaded the same way, so the rule is the same, and so is all that is refused and warned about. The
+methods are those of Flink CEP (``org.apache.flink.cep.pattern.Pattern``), with conditions in SQL
+instead of functions. The order of the calls about one step does not matter.
+
+``to_yaml`` gives a rule's text for a rules folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from typing import Final, Literal, NoReturn, TypedDict
+
+from service.errors import Problem, RuleSetError
+from service.pattern.canonical import to_yaml
+from service.pattern.expressions import ExpressionError, parse
+from service.pattern.plain_data import load_data
+from service.pattern.tree import Rule
+
+__all__ = ["SOURCE", "Duration", "Pattern", "RuleLimits", "to_yaml"]
+
+SOURCE: Final = "<python>"
+"""What problems of rules that were written in Python name instead of a file."""
+
+Duration = str | timedelta
+"""``"10 minutes"`` as in YAML, or a ``timedelta`` of whole milliseconds."""
+
+_Fields = Mapping[str, object]
+
+
+class RuleLimits(TypedDict, total=False):
+    """The ``limits`` of a rule, by the words and with the defaults of YAML."""
+
+    partial_matches: int
+    events: int
+    on_limit: Literal["drop_oldest", "reject_new", "pause_rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """The conditions that were given for one step, each with the word that joins it."""
+
+    parts: tuple[tuple[str, str], ...]
+
+    def text(self, steps: frozenset[str]) -> object:
+        """All of them as one, or the first that is none by itself, to be refused."""
+        joined = ""
+        for word, part in self.parts:
+            if len(self.parts) == 1 or not _stands_alone(part, steps):
+                return part
+            joined = f"({joined}) {word} ({part})" if joined else part
+        return joined
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pattern:
+    """Steps in order, and what holds for all of them: window and skip strategy.
+
+    Begin with :meth:`begin`, end with :meth:`rule`. Immutable: every method returns a new pattern,
+    so one may be the beginning of several. A pattern can be a group in another. Each field of a
+    step is said once; said again it is refused with ``RuleSetError`` by the method itself. All
+    other problems are found, together, by :meth:`rule`.
+    """
+
+    _steps: tuple[_Fields, ...]
+    _window: _Fields = field(default_factory=dict)
+    _skip: object = None
+
+    @classmethod
+    def begin(cls, name: str, group: Pattern | None = None) -> Pattern:
+        """A pattern whose first step is ``name``, or whose first steps are ``group``, called
+        ``name``. Flink: ``Pattern.begin``."""
+        return cls((_step(name, None, group),))
+
+    # Steps.
+
+    def next(self, name: str, group: Pattern | None = None) -> Pattern:
+        """Add a step, or a group, for the very next event (strict contiguity).
+        Flink: ``next``."""
+        return self._then(name, "next", group)
+
+    def followed_by(self, name: str, group: Pattern | None = None) -> Pattern:
+        """Add a step, or a group, for the next event that fits; others are passed over (relaxed
+        contiguity). Flink: ``followedBy``."""
+        return self._then(name, "followed_by", group)
+
+    def followed_by_any(self, name: str, group: Pattern | None = None) -> Pattern:
+        """Add a step, or a group, for any later event that fits; those that fit may be passed over
+        too (non-deterministic relaxed contiguity). Flink: ``followedByAny``."""
+        return self._then(name, "followed_by_any", group)
+
+    def not_next(self, name: str) -> Pattern:
+        """Add a step for what must not be the very next event. Flink: ``notNext``."""
+        return self._then(name, "not_next", None)
+
+    def not_followed_by(self, name: str) -> Pattern:
+        """Add a step for what must not come before the next step's event or, at the end of the
+        pattern, before the end of the window. Flink: ``notFollowedBy``."""
+        return self._then(name, "not_followed_by", None)
+
+    # What events the last step takes.
+
+    def where(self, condition: str) -> Pattern:
+        """SQL condition of the last step; with an earlier one, both must hold. Flink: ``where``."""
+        return self._also("AND", condition)
+
+    def or_where(self, condition: str) -> Pattern:
+        """Another SQL condition of the last step: it, or what was said before, must hold.
+        Flink: ``or``."""
+        return self._also("OR", condition)
+
+    def of_type(self, record: str) -> Pattern:
+        """Record type, by full or short name, of the last step's events. Flink: ``subtype``."""
+        return self._with("of_type", record)
+
+    # How often the last step or group is repeated.
+
+    def times(
+        self, minimum: int, maximum: int | None = None, *, gap: Duration | None = None
+    ) -> Pattern:
+        """Repeat exactly ``minimum`` times, or up to ``maximum``; a ``minimum`` of 0 is optional.
+
+        ``gap``: the time between two repetitions must be less. Flink: ``times``, with its
+        ``windowTime``.
+        """
+        return self._repeat(minimum if maximum is None else f"{minimum}..{maximum}", gap)
+
+    def times_or_more(self, minimum: int, *, gap: Duration | None = None) -> Pattern:
+        """Repeat ``minimum`` times or more; ``gap`` as in :meth:`times`. Flink: ``timesOrMore``."""
+        return self._repeat(f"{minimum}+", gap)
+
+    def one_or_more(self, *, gap: Duration | None = None) -> Pattern:
+        """Repeat once or more; ``gap`` as in :meth:`times`. Flink: ``oneOrMore``."""
+        return self._repeat("1+", gap)
+
+    def consecutive(self) -> Pattern:
+        """No other event may come between repetitions (``loop: consecutive``).
+        Flink: ``consecutive``."""
+        return self._with("loop", "consecutive")
+
+    def allow_combinations(self) -> Pattern:
+        """Repetitions may pass over events that fit (``loop: combinations``).
+        Flink: ``allowCombinations``."""
+        return self._with("loop", "combinations")
+
+    def greedy(self) -> Pattern:
+        """Repeat as often as there are events. Flink: ``greedy``."""
+        return self._with("greedy", True, again=True)
+
+    def optional(self) -> Pattern:
+        """The last step or group may be left out. Flink: ``optional``."""
+        return self._with("optional", True, again=True)
+
+    def until(self, condition: str) -> Pattern:
+        """SQL condition; the event that satisfies it ends the loop and is not taken.
+        Flink: ``until``."""
+        return self._with("until", condition)
+
+    # What holds for the whole pattern.
+
+    def within(self, max: Duration | None = None, *, gap: Duration | None = None) -> Pattern:  # noqa: A002  the language's word
+        """The window: less than ``max`` from first to last event, less than ``gap`` from each event
+        to the next. Flink: ``within``, with ``WithinType``."""
+        window = dict(self._window)
+        for name, duration in (("max", max), ("gap", gap)):
+            if duration is not None:
+                if name in window:
+                    self._refuse_again(f"within.{name}", None)
+                window[name] = duration
+        return replace(self, _window=window)
+
+    def no_skip(self) -> Pattern:
+        """Every match is a result; this is the default. Flink: ``AfterMatchSkipStrategy.noSkip``."""
+        return self._skipping("no_skip")
+
+    def skip_to_next(self) -> Pattern:
+        """After a match, drop what starts with the same event.
+        Flink: ``AfterMatchSkipStrategy.skipToNext``."""
+        return self._skipping("skip_to_next")
+
+    def skip_past_last_event(self) -> Pattern:
+        """After a match, drop what starts at or before its last event.
+        Flink: ``AfterMatchSkipStrategy.skipPastLastEvent``."""
+        return self._skipping("skip_past_last_event")
+
+    def skip_to_first(self, step: str, *, error_on_miss: bool = False) -> Pattern:
+        """After a match, drop what starts before the first event of ``step`` in it.
+
+        ``error_on_miss``: a match without such an event gives a dead letter. Flink:
+        ``AfterMatchSkipStrategy.skipToFirst``, ``throwExceptionOnMiss``.
+        """
+        return self._skipping({"skip_to_first": step}, error_on_miss=error_on_miss)
+
+    def skip_to_last(self, step: str, *, error_on_miss: bool = False) -> Pattern:
+        """After a match, drop what starts before the last event of ``step`` in it;
+        ``error_on_miss`` as in :meth:`skip_to_first`.
+        Flink: ``AfterMatchSkipStrategy.skipToLast``."""
+        return self._skipping({"skip_to_last": step}, error_on_miss=error_on_miss)
+
+    # The end.
+
+    def rule(
+        self,
+        id: str,  # noqa: A002  the language's word
+        *,
+        version: int = 1,
+        key: str | Sequence[str] | None = None,
+        events: str | Sequence[str] | None = None,
+        measures: Mapping[str, str] | None = None,
+        emit_events: Literal["all", "none"] | Sequence[str] | None = None,
+        limits: RuleLimits | None = None,
+        cooldown: Duration | None = None,
+        effective_from: str | date | None = None,
+        enabled: bool = True,
+        description: str = "",
+    ) -> Rule:
+        """The rule of this pattern, as the YAML document with the same fields would give it.
+
+        Args:
+            id: Name of the rule.
+            version: A number from 1.
+            key: SQL expression over the event, or several; only events of one key meet.
+            events: Name of an input, or several; default: the only one.
+            measures: Name to SQL expression over the matched events (``emit.measures``).
+            emit_events: What travels of each event (``emit.events``): its original bytes, nothing,
+                or the named columns.
+            limits: Most partial matches and events for one key.
+            cooldown: After a match of a key, none for that long.
+            effective_from: Event time from which the rule runs: ISO 8601 text, a ``datetime``, or a
+                ``date``; without a zone it is UTC.
+            enabled: ``False``: the rule is checked, and does not run.
+            description: Text for people.
+
+        Raises:
+            RuleSetError: The rule is refused; with every problem, by rule, step and field.
+        """
+        emit = _given(measures=measures, events=emit_events)
+        document = _given(
+            id=id,
+            version=version,
+            description=description or None,
+            enabled=None if enabled is True else enabled,
+            effective_from=effective_from,
+            events=events,
+            key=key,
+            pattern=self._documents(self._names()),
+            within=self._within(),
+            after_match=self._skip,
+            emit=emit or None,
+            limits=limits,
+            cooldown=cooldown,
+        )
+        return load_data(document, SOURCE).rule
+
+    def __repr__(self) -> str:
+        steps = (f"{step.get('after', 'begin')} {step['step']}" for step in self._steps)
+        return f"<Pattern: {', '.join(steps)}>"
+
+    def _then(self, name: str, after: str, group: Pattern | None) -> Pattern:
+        return replace(self, _steps=(*self._steps, _step(name, after, group)))
+
+    def _with(self, name: str, value: object, *, again: bool = False) -> Pattern:
+        *before, last = self._steps
+        if name in last and not again:
+            self._refuse_again(name, str(last["step"]))
+        return replace(self, _steps=(*before, {**last, name: value}))
+
+    def _also(self, word: str, condition: str) -> Pattern:
+        *before, last = self._steps
+        said = last.get("where")
+        parts = said.parts if isinstance(said, _Condition) else ()
+        where = _Condition((*parts, (word, condition)))
+        return replace(self, _steps=(*before, {**last, "where": where}))
+
+    def _repeat(self, times: int | str, gap: Duration | None) -> Pattern:
+        repeated = self._with("times", times)
+        return repeated if gap is None else repeated._with("gap", gap)
+
+    def _skipping(self, strategy: str | dict[str, str], *, error_on_miss: bool = False) -> Pattern:
+        if self._skip is not None:
+            self._refuse_again("after_match", None)
+        if error_on_miss and isinstance(strategy, dict):
+            strategy = {**strategy, "on_miss": "error"}
+        return replace(self, _skip=strategy)
+
+    @staticmethod
+    def _refuse_again(name: str, step: str | None) -> NoReturn:
+        message, allowed = f"`{name}` is said twice", "each of them once"
+        problem = Problem(message, SOURCE, step=step, allowed=allowed, field=name)
+        raise RuleSetError([problem])
+
+    def _names(self) -> frozenset[str]:
+        names = {str(step["step"]) for step in self._steps}
+        groups = (step["group"] for step in self._steps if "group" in step)
+        return frozenset(names.union(*(g._names() for g in groups if isinstance(g, Pattern))))
+
+    def _within(self) -> object:
+        return self._window.get("max") if "gap" not in self._window else self._window or None
+
+    def _documents(self, names: frozenset[str]) -> list[dict[str, object]]:
+        """The steps as the document has them, where conditions may refer to ``names``."""
+        documents = []
+        for step in self._steps:
+            document = dict(step)
+            where, group = step.get("where"), step.get("group")
+            if isinstance(where, _Condition):
+                document["where"] = where.text(names)
+            if isinstance(group, Pattern):
+                document["group"] = group._documents(names)
+                # A group has neither; the reader of documents says so.
+                document |= _given(within=group._within(), after_match=group._skip)
+            documents.append(document)
+        return documents
+
+
+def _step(name: str, after: str | None, group: Pattern | None) -> _Fields:
+    return _given(step=name, after=after, group=group)
+
+
+def _given(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _stands_alone(condition: object, steps: frozenset[str]) -> bool:
+    """Whether it is a condition by itself: ``a) OR (b`` is one only between parentheses."""
+    if not isinstance(condition, str):
+        return False
+    try:
+        parse(condition.strip(), steps=steps)
+    except ExpressionError:
+        return False
+    return True

@@ -1,0 +1,10 @@
+"""Flink's answers, one case a line of a file, asked of this project: of the core or of the whole job.
+
+``python -m tests.conformance FILE`` prints each case that differs and closes with
+``N passed, N failed``; ``--through spark`` runs the cases through the job on Kafka and Spark.
+"""
+
+from tests.conformance.case import Case, cases, document, feed, plan_of
+from tests.conformance.through_core import difference
+
+__all__ = ["Case", "cases", "difference", "document", "feed", "plan_of"]
