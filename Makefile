@@ -14,10 +14,10 @@ JARS_READY := $(JARS)/.fetched
 UV := uv==0.13.8
 ARGS ?=
 
-.PHONY: help setup demo test lint check bench lock clean
+.PHONY: help setup demo test lint check bench bench-matcher lock clean
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(PYTHON_READY) $(JARS_READY) ## Install Python packages into .venv and jars into .work/jars
 	@:
@@ -38,6 +38,9 @@ check: lint test ## Run lint and test
 
 bench: setup ## Run the benchmarks (ARGS=...)
 	$(PY) -m bench $(ARGS)
+
+bench-matcher: $(PYTHON_READY) ## Measure the matcher alone next to Flink's operator (ARGS=...)
+	$(PY) -m bench.matcher $(ARGS)
 
 lock: $(PYTHON_READY) ## Pin anew: the newest allowed Python packages, and the jars' checksums
 	$(PY) -m venv $(WORK)/uv

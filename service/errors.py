@@ -67,8 +67,8 @@ class Problem:
     """One thing that is wrong (or, as a warning, costly) in a rule.
 
     ``source`` is the file's name (or ``<python>``), ``excerpt`` the whole line that ``span`` points
-    into. ``allowed`` says what would have been right, as a sentence. ``field`` names the wrong field
-    of a rule that was never text; ``span`` and ``excerpt`` are then of the field's own value.
+    into. ``allowed`` says what would have been right, as a sentence. ``field`` names the wrong
+    field of a rule that was never text; ``span`` and ``excerpt`` are then of the field's own value.
     """
 
     message: str

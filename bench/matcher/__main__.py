@@ -9,7 +9,12 @@ from typing import Annotated
 import typer
 
 from bench.matcher.engines import ENGINES
-from bench.matcher.flink_operator import FlinkOperator, FlinkUnavailableError, build
+from bench.matcher.flink_operator import (
+    FlinkFailedError,
+    FlinkOperator,
+    FlinkUnavailableError,
+    build,
+)
 from bench.matcher.measurement import DisagreementError, compare
 from bench.matcher.report import circumstances, json_lines, repetitions, table
 from bench.matcher.scenarios import SCENARIOS
@@ -62,7 +67,7 @@ def main(
                     batch=batch,
                     runs=runs,
                 )
-            except DisagreementError as error:
+            except (DisagreementError, FlinkFailedError) as error:
                 typer.echo(f"error: {error}", err=True)
                 raise typer.Exit(1) from error
             comparisons.append(found)

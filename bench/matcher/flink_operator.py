@@ -39,11 +39,16 @@ class FlinkUnavailableError(Exception):
     """Flink cannot be measured here; the message is the reason."""
 
 
+class FlinkFailedError(Exception):
+    """Flink was there, and its run failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class FlinkAnswer:
     """One timed run. ``matches`` and ``timeouts`` are as emitted, repetitions included."""
 
-    seconds: float
+    processor_seconds: float
+    passed_seconds: float
     matches: int
     timeouts: int
     distinct_matches: int
@@ -70,7 +75,7 @@ class FlinkOperator:
             command, capture_output=True, text=True, check=False, timeout=_RUN_SECONDS
         )
         if answer.returncode != 0:
-            raise RuntimeError(f"Flink's side failed on {pattern}:\n{answer.stderr.strip()}")
+            raise FlinkFailedError(f"Flink failed on {pattern}:\n{answer.stderr.strip()}")
         found: dict[str, Any] = json.loads(answer.stdout)
         return FlinkAnswer(**found)
 

@@ -1,4 +1,9 @@
-"""Times every side over the same stream, in turn, and makes sure that all find the same."""
+"""Times every side over the same stream, in turn, and makes sure that all find the same.
+
+The time is the process's processor time: on a quiet machine that is the time that passed, since
+each side is one thread on one core; on a busy one it leaves out most of what others take. A JVM's
+includes its compiler and its collector.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
+from typing import NamedTuple
 
 from bench.matcher.engines import Counts, Engine
 from bench.matcher.flink_operator import FlinkOperator, write_stream
@@ -22,20 +28,27 @@ class DisagreementError(Exception):
     """Two sides found different numbers of matches or timeouts in the same events."""
 
 
+class Seconds(NamedTuple):
+    """What one run took: processor time, and time that passed."""
+
+    processor: float
+    passed: float
+
+
 @dataclass
 class Measured:
     """One side's runs over one stream."""
 
     side: str
     counts: Counts
-    seconds: list[float] = field(default_factory=list)
+    runs: list[Seconds] = field(default_factory=list)
     #: What it emitted more than once.
-    repeated: Counts = Counts(0, 0)
+    repeated: Counts = field(default_factory=lambda: Counts(0, 0))
 
     @property
     def median_seconds(self) -> float:
-        """The middle one of the runs."""
-        return statistics.median(self.seconds)
+        """Processor time of the middle one of the runs."""
+        return statistics.median(run.processor for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -66,12 +79,12 @@ def compare(
 ) -> Comparison:
     """Run each of the engines, and Flink if it is there, ``runs`` times in turn."""
     stream = generate(scenario, events, keys, batch)
+    file = folder / f"{scenario.name}-{keys}.events"
     turns: list[Callable[[], Measured]] = []
     for engine in engines:
         _warm_up(engine, stream)
         turns.append(lambda engine=engine: run_once(engine, stream))  # type: ignore[misc]
     if flink is not None:
-        file = folder / f"{scenario.name}-{keys}.events"
         write_stream(stream, file)
         turns.append(lambda: _flink_once(flink, scenario, file))
     sides = [turn() for turn in turns]
@@ -79,9 +92,11 @@ def compare(
         for side, turn in zip(sides, turns, strict=True):
             again = turn()
             _agree(scenario, side, again)
-            side.seconds += again.seconds
+            side.runs += again.runs
     for side in sides[1:]:
         _agree(scenario, sides[0], side)
+    if flink is not None:
+        file.unlink()
     return Comparison(scenario, len(stream), keys, tuple(sides))
 
 
@@ -91,12 +106,13 @@ def run_once(engine: Engine, stream: Stream) -> Measured:
     runner = engine.prepare(stream.scenario.rule)
     gc.collect()
     matches = timeouts = 0
-    began = perf_counter()
+    passed, processor = perf_counter(), process_time()
     for batch, watermark in batches:
         found = runner.advance(batch, watermark)
         matches += found.matches
         timeouts += found.timeouts
-    return Measured(engine.name, Counts(matches, timeouts), [perf_counter() - began])
+    seconds = Seconds(process_time() - processor, perf_counter() - passed)
+    return Measured(engine.name, Counts(matches, timeouts), [seconds])
 
 
 def _warm_up(engine: Engine, stream: Stream) -> None:
@@ -111,7 +127,7 @@ def _flink_once(flink: FlinkOperator, scenario: Scenario, file: Path) -> Measure
     return Measured(
         FLINK,
         Counts(answer.distinct_matches, answer.distinct_timeouts),
-        [answer.seconds],
+        [Seconds(answer.processor_seconds, answer.passed_seconds)],
         Counts(
             answer.matches - answer.distinct_matches, answer.timeouts - answer.distinct_timeouts
         ),

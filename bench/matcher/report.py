@@ -93,7 +93,8 @@ def _result(one: Comparison, side: Measured) -> dict[str, Any]:
         "timeouts": side.counts.timeouts,
         "repeated_matches": side.repeated.matches,
         "repeated_timeouts": side.repeated.timeouts,
-        "seconds": [round(seconds, 4) for seconds in side.seconds],
+        "processor_seconds": [round(run.processor, 4) for run in side.runs],
+        "passed_seconds": [round(run.passed, 4) for run in side.runs],
         "events_per_second": round(one.events / side.median_seconds),
     }
 

@@ -1,8 +1,8 @@
 """What is measured: five rules, each with the kinds of events that pass its filter.
 
 ``flink/src/main/java/bench/Patterns.java`` has the same five as Flink patterns, under the same
-names. Events of a key are ten seconds apart on average, so that with these windows a key has about
-five partial matches at most times, and one event in three to ten completes a match.
+names. Events of a key are ten seconds apart on average, so that with these windows one to three
+partial matches of each key are alive, and three to ten events go to a match.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from service.compiler.rule_set import Partitioning, compile_rules
+from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from service.pattern.document import load_rules
 
 
@@ -25,11 +25,15 @@ class Scenario:
     weights: Mapping[str, float]
 
     @cached_property
-    def rule(self) -> Partitioning:
+    def plan(self) -> RuleSetPlan:
         """The rule, compiled."""
         text = f"id: {self.name}\nkey: user\nevents: events\n{self.pattern}"
-        loaded = load_rules(text, f"scenario {self.name}")
-        (partitioning,) = compile_rules(one.rule for one in loaded).partitionings
+        return compile_rules(one.rule for one in load_rules(text, f"scenario {self.name}"))
+
+    @property
+    def rule(self) -> Partitioning:
+        """The rule as a matcher wants it."""
+        (partitioning,) = self.plan.partitionings
         return partitioning
 
 

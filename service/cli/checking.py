@@ -9,6 +9,7 @@ from pathlib import Path
 from service.codecs.avro_schema import parse
 from service.codecs.reader_schemas import record_names, record_schema
 from service.errors import ConfigurationError, Problem, RuleSetError
+from service.pattern.document import LoadedRule
 from service.pattern.type_check import type_check
 from service.pattern.types import RecordType, record_type
 from service.rules.folder import read_rules
@@ -25,22 +26,35 @@ class CheckReport:
 
 def check_rules(path: Path, config: Path | None, schemas: Sequence[Path]) -> CheckReport:
     """Check the rules of ``path``; raises RuleSetError with every problem found."""
-    if not path.exists():
-        raise ConfigurationError(f"{path}: there is no such file or folder")
-    rules = read_rules(path)
+    rules = read_existing(path)
     against = "their text alone (give --schema or --config to check columns and types too)"
     if config is not None:
         _check_with_registry(rules, config)
         against = f"the registry's schemas of {config}"
     elif schemas:
-        types = _types_of_files(schemas)
-        problems = [p for loaded in rules.loaded for p in type_check(loaded, types)]
-        if problems:
-            raise RuleSetError(problems)
+        check_types(rules.loaded, schemas)
         against = ", ".join(map(str, schemas))
     count = len(rules.rules)
     summary = f"{count} rule{'' if count == 1 else 's'} in order, checked against {against}"
     return CheckReport(rules.warnings, summary)
+
+
+def read_existing(path: Path) -> RuleSet:
+    """The rules of a file or folder; raises ConfigurationError when it is not there, RuleSetError
+    with every problem found."""
+    if not path.exists():
+        raise ConfigurationError(f"{path}: there is no such file or folder")
+    return read_rules(path)
+
+
+def check_types(rules: Sequence[LoadedRule], schemas: Sequence[Path]) -> dict[str, RecordType]:
+    """The record types of Avro schema files, by full and by short name, once ``rules`` have been
+    checked against them; raises RuleSetError with every problem found."""
+    types = _types_of_files(schemas)
+    problems = [problem for loaded in rules for problem in type_check(loaded, types)]
+    if problems:
+        raise RuleSetError(problems)
+    return types
 
 
 def _types_of_files(files: Sequence[Path]) -> dict[str, RecordType]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -16,10 +17,12 @@ import typer
 from rich.console import Console
 
 from service import __version__
+from service.cli.forms import Form
 from service.config import Settings, load
 from service.errors import (
     ConfigurationError,
     DependencyError,
+    Problem,
     RegistryError,
     RuleSetError,
     SchemaError,
@@ -38,6 +41,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+_out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 EXIT_CODES: tuple[tuple[type[SparkCepError], int], ...] = (
@@ -141,9 +145,51 @@ def check(
         report = check_rules(rules, config, schema or [])
     except SparkCepError as error:
         _fail(error)
-    for warning in report.warnings:
-        _err.print(f"warning: {warning.render()}\n", markup=False)
+    _warn(report.warnings)
     typer.echo(report.summary)
+
+
+@app.command()
+def explain(
+    rules: Annotated[
+        Path, typer.Argument(metavar="RULE", help="A rule file, or a folder of them.")
+    ],
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option("--rule", "-r", metavar="ID", help="Explain this rule; default: all."),
+    ] = None,
+    form: Annotated[
+        Form, typer.Option("--format", "-f", help="In words, drawn, or the plan's own text.")
+    ] = Form.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to this file.", dir_okay=False),
+    ] = None,
+    schema: Annotated[
+        list[Path] | None,
+        typer.Option("--schema", "-s", help="Avro schema file of the events.", dir_okay=False),
+    ] = None,
+) -> None:
+    """Show what rules do: steps, states and edges, where conditions are evaluated, what bounds the
+    state. Needs neither Spark nor Kafka."""
+    from service.cli import explaining
+
+    try:
+        found = explaining.rules_to_explain(rules, chosen or [], schema or [])
+        _warn(found.warnings_beside(form))
+        if output is not None:
+            explaining.save(explaining.written(found, form), output)
+        elif form is Form.TEXT:
+            explaining.show(found, _out)
+        else:
+            typer.echo(explaining.written(found, form), nl=False)
+    except SparkCepError as error:
+        _fail(error)
+
+
+def _warn(warnings: Iterable[Problem]) -> None:
+    for warning in warnings:
+        _err.print(f"warning: {warning.render()}\n", markup=False)
 
 
 def _fail(error: SparkCepError) -> NoReturn:

@@ -48,14 +48,13 @@ def _add(cluster: graphviz.Digraph, prefix: str, drawing: Drawing) -> None:
             _label([edge.label]),
             **_EDGES[edge.action],
         )
-    if drawing.legend:
-        legend = _label(drawing.legend, end=r"\l")
-        cluster.node(f"{prefix}legend", legend, shape="plaintext", fontname="monospace")
+    if drawing.notes:
+        notes = _label(drawing.notes, end=r"\l")
+        cluster.node(f"{prefix}notes", notes, shape="plaintext", fontname="monospace")
 
 
 def _label(lines: Iterable[str], end: str = "") -> str:
     r"""The lines as one label: centred, or with ``end`` ``\l`` at the left. Graphviz reads
-    backslashes and HTML entities in labels, and takes ``<…>`` for HTML."""
+    backslashes and HTML entities in labels; quotes are the library's."""
     escaped = [graphviz.escape(line.replace("&", "&amp;")) for line in lines]
-    text = "".join(line + end for line in escaped) if end else r"\n".join(escaped)
-    return str.__str__(text) if False else graphviz.nohtml(text)
+    return "".join(line + end for line in escaped) if end else r"\n".join(escaped)

@@ -8,22 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from service.compiler.formula import TRUE
-from service.compiler.plan import Action, Edge, Kind, Plan, State
-from service.compiler.wording import ConditionNames, printable
-from service.durations import format_duration
-from service.pattern.tree import Within
-
-KIND_IN_WORDS: Final = {
-    Kind.START: "start",
-    Kind.NORMAL: "",
-    Kind.PENDING: "a match at the deadline",
-    Kind.STOP: "the partial match ends",
-    Kind.FINAL: "",
-}
-"""What standing in a state means, where its name does not say so."""
+from service.compiler.plan import Action, Edge, Kind, Plan
+from service.compiler.wording import ConditionNames, skip_in_words, state_in_words, window_in_words
+from service.pattern.tree import Skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,56 +36,41 @@ class DrawnEdge:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A plan to be drawn. ``legend``: what the conditions on the edges stand for, a line each;
-    empty when they are written in full. Labels are printable text without line ends."""
+    """A plan to be drawn. ``notes``: what holds for the whole rule, and what the numbers of
+    conditions stand for, a line each. All text is printable and without line ends."""
 
     title: str
     states: tuple[DrawnState, ...]
     edges: tuple[DrawnEdge, ...]
-    legend: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def draw(plan: Plan) -> Drawing:
     """The drawing of ``plan``."""
     names = ConditionNames(plan)
     return Drawing(
-        title=printable(", ".join(_title(plan))),
+        title=f"{plan.rule.id} version {plan.rule.version}",
         states=tuple(
-            DrawnState(state.number, state.kind, tuple(_lines(state))) for state in plan.states
+            DrawnState(
+                state.number, state.kind, (f"{state.number} {state.label}", *state_in_words(state))
+            )
+            for state in plan.states
         ),
         edges=tuple(
             DrawnEdge(state.number, edge.target, edge.action, _label(edge, names))
             for state in plan.states
             for edge in state.edges
         ),
-        legend=names.legend,
+        notes=(*_notes(plan), *names.legend),
     )
 
 
-def window_in_words(within: Within) -> str:
-    """The window's bounds; empty when there is none."""
-    bounds = []
-    if within.max_ms is not None:
-        bounds.append(f"less than {format_duration(within.max_ms)} from the first event to the last")
-    if within.gap_ms is not None:
-        bounds.append(f"less than {format_duration(within.gap_ms)} from one event to the next")
-    return ", ".join(bounds)
-
-
-def _title(plan: Plan) -> Iterator[str]:
-    yield f"{plan.rule.id} version {plan.rule.version}"
+def _notes(plan: Plan) -> Iterator[str]:
     window = window_in_words(plan.rule.within)
     if window:
-        yield window
-    yield plan.after_match.strategy.value + (f" {plan.after_match.step or ''}").rstrip()
-
-
-def _lines(state: State) -> Iterator[str]:
-    yield f"{state.number} {state.label}"
-    if KIND_IN_WORDS[state.kind]:
-        yield KIND_IN_WORDS[state.kind]
-    if state.gap_ms is not None:
-        yield f"until {format_duration(state.gap_ms)} after the last event"
+        yield f"window: {window}"
+    if plan.after_match.strategy is not Skip.NO_SKIP:
+        yield f"after a match: {skip_in_words(plan.after_match)}"
 
 
 def _label(edge: Edge, names: ConditionNames) -> str:

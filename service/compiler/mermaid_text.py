@@ -19,9 +19,9 @@ _STATES: Final = {
 _EDGES: Final = {Action.TAKE: "==>", Action.IGNORE: "-.->", Action.PROCEED: "-->"}
 
 # Labels are read as Markdown and HTML, and the text around them is searched for directives, so
-# whatever is not plainly harmless is written as an entity: `_` and `.` stay inside words, but for
-# `www.`, which would be a link.
-_HARMLESS: Final = r"[^\W_]|(?<=[^\W_])_(?=[^\W_])|(?<![wW])\.|[ ,()='/+-]"
+# whatever is not plainly harmless is written as an entity. `_` is harmless inside words, `.` but
+# for `www.`, which begins a link, and `:` before a blank and before the number that ends a label.
+_HARMLESS: Final = r"[^\W_]|(?<=[^\W_])_(?=[^\W_])|(?<![wW])\.|:(?= |\d+\Z)|[ ,()='/+-]"
 _OTHER: Final = re.compile(rf"({_HARMLESS})|(.)", re.DOTALL)
 _ENTITIES: Final = {"<": "lt", ">": "gt", '"': "quot", "&": "amp"}
 
@@ -32,8 +32,8 @@ def mermaid_text(drawings: Sequence[Drawing]) -> str:
     lines = ["flowchart TD"]
     for number, drawing in enumerate(drawings):
         lines += _subgraph(f"r{number}", drawing)
-    if any(drawing.legend for drawing in drawings):
-        lines.append("  classDef legend fill:none,stroke:none,text-align:left")
+    if any(drawing.notes for drawing in drawings):
+        lines.append("  classDef notes fill:none,stroke:none,text-align:left")
     return "\n".join(lines) + "\n"
 
 
@@ -45,9 +45,9 @@ def _subgraph(prefix: str, drawing: Drawing) -> Iterator[str]:
     for edge in drawing.edges:
         source, target = f"{prefix}s{edge.source}", f"{prefix}s{edge.target}"
         yield f"    {source} {_EDGES[edge.action]}|{_label([edge.label])}| {target}"
-    if drawing.legend:
-        yield f"    {prefix}legend[{_label(drawing.legend)}]"
-        yield f"    class {prefix}legend legend"
+    if drawing.notes:
+        yield f"    {prefix}notes[{_label(drawing.notes)}]"
+        yield f"    class {prefix}notes notes"
     yield "  end"
 
 

@@ -8,7 +8,7 @@ the matcher with one bit mask and one row of columns.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -78,6 +78,15 @@ class Partitioning:
     def key_name(self) -> str:
         """Identity of the key, part of every state entry's key."""
         return ", ".join(expression.canonical for expression in self.key)
+
+    def touched(self, mask: int) -> Iterator[tuple[int, int]]:
+        """Numbers of the rules that an event with these true conditions can concern, each with
+        the mask of its own event atoms."""
+        for number, rule in enumerate(self.rules):
+            if mask >> rule.input_bit & 1:
+                own = sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
+                if rule.plan.strict or rule.plan.relevant.evaluate(own):
+                    yield number, own
 
     def reads(self, name: str) -> bool:
         """Whether some rule of the partitioning reads input ``name``."""

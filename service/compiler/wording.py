@@ -1,4 +1,4 @@
-"""Conditions, formulas and repetitions in words, as explanations and drawings show them."""
+"""Conditions, formulas, states and repetitions in words, as explanations and drawings show them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from service.compiler.formula import All, AnyOf, Atom, Constant, Formula, Not
-from service.compiler.plan import AnyAtom, GapAtom, Plan
+from service.compiler.plan import AnyAtom, GapAtom, Kind, Plan, State
 from service.durations import format_duration
 from service.pattern.findings import repeats
-from service.pattern.tree import Loop, Step
+from service.pattern.tree import AfterMatch, Loop, Step, Within
 
 LONGEST_IN_FULL: Final = 40
 """Most characters of an edge's condition when conditions are written in full."""
@@ -71,6 +71,38 @@ def _operand(formula: Formula, atom: Callable[[int], str]) -> str:
     text = in_words(formula, atom)
     is_one_word = isinstance(formula, Not | Constant) or " " not in text
     return text if is_one_word else f"({text})"
+
+
+def window_in_words(within: Within) -> str:
+    """The window's bounds; empty when there is none."""
+    bounds = []
+    if within.max_ms is not None:
+        bounds.append(
+            f"less than {format_duration(within.max_ms)} from the first event to the last"
+        )
+    if within.gap_ms is not None:
+        bounds.append(f"less than {format_duration(within.gap_ms)} from one event to the next")
+    return ", ".join(bounds)
+
+
+def skip_in_words(skip: AfterMatch) -> str:
+    """The skip strategy with its step."""
+    return skip.strategy.value if skip.step is None else f"{skip.strategy.value} {skip.step}"
+
+
+def state_in_words(state: State) -> Iterator[str]:
+    """What standing in the state means, as far as its edges do not say it."""
+    if state.kind is Kind.START:
+        yield "start"
+    if state.kind is Kind.STOP:
+        yield "the partial match ends"
+    if state.absence:
+        yield "a match at the deadline"
+    if state.gap_ms is not None:
+        yield f"out of time {format_duration(state.gap_ms)} after the last event"
+    taking = state.taking_gap_ms
+    if taking is not None and taking != state.gap_ms:
+        yield f"takes nothing from {format_duration(taking)} after the last event on"
 
 
 def repetition(step: Step) -> str:

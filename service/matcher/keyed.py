@@ -56,8 +56,6 @@ class KeyedMatcher:
         )
         self._reporters = tuple(Reporter(m.plan, m.look_backs) for m in self.machines)
         self._touched: dict[int, tuple[tuple[int, int], ...]] = {}
-        strict = [rule.plan.strict for rule in partitioning.rules]
-        self._any_strict = any(strict)
         self._cooling = any(r.plan.rule.cooldown_ms is not None for r in partitioning.rules)
 
     def advance(
@@ -81,7 +79,7 @@ class KeyedMatcher:
                         state.rules[number] = rule_state
                 else:
                     self.machines[number].apply(rule_state, event, bits, found)
-                if found.matches or found.timeouts or found.failures or found.started:
+                if found.something:
                     self._reporters[number].report(key, found, outputs)
                     found = Found()
         for number in list(state.rules):
@@ -110,14 +108,7 @@ class KeyedMatcher:
         if found is None:
             if len(self._touched) >= _MOST_ENTRIES:
                 self._touched.clear()
-            touched = []
-            for number, rule in enumerate(self.partitioning.rules):
-                if not bits >> rule.input_bit & 1:
-                    continue
-                own = sum(1 << i for i, bit in enumerate(rule.bits) if bits >> bit & 1)
-                if rule.plan.strict or rule.plan.relevant.evaluate(own):
-                    touched.append((number, own))
-            found = self._touched[bits] = tuple(touched)
+            found = self._touched[bits] = tuple(self.partitioning.touched(bits))
         return found
 
 

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from service.compiler.plan import Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.matcher.engines import Engine, PartitioningMatcher, PartitioningState
+from service.matcher.live import PartialMatch, live_partials
 from service.matcher.outputs import Outputs
+from service.matcher.partial import RuleState
 from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.pattern.expressions import ColumnPath, Expression, bind
 from service.pattern.types import RecordType
@@ -132,6 +135,16 @@ class LocalJob:
                 event = reader.event(record, self.outputs)
                 events.setdefault(reader.key(record), []).append(event)
             matcher.advance(state, events, self.watermark, self.outputs)
+
+    def partial_matches(self) -> Iterator[PartialMatch]:
+        """The live partial matches, key by key."""
+        for key, plan, rule_state in self.rule_states():
+            yield from live_partials(plan, key, rule_state)
+
+    def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
+        """What is remembered: key, rule, and the rule's state for the key."""
+        for matcher, state in zip(self._matchers, self._states, strict=True):
+            yield from matcher.rule_states(state)
 
     def reload(self) -> None:
         """Write the whole state to bytes and read it back, as a restart does."""

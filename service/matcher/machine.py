@@ -55,6 +55,13 @@ class Found:
     started: int = 0
     dropped: int = 0
 
+    @property
+    def something(self) -> bool:
+        """Whether there is anything to report."""
+        return bool(
+            self.started or self.matches or self.timeouts or self.failures or self.dropped
+        )
+
 
 class Machine:
     """One compiled rule, ready to be applied to the states of many keys."""

@@ -36,7 +36,7 @@ FORMAT = 1
 
 _DECIMAL, _TIMESTAMP, _DATE, _BIG = 1, 2, 3, 4
 #: What reading bytes that are not of our making can end in.
-_DAMAGE = (
+DAMAGE = (
     ValueError,
     TypeError,
     LookupError,
@@ -84,12 +84,18 @@ def unpack(data: bytes) -> Any:
     """The value that :func:`pack` wrote; raises StateError when the bytes are not of its making."""
     try:
         return msgpack.unpackb(data, ext_hook=_from_extension, strict_map_key=False)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise StateError(f"the stored state is damaged: {error!r}") from error
 
 
-def _packed_bits(bits: int) -> Any:
+def packed_bits(bits: int) -> Any:
+    """A mask as MessagePack can have it."""
     return bits if bits < 1 << 63 else bits.to_bytes(bits.bit_length() // 8 + 1, "little")
+
+
+def unpacked_bits(packed: Any) -> int:
+    """The mask that :func:`packed_bits` wrote."""
+    return packed if type(packed) is int else int.from_bytes(packed, "little")
 
 
 class SnapshotCodec:
@@ -139,7 +145,7 @@ class SnapshotCodec:
                 number = taken_numbers[id(each)] = len(taken) - 1
             return number
 
-        waiting = [event_number(event, _packed_bits(event.bits)) for event in state.waiting]
+        waiting = [event_number(event, packed_bits(event.bits)) for event in state.waiting]
         rules = {
             self._fingerprints[number]: (
                 [
@@ -161,7 +167,7 @@ class SnapshotCodec:
         parts = unpack(data)
         try:
             return self._decode(parts, translate)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise StateError(f"the stored state is damaged: {error!r}") from error
 
     def _decode(self, parts: Any, translate: Callable[[Event], Event] | None) -> KeyState:
@@ -171,7 +177,7 @@ class SnapshotCodec:
             Event(
                 time,
                 Coordinates(topics[topic], partition, offset),
-                bits if type(bits) is int else int.from_bytes(bits, "little"),
+                unpacked_bits(bits),
                 columns,
                 payload,
                 kind,

@@ -31,6 +31,12 @@ def to_yaml(rule: Rule) -> str:
     return text
 
 
+def instant(ms: int) -> str:
+    """Event time in milliseconds since 1970 as a rule has it: ``2030-01-31T00:00:00Z``."""
+    moment = (_EPOCH + timedelta(milliseconds=ms)).replace(tzinfo=None)
+    return moment.isoformat(timespec="milliseconds" if ms % 1_000 else "seconds") + "Z"
+
+
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     # YAML reads these line ends as `\n` unless they are escaped, which double quotes do.
     escaped = any(end in value for end in _UNICODE_LINE_ENDS)
@@ -48,7 +54,7 @@ def to_data(rule: Rule) -> dict[str, Any]:
         version=rule.version,
         description=rule.description or None,
         enabled=None if rule.enabled else False,
-        effective_from=_instant(rule.effective_from_ms),
+        effective_from=None if rule.effective_from_ms is None else instant(rule.effective_from_ms),
         events=_one_or_many(rule.events),
         key=_one_or_many(tuple(expression.canonical for expression in rule.key)),
         pattern=[_step(step) for step in rule.pattern],
@@ -126,13 +132,6 @@ def _unless(value: int | str, default: int | str) -> int | str | None:
 
 def _duration(ms: int | None) -> str | None:
     return None if ms is None else format_duration(ms)
-
-
-def _instant(ms: int | None) -> str | None:
-    if ms is None:
-        return None
-    moment = (_EPOCH + timedelta(milliseconds=ms)).replace(tzinfo=None)
-    return moment.isoformat(timespec="milliseconds" if ms % 1_000 else "seconds") + "Z"
 
 
 def _one_or_many(values: tuple[str, ...]) -> str | list[str] | None:

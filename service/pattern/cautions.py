@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 
 from service.pattern.expressions import Expression
 from service.pattern.findings import Finding, Placed, is_last_event, place_steps, repeats
 from service.pattern.references import mention
-from service.pattern.tree import Contiguity, Loop, Rule, Skip, Within
+from service.pattern.tree import Contiguity, Loop, Rule, Skip, Within, walk
 
 
 def cautions(rule: Rule) -> Iterator[Finding]:
@@ -37,6 +38,38 @@ def warn_greedy_last(rule: Rule) -> Iterator[Finding]:
                 "`greedy` on a step that another one follows",
                 warning=True,
             )
+
+
+def warn_void_not(rule: Rule) -> Iterator[Finding]:
+    """``not_followed_by`` gives way to ``not_next`` right after it, and at the end of the pattern
+    to any NOT step; in Flink too. Behind repetitions it still holds between them."""
+    scopes: dict[tuple[str | int, ...], list[Placed]] = {}
+    for placed in place_steps(rule.pattern):
+        scopes.setdefault(placed.path[:-1], []).append(placed)
+    for scope in scopes.values():
+        for number, placed in enumerate(scope):
+            if placed.step.after is not Contiguity.NOT_FOLLOWED_BY:
+                continue
+            before = next((p.step for p in scope[number::-1] if not p.step.negative), None)
+            stronger = _gives_way_to(scope[number + 1 :])
+            if before is None or stronger is None or any(map(repeats, walk((before,)))):
+                continue
+            yield placed.finding(
+                f"`{placed.step.name}` has no effect: the NOT step `{stronger.step.name}` comes"
+                " after it with nothing to take between them",
+                "after",
+                "`not_next` first, then `not_followed_by`; two `not_followed_by` as one, with OR",
+                warning=True,
+            )
+
+
+def _gives_way_to(behind: Sequence[Placed]) -> Placed | None:
+    """The NOT step among those directly behind that leaves a ``not_followed_by`` without effect."""
+    nots = list(takewhile(lambda placed: placed.step.negative, behind))
+    for placed in nots:
+        if placed.step.after is Contiguity.NOT_NEXT:
+            return placed
+    return nots[-1] if nots and is_last_event(nots[-1]) else None
 
 
 def warn_endless_loop(rule: Rule) -> Iterator[Finding]:
@@ -123,6 +156,7 @@ def _come_round(one: Placed, other: Placed) -> bool:
 _CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
     warn_no_key,
     warn_greedy_last,
+    warn_void_not,
     warn_endless_loop,
     warn_skip_without_window,
     warn_cost,

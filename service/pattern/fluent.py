@@ -10,7 +10,7 @@ instead of functions. The order of the calls about one step does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Final, Literal, NoReturn, TypedDict
@@ -64,11 +64,14 @@ class Pattern:
     so one may be the beginning of several. A pattern can be a group in another. Each field of a
     step is said once; said again it is refused with ``RuleSetError`` by the method itself. All
     other problems are found, together, by :meth:`rule`.
+
+    ``steps``, ``window`` and ``skipping`` are the parts of the document so far; they may change
+    between versions.
     """
 
-    _steps: tuple[_Fields, ...]
-    _window: _Fields = field(default_factory=dict)
-    _skip: object = None
+    steps: tuple[_Fields, ...]
+    window: _Fields = field(default_factory=dict)
+    skipping: str | Mapping[str, str] | None = None
 
     @classmethod
     def begin(cls, name: str, group: Pattern | None = None) -> Pattern:
@@ -115,7 +118,7 @@ class Pattern:
 
     def of_type(self, record: str) -> Pattern:
         """Record type, by full or short name, of the last step's events. Flink: ``subtype``."""
-        return self._with("of_type", record)
+        return self._with(of_type=record)
 
     # How often the last step or group is repeated.
 
@@ -140,41 +143,42 @@ class Pattern:
     def consecutive(self) -> Pattern:
         """No other event may come between repetitions (``loop: consecutive``).
         Flink: ``consecutive``."""
-        return self._with("loop", "consecutive")
+        return self._with(loop="consecutive")
 
     def allow_combinations(self) -> Pattern:
         """Repetitions may pass over events that fit (``loop: combinations``).
         Flink: ``allowCombinations``."""
-        return self._with("loop", "combinations")
+        return self._with(loop="combinations")
 
     def greedy(self) -> Pattern:
         """Repeat as often as there are events. Flink: ``greedy``."""
-        return self._with("greedy", True, again=True)
+        return self._flag("greedy")
 
     def optional(self) -> Pattern:
         """The last step or group may be left out. Flink: ``optional``."""
-        return self._with("optional", True, again=True)
+        return self._flag("optional")
 
     def until(self, condition: str) -> Pattern:
         """SQL condition; the event that satisfies it ends the loop and is not taken.
         Flink: ``until``."""
-        return self._with("until", condition)
+        return self._with(until=condition)
 
     # What holds for the whole pattern.
 
     def within(self, max: Duration | None = None, *, gap: Duration | None = None) -> Pattern:  # noqa: A002  the language's word
         """The window: less than ``max`` from first to last event, less than ``gap`` from each event
         to the next. Flink: ``within``, with ``WithinType``."""
-        window = dict(self._window)
+        window = dict(self.window)
         for name, duration in (("max", max), ("gap", gap)):
             if duration is not None:
                 if name in window:
-                    self._refuse_again(f"within.{name}", None)
+                    _refuse_again(f"within.{name}", None)
                 window[name] = duration
-        return replace(self, _window=window)
+        return replace(self, window=window)
 
     def no_skip(self) -> Pattern:
-        """Every match is a result; this is the default. Flink: ``AfterMatchSkipStrategy.noSkip``."""
+        """Every match is a result; this is the default.
+        Flink: ``AfterMatchSkipStrategy.noSkip``."""
         return self._skipping("no_skip")
 
     def skip_to_next(self) -> Pattern:
@@ -247,9 +251,9 @@ class Pattern:
             effective_from=effective_from,
             events=events,
             key=key,
-            pattern=self._documents(self._names()),
-            within=self._within(),
-            after_match=self._skip,
+            pattern=_documents(self, frozenset(_names(self))),
+            within=_within(self),
+            after_match=self.skipping,
             emit=emit or None,
             limits=limits,
             cooldown=cooldown,
@@ -257,64 +261,38 @@ class Pattern:
         return load_data(document, SOURCE).rule
 
     def __repr__(self) -> str:
-        steps = (f"{step.get('after', 'begin')} {step['step']}" for step in self._steps)
+        steps = (f"{step.get('after', 'begin')} {step['step']}" for step in self.steps)
         return f"<Pattern: {', '.join(steps)}>"
 
     def _then(self, name: str, after: str, group: Pattern | None) -> Pattern:
-        return replace(self, _steps=(*self._steps, _step(name, after, group)))
+        return replace(self, steps=(*self.steps, _step(name, after, group)))
 
-    def _with(self, name: str, value: object, *, again: bool = False) -> Pattern:
-        *before, last = self._steps
-        if name in last and not again:
-            self._refuse_again(name, str(last["step"]))
-        return replace(self, _steps=(*before, {**last, name: value}))
+    def _with(self, **fields: object) -> Pattern:
+        *before, last = self.steps
+        for name in fields:
+            if name in last:
+                _refuse_again(name, str(last["step"]))
+        return replace(self, steps=(*before, {**last, **fields}))
 
     def _also(self, word: str, condition: str) -> Pattern:
-        *before, last = self._steps
+        *before, last = self.steps
         said = last.get("where")
         parts = said.parts if isinstance(said, _Condition) else ()
         where = _Condition((*parts, (word, condition)))
-        return replace(self, _steps=(*before, {**last, "where": where}))
+        return replace(self, steps=(*before, {**last, "where": where}))
 
     def _repeat(self, times: int | str, gap: Duration | None) -> Pattern:
-        repeated = self._with("times", times)
-        return repeated if gap is None else repeated._with("gap", gap)
+        return self._with(**_given(times=times, gap=gap))
+
+    def _flag(self, name: str) -> Pattern:
+        return self if name in self.steps[-1] else self._with(**{name: True})
 
     def _skipping(self, strategy: str | dict[str, str], *, error_on_miss: bool = False) -> Pattern:
-        if self._skip is not None:
-            self._refuse_again("after_match", None)
+        if self.skipping is not None:
+            _refuse_again("after_match", None)
         if error_on_miss and isinstance(strategy, dict):
             strategy = {**strategy, "on_miss": "error"}
-        return replace(self, _skip=strategy)
-
-    @staticmethod
-    def _refuse_again(name: str, step: str | None) -> NoReturn:
-        message, allowed = f"`{name}` is said twice", "each of them once"
-        problem = Problem(message, SOURCE, step=step, allowed=allowed, field=name)
-        raise RuleSetError([problem])
-
-    def _names(self) -> frozenset[str]:
-        names = {str(step["step"]) for step in self._steps}
-        groups = (step["group"] for step in self._steps if "group" in step)
-        return frozenset(names.union(*(g._names() for g in groups if isinstance(g, Pattern))))
-
-    def _within(self) -> object:
-        return self._window.get("max") if "gap" not in self._window else self._window or None
-
-    def _documents(self, names: frozenset[str]) -> list[dict[str, object]]:
-        """The steps as the document has them, where conditions may refer to ``names``."""
-        documents = []
-        for step in self._steps:
-            document = dict(step)
-            where, group = step.get("where"), step.get("group")
-            if isinstance(where, _Condition):
-                document["where"] = where.text(names)
-            if isinstance(group, Pattern):
-                document["group"] = group._documents(names)
-                # A group has neither; the reader of documents says so.
-                document |= _given(within=group._within(), after_match=group._skip)
-            documents.append(document)
-        return documents
+        return replace(self, skipping=strategy)
 
 
 def _step(name: str, after: str | None, group: Pattern | None) -> _Fields:
@@ -323,6 +301,41 @@ def _step(name: str, after: str | None, group: Pattern | None) -> _Fields:
 
 def _given(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _refuse_again(name: str, step: str | None) -> NoReturn:
+    message, allowed = f"`{name}` is said twice", "each of them once"
+    problem = Problem(message, SOURCE, step=step, allowed=allowed, field=name)
+    raise RuleSetError([problem])
+
+
+def _names(pattern: Pattern) -> Iterator[str]:
+    """The names of all steps and groups."""
+    for step in pattern.steps:
+        yield str(step["step"])
+        group = step.get("group")
+        if isinstance(group, Pattern):
+            yield from _names(group)
+
+
+def _documents(pattern: Pattern, names: frozenset[str]) -> list[dict[str, object]]:
+    """The steps as the document has them; their conditions may refer to ``names``."""
+    documents = []
+    for step in pattern.steps:
+        document = dict(step)
+        where, group = step.get("where"), step.get("group")
+        if isinstance(where, _Condition):
+            document["where"] = where.text(names)
+        if isinstance(group, Pattern):
+            document["group"] = _documents(group, names)
+            # A group has neither; the reader of documents says so.
+            document |= _given(within=_within(group), after_match=group.skipping)
+        documents.append(document)
+    return documents
+
+
+def _within(pattern: Pattern) -> object:
+    return pattern.window.get("max") if "gap" not in pattern.window else pattern.window
 
 
 def _stands_alone(condition: object, steps: frozenset[str]) -> bool:

@@ -57,7 +57,7 @@ class _Document:
 
     def plain(self, value: object, path: Path) -> object:
         """``value`` as JSON can say it."""
-        if len(path) > MOST_DEPTH:
+        if len(path) > MOST_DEPTH and isinstance(value, Mapping | list | tuple):
             self._refuse("the document is too deep", path, f"at most {MOST_DEPTH} levels")
             return None
         match value:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from service.compiler.rule_set import compile_rules
+from service.compiler.plan import Plan
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import RuleSetPlan, compile_rules
+from service.matcher.engines import Engine
 from service.matcher.local import LocalJob, Record
 from service.matcher.outputs import Outputs
-from service.model import Coordinates, TakenEvent
+from service.matcher.partial import RuleState, Taken
+from service.model import Coordinates, LateEvent, TakenEvent
 from service.pattern.document import load_rules
 from service.pattern.expressions import parse
 from service.pattern.tree import Rule
@@ -39,12 +44,100 @@ def path_of(steps: Mapping[str, Sequence[TakenEvent]]) -> Path:
     return tuple((name, position) for position, name in sorted(taken))
 
 
+@dataclass
+class BothEngines:
+    """A job that the interpreter and the kernel run side by side: after every call, both must have
+    found and remember the same."""
+
+    plan: RuleSetPlan
+    types: RecordTypes = field(default_factory=RecordTypes)
+
+    def __post_init__(self) -> None:
+        self.reference = LocalJob(self.plan, self.types, engine=Engine.REFERENCE)
+        self.fastest = LocalJob(self.plan, self.types)
+
+    def advance(self, records: Iterable[Record], watermark: int) -> None:
+        """As the job's."""
+        given = list(records)
+        self.reference.advance(given, watermark)
+        self.fastest.advance(given, watermark)
+        self._agree()
+
+    def reload(self) -> None:
+        """As the job's."""
+        self.reference.reload()
+        self.fastest.reload()
+        self._agree()
+
+    def _agree(self) -> None:
+        assert found_by(self.fastest) == found_by(self.reference)
+        assert remembered(self.fastest) == remembered(self.reference)
+
+    def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
+        """What both remember."""
+        return self.reference.rule_states()
+
+    @property
+    def watermark(self) -> int:
+        """Up to where time has come."""
+        return self.reference.watermark
+
+    @property
+    def outputs(self) -> Outputs:
+        """What both found."""
+        return self.reference.outputs
+
+    @property
+    def late(self) -> list[LateEvent]:
+        """What came too late for both."""
+        assert self.fastest.late == self.reference.late
+        return self.reference.late
+
+
+def found_by(job: LocalJob) -> tuple[Any, ...]:
+    """Everything that a job has found, whatever the order."""
+    outputs = job.outputs
+    return (
+        sorted((m.rule_id, m.match_id, m.time, m.start) for m in outputs.matches),
+        sorted(
+            (t.rule_id, t.match_id, t.deadline, t.start, t.already_matched)
+            for t in outputs.timeouts
+        ),
+        sorted((d.at, d.reason, d.rule_id or "", d.detail) for d in outputs.dead_letters),
+        dict(outputs.counts),
+    )
+
+
+def remembered(job: LocalJob) -> dict[tuple[Any, str], Any]:
+    """Everything that a job remembers of its rules, as values."""
+    return {
+        (key, plan.rule.id): (
+            [(p.state, p.first.at, _chain(p.last), p.deadline, p.matched) for p in state.partials],
+            [(f.first.at, _chain(f.last), f.time) for f in state.finished],
+            state.deadline,
+            state.quiet_until,
+            state.paused,
+            state.limited and not state.idle,
+        )
+        for key, plan, state in job.rule_states()
+    }
+
+
+def _chain(last: Taken) -> list[tuple[int, Coordinates, int]]:
+    return [(taken.step, taken.event.at, taken.event.time) for taken in last.chain()]
+
+
 def answers(rule: Rule, streams: Mapping[str, Sequence[Seen]]) -> dict[str, Answer]:
-    """What the machine answers to each stream, each as the stream of one key."""
-    job = LocalJob(compile_rules([replace(rule, key=(KEY,))]))
+    """What both engines answer to each stream, each as the stream of one key."""
+    plan = compile_rules([replace(rule, key=(KEY,))])
     fed = [record for key, events in streams.items() for record in records(key, events)]
-    job.advance(fed, END_OF_TIME)
-    return {key: Answer({}, {}) for key in streams} | read(job.outputs)
+    answered = []
+    for engine in Engine:
+        job = LocalJob(plan, engine=engine)
+        job.advance(fed, END_OF_TIME)
+        answered.append({key: Answer({}, {}) for key in streams} | read(job.outputs))
+    assert answered[0] == answered[1]
+    return answered[0]
 
 
 def read(outputs: Outputs) -> dict[str, Answer]:
@@ -65,11 +158,11 @@ def read(outputs: Outputs) -> dict[str, Answer]:
     return {key: Answer(matches.get(key, {}), timeouts.get(key, {})) for key in keys}
 
 
-def job(text: str) -> LocalJob:
+def job(text: str) -> BothEngines:
     """A job for rules in YAML, without ``id`` and ``key`` where there is one."""
     if not text.lstrip().startswith("id:"):
         text = f"id: r\nkey: key\n{text}"
-    return LocalJob(compile_rules(one.rule for one in load_rules(text, "rules")))
+    return BothEngines(compile_rules(one.rule for one in load_rules(text, "rules")))
 
 
 def written(text: str, key: str = "k") -> list[Record]:
@@ -88,19 +181,19 @@ def written(text: str, key: str = "k") -> list[Record]:
     return made
 
 
-def run(rule: str, events: str, watermark: int = END_OF_TIME) -> LocalJob:
+def run(rule: str, events: str, watermark: int = END_OF_TIME) -> BothEngines:
     """The job after the events, at the watermark."""
     one = job(rule)
     one.advance(written(events), watermark)
     return one
 
 
-def matched(one: LocalJob) -> list[tuple[str, int]]:
+def matched(one: BothEngines) -> list[tuple[str, int]]:
     """Matches as text, such as ``a0 b1 b2``, with their times."""
     return sorted((_text(match.steps), match.time) for match in one.outputs.matches)
 
 
-def timed_out(one: LocalJob) -> list[tuple[str, int, bool]]:
+def timed_out(one: BothEngines) -> list[tuple[str, int, bool]]:
     """Timeouts as text, with deadlines and whether they had matched."""
     found = one.outputs.timeouts
     return sorted((_text(each.steps), each.deadline, each.already_matched) for each in found)

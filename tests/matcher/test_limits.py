@@ -8,9 +8,8 @@ import time
 import pytest
 
 from service.matcher.limits import held_events
-from service.matcher.local import LocalJob
 from service.matcher.partial import RuleState
-from tests.matcher.runs import END_OF_TIME, job, matched, timed_out, written
+from tests.matcher.runs import END_OF_TIME, BothEngines, job, matched, timed_out, written
 
 POLICIES = ("drop_oldest", "reject_new", "pause_rule")
 
@@ -32,9 +31,9 @@ pattern:
 """
 
 
-def states(one: LocalJob) -> list[RuleState]:
+def states(one: BothEngines) -> list[RuleState]:
     """The rule states of every key."""
-    return [rule for keys in one._states for key in keys.values() for rule in key.rules.values()]
+    return [state for _, _, state in one.rule_states()]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

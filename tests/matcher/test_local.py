@@ -167,7 +167,6 @@ def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("keyed", "transitions"):
         monkeypatch.setattr(f"service.matcher.{module}._MOST_ENTRIES", 1)
     one = job(PAIR.replace("name = 'b'", "name = 'b' AND price > LAST(a.price)"))
-    assert isinstance(one, LocalJob)
     one.advance(written("a=1 x a=2 x b=2 b=3 x a=4 b=5"), END_OF_TIME)
     assert matched(one) == [("a0 b4", 5), ("a2 b5", 6), ("a7 b8", 9)]
     assert timed_out(one) == []

@@ -169,9 +169,9 @@ def test_cooldown_survives_a_restart_and_ends() -> None:
     one.reload()
     one.advance(written("a@8"), 9)
     assert [time for _, time in matched(one)] == [0]
-    assert one._states[0]["k"].deadline == 10
+    assert [state.quiet_until for _, _, state in one.rule_states()] == [10]
     one.advance([], 10)
-    assert one._states == [{}]
+    assert list(one.rule_states()) == []
 
 
 def test_cooldown_of_matches_held_back() -> None:
@@ -185,7 +185,7 @@ pattern:
   - {step: b, after: followed_by, where: "name = 'b' AND LAST(a.name) = 'a'"}
 """
     one = run(rule, "a@0 b@1 x@2 a@3 b@4", 20)
-    assert one._states[0]["k"].deadline == 32
+    assert [state.deadline for _, _, state in one.rule_states()] == [32]
     one.advance([], END_OF_TIME)
     assert matched(one) == [("a0 b1", 1)]
     assert timed_out(one) == [("a2", 32, False)]

@@ -4,18 +4,17 @@ other rules, the early filter, irrelevant events or other keys. Random rules and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from service.compiler.rule_set import compile_rules
-from service.matcher.keyed import KeyedMatcher
-from service.matcher.local import LocalJob, Record
+from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
+from service.matcher.local import Record
 from service.model import Coordinates
 from service.pattern.tree import Rule
-from tests.matcher.runs import END_OF_TIME, answers
+from tests.matcher.runs import END_OF_TIME, BothEngines, answers
 from tests.matcher.strategies import (
     DISORDER,
     arrivals,
@@ -40,7 +39,7 @@ property_of = settings(
 Results = Counter[tuple[object, ...]]
 
 
-def results(job: LocalJob, rule_id: str = "r") -> Results:
+def results(job: BothEngines, rule_id: str = "r") -> Results:
     """What a rule emitted: ids with times, as often as they were emitted."""
     found: Results = Counter()
     for match in job.outputs.matches:
@@ -53,9 +52,9 @@ def results(job: LocalJob, rule_id: str = "r") -> Results:
     return found
 
 
-def job_of(*rule_set: Rule) -> LocalJob:
-    """A job that runs the rules."""
-    return LocalJob(compile_rules(rule_set))
+def job_of(*rule_set: Rule) -> BothEngines:
+    """A job that runs the rules with both engines."""
+    return BothEngines(compile_rules(rule_set))
 
 
 def whole(rule: Rule, records: Sequence[Record]) -> Results:
@@ -144,23 +143,27 @@ def test_other_rules_do_not_matter(
     assert results(job) == whole(rule, records)
 
 
-class Unfiltered(KeyedMatcher):
-    """Applies every event to every rule of its inputs."""
+class Unfiltered(Partitioning):
+    """Every event concerns every rule of its inputs."""
 
-    def _rules_touched(self, bits: int) -> tuple[tuple[int, int], ...]:
-        return tuple(
-            (number, sum(1 << i for i, bit in enumerate(rule.bits) if bits >> bit & 1))
-            for number, rule in enumerate(self.partitioning.rules)
-            if bits >> rule.input_bit & 1
-        )
+    def touched(self, mask: int) -> Iterator[tuple[int, int]]:
+        for number, rule in enumerate(self.rules):
+            if mask >> rule.input_bit & 1:
+                yield number, sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
+
+
+def unfiltered_job(rule: Rule) -> BothEngines:
+    """A job in which every event reaches the rule."""
+    parts = compile_rules([rule]).partitionings
+    unfiltered = [Unfiltered(p.key, p.rules, p.conditions, p.slots, p.keeps_payload) for p in parts]
+    return BothEngines(RuleSetPlan(tuple(unfiltered)))
 
 
 @property_of
 @given(ANY_RULE, keyed_streams())
 def test_the_early_filter_does_not_matter(rule: Rule, records: list[Record]) -> None:
     """Events that cannot concern a rule may be kept from it, whatever its plan."""
-    job = job_of(rule)
-    job._parts = [(reader, Unfiltered(matcher.partitioning)) for reader, matcher in job._parts]
+    job = unfiltered_job(rule)
     job.advance(records, END_OF_TIME)
     assert results(job) == whole(rule, records)
 
@@ -177,8 +180,7 @@ def test_irrelevant_events_do_not_matter(
         Record(Coordinates("t", 0, 1_000 + number), time, {"key": key, "name": None, "price": None})
         for number, (time, key) in enumerate(extra)
     ]
-    job = job_of(rule)
-    job._parts = [(reader, Unfiltered(matcher.partitioning)) for reader, matcher in job._parts]
+    job = unfiltered_job(rule)
     job.advance([*records, *between], END_OF_TIME)
     assert results(job) == whole(rule, records)
 
@@ -204,7 +206,7 @@ def test_absent_key_is_one_partition(rule: Rule, records: list[Record]) -> None:
     assert _times(job) == _times(together)
 
 
-def _times(job: LocalJob) -> Iterable[tuple[int, int]]:
+def _times(job: BothEngines) -> Iterable[tuple[int, int]]:
     # Ids contain the key, so only the times can be compared.
     matches = [(match.start, match.time) for match in job.outputs.matches]
     return sorted(matches + [(timeout.start, timeout.deadline) for timeout in job.outputs.timeouts])

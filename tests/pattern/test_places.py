@@ -6,7 +6,7 @@ import pytest
 
 from service.errors import Problem
 from service.pattern.document import load_rules
-from service.pattern.places import RulePlaces
+from service.pattern.places import Path, RulePlaces, field_of
 
 
 def underlined(problem: Problem) -> str:
@@ -53,8 +53,31 @@ def test_folded_text_is_underlined_by_line() -> None:
 
 
 def test_problem_without_text_names_no_line() -> None:
-    """Places of a rule that was never text still make a problem."""
-    assert RulePlaces("<python>", ()).problem("wrong", ("id",)).render() == "<python>: wrong"
+    """Places of a rule that was never text still make a problem, which names the field."""
+    places = RulePlaces("<python>", (), texts={("pattern", 0, "until"): "x = 1\nAND @@ = 2"})
+    assert places.problem("wrong", ("id",)).render() == "<python>: [field id] wrong"
+    assert places.problem("wrong", ("pattern", 0)).render() == "<python>: wrong"
+    assert places.place(("id",)) == "<python>"
+    problem = places.problem("here", ("pattern", 0, "until"), offsets=(10, 12))
+    assert underlined(problem) == "@@"
+    assert problem.render().splitlines()[1:] == ["until | AND @@ = 2", "            ^^"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        (("pattern", 1, "group", 0, "where"), "where"),
+        (("pattern", 1), None),
+        (("pattern",), "pattern"),
+        (("within", "gap"), "within.gap"),
+        (("emit", "measures", "total"), "emit.measures.total"),
+        (("key", 0), "key"),
+        ((), None),
+    ],
+)
+def test_fields_are_named_within_their_step(path: Path, field: str | None) -> None:
+    """A field's name leaves out the steps and groups around it."""
+    assert field_of(path) == field
 
 
 def test_part_without_place_stands_at_its_ancestor() -> None:

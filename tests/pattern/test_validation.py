@@ -190,6 +190,23 @@ def test_greedy_last_step_is_warned_about() -> None:
     assert messages(rule(greedy, B)) == ([], [])
 
 
+def test_not_step_that_gives_way_is_warned_about() -> None:
+    """Both steps are named, the one in the way being the next ``not_next`` or the last."""
+    n = Step("n", after=Contiguity.NOT_FOLLOWED_BY, where=parse("x = 3"))
+    m, p = replace(n, name="m"), Step("p", after=Contiguity.NOT_NEXT, where=parse("x = 4"))
+    warning = (
+        "`{}` has no effect: the NOT step `{}` comes after it with nothing to take between them"
+    )
+    assert messages(rule(A, n, p, B)) == ([], [warning.format("n", "p")])
+    assert messages(rule(A, n, m)) == ([], [warning.format("n", "m")])
+    assert messages(rule(A, n, m, p, B))[1] == [warning.format("n", "p"), warning.format("m", "p")]
+    for accepted in ((A, n, m, B), (A, p, n, B), (A, p, n), (A, n, B, p), (A, n, B, m)):
+        assert messages(rule(*accepted)) == ([], [])
+    assert messages(rule(replace(A, times=LOOP), n, p, B)) == ([], [])
+    looping_group = Step("g", group=(replace(A, times=LOOP),))
+    assert messages(rule(looping_group, n, p, B)) == ([], [])
+
+
 def test_endless_loop_is_warned_about() -> None:
     """A loop needs a window or `until`."""
     loop = replace(A, times=LOOP)

@@ -6,51 +6,83 @@ deadlines are the same, and so are the answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from service.compiler.rule_set import Partitioning
 from service.matcher.columnar import kernel
+from service.matcher.columnar.events import EventTable, together
+from service.matcher.columnar.kernel import I64
 from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, Held
 from service.matcher.look_back import LookBacks
 from service.matcher.machine import Expired, Failure, Found, limit_failure, skip_failure
 from service.matcher.outputs import Outputs, Reporter
-from service.matcher.partial import FOREVER, Finished, Taken
+from service.matcher.partial import FOREVER, Finished, RuleState, Partial, Taken
 from service.model import Event
+
+
+def _no_numbers() -> I64:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """Events with their keys and what is true of them: ``keys`` and ``masks`` (sets of true
+    conditions) hold each once, ``key`` and ``mask`` are places in them."""
+
+    keys: list[str | None] = field(default_factory=list)
+    masks: list[int] = field(default_factory=list)
+    key: I64 = field(default_factory=_no_numbers)
+    mask: I64 = field(default_factory=_no_numbers)
+    events: EventTable = field(default_factory=EventTable.empty)
 
 
 @dataclass(slots=True)
 class KeysState:
     """What is remembered of many keys, which are numbered by their place in ``keys``.
 
-    ``waiting`` are events ahead of the watermark, ``events`` those that partial matches hold.
+    ``waiting_*`` are events ahead of the watermark, with places in ``masks``; ``events`` are those
+    that partial matches hold.
     """
 
     keys: list[str | None] = field(default_factory=list)
-    waiting: list[Event] = field(default_factory=list)
-    waiting_keys: list[int] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    masks: list[int] = field(default_factory=list)
+    waiting: EventTable = field(default_factory=EventTable.empty)
+    waiting_key: I64 = field(default_factory=_no_numbers)
+    waiting_mask: I64 = field(default_factory=_no_numbers)
+    events: EventTable = field(default_factory=EventTable.empty)
+    event_key: I64 = field(default_factory=_no_numbers)
     held: Held = field(default_factory=Held.nothing)
 
     @property
     def deadline(self) -> int:
         """The watermark at which something is due; ``FOREVER`` for never."""
-        due = min((event.time for event in self.waiting), default=FOREVER)
+        due = int(self.waiting.time.min()) if len(self.waiting) else FOREVER
         return min(due, int(self.held.due.min())) if len(self.held.key) else due
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to remember."""
-        return not self.waiting and not len(self.held.key)
+        return not len(self.waiting) and not len(self.held.key)
 
 
 class KeysMatcher:
-    """The rules of a partitioning that the kernel can run, applied to many keys at once."""
+    """The rules of a partitioning that the kernel can run, applied to many keys at once.
 
-    def __init__(self, partitioning: Partitioning, look_backs: Sequence[LookBacks]) -> None:
+    ``topics`` and ``types`` name the numbers in event tables; they may grow.
+    """
+
+    def __init__(
+        self,
+        partitioning: Partitioning,
+        look_backs: Sequence[LookBacks],
+        topics: Sequence[str],
+        types: Sequence[str | None],
+    ) -> None:
         self.partitioning = partitioning
+        self._topics, self._types = topics, types
         self._matcher = ColumnarMatcher(partitioning)
         self._reporters = [
             Reporter(rule.plan, each)
@@ -58,55 +90,104 @@ class KeysMatcher:
         ]
 
     def advance(
-        self,
-        state: KeysState,
-        events: Mapping[str | None, Iterable[Event]],
-        watermark: int,
-        outputs: Outputs,
+        self, state: KeysState, arrivals: Arrivals, watermark: int, outputs: Outputs
     ) -> None:
-        """Add ``events`` (in any order, none of them late) and move all keys to ``watermark``."""
+        """Add events (in any order, none of them late) and move all keys to ``watermark``."""
         numbers = {key: number for number, key in enumerate(state.keys)}
-        arrived = list(zip(state.waiting_keys, state.waiting, strict=True))
-        for key, mine in events.items():
-            number = numbers.setdefault(key, len(numbers))
-            arrived += [(number, event) for event in mine]
-        ready = sorted(one for one in arrived if one[1].time <= watermark)
-        waiting = [one for one in arrived if one[1].time > watermark]
-        masks: dict[int, int] = {}
-        mask_numbers = [masks.setdefault(event.bits, len(masks)) for _, event in ready]
-        known = state.events + [event for _, event in ready]
+        key_numbers = [numbers.setdefault(key, len(numbers)) for key in arrivals.keys]
+        mask_numbers = {mask: number for number, mask in enumerate(state.masks)}
+        masks = [mask_numbers.setdefault(mask, len(mask_numbers)) for mask in arrivals.masks]
+        came = together([state.waiting, arrivals.events])
+        key = np.concatenate([state.waiting_key, np.array(key_numbers, np.int64)[arrivals.key]])
+        mask = np.concatenate([state.waiting_mask, np.array(masks, np.int64)[arrivals.mask]])
+        ready = np.flatnonzero(came.time <= watermark)
+        ready = ready[self._in_order(came, key, ready)]
+        waiting = np.flatnonzero(came.time > watermark)
+        known = together([state.events, came.take(ready)])
         run = self._matcher.run(
-            state.held,
-            np.array([event.time for event in known], np.int64),
-            np.array([number for number, _ in ready], np.int64),
-            list(masks),
-            np.array(mask_numbers, np.int64),
-            watermark,
+            state.held, known.time, key[ready], list(mask_numbers), mask[ready], watermark
         )
         keys = list(numbers)
         for findings in run:
             self._report(findings, keys, known, outputs)
-        # Keys of which nothing is remembered lose their number.
-        waiting_keys = np.array([number for number, _ in waiting], np.int64)
-        used, moved = np.unique(np.concatenate([run.held.key, waiting_keys]), return_inverse=True)
+        # Keys and masks of which nothing is remembered lose their number.
+        units = len(run.held.key)
+        used, moved = np.unique(
+            np.concatenate([run.held.key, key[waiting]]), return_inverse=True
+        )
+        used_masks, waiting_mask = np.unique(mask[waiting], return_inverse=True)
+        all_masks = list(mask_numbers)
+        event_key = np.concatenate([state.event_key, key[ready]])[run.kept_events]
         state.keys = [keys[number] for number in used.tolist()]
-        state.held = run.held._replace(key=moved[: len(run.held.key)])
-        state.events = [known[number] for number in run.kept_events.tolist()]
-        state.waiting = [event for _, event in waiting]
-        state.waiting_keys = moved[len(run.held.key) :].tolist()
+        state.masks = [all_masks[number] for number in used_masks.tolist()]
+        state.held = run.held._replace(key=moved[:units])
+        state.events = known.take(run.kept_events)
+        state.event_key = np.searchsorted(used, event_key)
+        state.waiting = came.take(waiting)
+        state.waiting_key = moved[units:]
+        state.waiting_mask = waiting_mask
+
+    def rule_states(self, state: KeysState) -> Iterator[tuple[str | None, int, RuleState]]:
+        """What is remembered, in the interpreter's terms: key, rule number, state."""
+        held = state.held
+        events = [
+            state.events.event(row, self._topics, self._types) for row in range(len(state.events))
+        ]
+        nodes: list[Taken] = []
+        for previous, step, event in zip(
+            held.node_previous.tolist(), held.node_step.tolist(), held.node_event.tolist(),
+            strict=True,
+        ):  # fmt: skip
+            nodes.append(Taken(nodes[previous] if previous >= 0 else None, step, events[event]))
+        partials = iter(zip(*(column.tolist() for column in held.partials), strict=True))
+        finished = iter(zip(*(column.tolist() for column in held.finished), strict=True))
+        for unit in range(len(held.key)):
+            quiet = int(held.quiet[unit])
+            yield (
+                state.keys[held.key[unit]],
+                int(held.rule[unit]),
+                RuleState(
+                    partials=[
+                        Partial(at, events[first], nodes[last], deadline, bool(matched))
+                        for at, first, last, deadline, matched in (
+                            next(partials) for _ in range(held.partial_count[unit])
+                        )
+                    ],
+                    finished=[
+                        Finished(events[first], nodes[last], time)
+                        for first, last, time in (
+                            next(finished) for _ in range(held.finished_count[unit])
+                        )
+                    ],
+                    deadline=int(held.deadline[unit]),
+                    quiet_until=None if quiet == kernel.NEVER else quiet,
+                    paused=bool(held.paused[unit]),
+                    limited=bool(held.limited[unit]),
+                    events_at_most=int(held.events_bound[unit]),
+                ),
+            )
+
+    def _in_order(self, came: EventTable, key: I64, rows: I64) -> I64:
+        """The order of application within each key: time, topic, partition, offset."""
+        names = np.array(self._topics, np.str_)
+        rank = np.argsort(np.argsort(names, kind="stable"), kind="stable")
+        topic = rank[came.topic[rows]] if len(rank) else came.topic[rows]
+        return np.lexsort(
+            (came.offset[rows], came.partition[rows], topic, came.time[rows], key[rows])
+        )
 
     def _report(
         self,
         findings: Findings,
         keys: Sequence[str | None],
-        events: Sequence[Event],
+        events: EventTable,
         outputs: Outputs,
     ) -> None:
         for key, rule, time, last in zip(
             findings.match_key.tolist(),
             findings.match_rule.tolist(),
             findings.match_time.tolist(),
-            _taken(findings.match_chains, events),
+            self._taken(findings.match_chains, events),
             strict=True,
         ):
             match = Finished(_first(last), last, time)
@@ -116,12 +197,12 @@ class KeysMatcher:
             findings.timeout_rule.tolist(),
             findings.timeout_deadline.tolist(),
             findings.timeout_matched.tolist(),
-            _taken(findings.timeout_chains, events),
+            self._taken(findings.timeout_chains, events),
             strict=True,
         ):
             expired = Expired(_first(last), last, deadline, bool(matched))
             self._reporters[rule].report(keys[key], Found(timeouts=[expired]), outputs)
-        for key, rule, kind, event, detail in zip(
+        for key, rule, kind, row, detail in zip(
             findings.failure_key.tolist(),
             findings.failure_rule.tolist(),
             findings.failure_kind.tolist(),
@@ -129,7 +210,8 @@ class KeysMatcher:
             findings.failure_detail.tolist(),
             strict=True,
         ):
-            failure = self._failure(rule, kind, events[event], detail)
+            event = events.event(row, self._topics, self._types)
+            failure = self._failure(rule, kind, event, detail)
             self._reporters[rule].report(keys[key], Found(failures=[failure]), outputs)
         for number in np.flatnonzero(findings.started | findings.dropped).tolist():
             found = Found(
@@ -143,14 +225,13 @@ class KeysMatcher:
             return limit_failure(plan, event, detail)
         return skip_failure(plan, event)
 
-
-def _taken(chains: Chains, events: Sequence[Event]) -> Iterator[Taken]:
-    for number in range(len(chains.ends)):
-        last: Taken | None = None
-        for step, event in chains.chain(number):
-            last = Taken(last, step, events[event])
-        assert last is not None
-        yield last
+    def _taken(self, chains: Chains, events: EventTable) -> Iterator[Taken]:
+        for number in range(len(chains.ends)):
+            last: Taken | None = None
+            for step, row in chains.chain(number):
+                last = Taken(last, step, events.event(row, self._topics, self._types))
+            assert last is not None
+            yield last
 
 
 def _first(last: Taken) -> Event:

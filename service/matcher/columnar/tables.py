@@ -82,15 +82,8 @@ class Tables:
         return found
 
     def _resolve(self, mask: int) -> tuple[Sequence[int], Sequence[int]]:
-        rules, classes = [], []
-        for number, rule in enumerate(self._partitioning.rules):
-            if not mask >> rule.input_bit & 1:
-                continue
-            own = sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
-            if rule.plan.strict or rule.plan.relevant.evaluate(own):
-                rules.append(number)
-                classes.append(self._class(number, own))
-        return rules, classes
+        touched = list(self._partitioning.touched(mask))
+        return [rule for rule, _ in touched], [self._class(rule, own) for rule, own in touched]
 
     def _class(self, rule: int, own: int) -> int:
         number = self._class_numbers.get((rule, own))

@@ -1,0 +1,107 @@
+"""What ``spark-cep explain`` does: choose rules, compile them, and show them in words or drawn."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from service.cli.checking import check_types, read_existing
+from service.cli.forms import Form
+from service.compiler.dot_text import dot_text
+from service.compiler.drawing import draw
+from service.compiler.explanation import explain
+from service.compiler.lowering import lower
+from service.compiler.mermaid_text import mermaid_text
+from service.compiler.plan import Plan
+from service.errors import ConfigurationError, Problem
+from service.pattern.document import LoadedRule
+from service.pattern.types import RecordType
+from service.rules.rule_set import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class RulesToExplain:
+    """The chosen rules with their plans. ``warnings``: what was found about the file or folder,
+    and is not part of one rule's explanation."""
+
+    rules: tuple[tuple[LoadedRule, Plan], ...]
+    record_types: Mapping[str, RecordType]
+    warnings: tuple[Problem, ...]
+
+    def warnings_beside(self, form: Form) -> tuple[Problem, ...]:
+        """The warnings that ``form`` does not show itself."""
+        if form is Form.TEXT:
+            return self.warnings
+        return (*self.warnings, *(w for loaded, _ in self.rules for w in loaded.warnings))
+
+
+def rules_to_explain(path: Path, chosen: Sequence[str], schemas: Sequence[Path]) -> RulesToExplain:
+    """The rules of ``path`` whose ids are ``chosen``, all of them when none is.
+
+    Raises ConfigurationError when there is no such file, folder or rule, RuleSetError with every
+    problem of the rules.
+    """
+    rule_set = read_existing(path)
+    rules = [_rule(rule_set, rule_id, path) for rule_id in dict.fromkeys(chosen)]
+    rules = rules or list(rule_set.loaded)
+    types = check_types(rules, schemas) if schemas else {}
+    of_rules = {id(warning) for loaded in rule_set.loaded for warning in loaded.warnings}
+    return RulesToExplain(
+        rules=tuple((loaded, lower(loaded.rule)) for loaded in rules),
+        record_types=types,
+        warnings=tuple(w for w in rule_set.warnings if id(w) not in of_rules),
+    )
+
+
+def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
+    by_id = {loaded.rule.id: loaded for loaded in rule_set.loaded}
+    if rule_id in by_id:
+        return by_id[rule_id]
+    nearest = difflib.get_close_matches(rule_id, by_id, n=1)
+    hint = f"; did you mean `{nearest[0]}`?" if nearest else ""
+    names = ", ".join(by_id) or "none"
+    raise ConfigurationError(
+        f"{path}: there is no rule `{rule_id}`{hint}\n  allowed: a rule of this path: {names}"
+    )
+
+
+def written(rules: RulesToExplain, form: Form) -> str:
+    """The rules in one of the forms, as text with a line end; several are parted by a blank line,
+    and are clusters of one drawing."""
+    plans = [plan for _, plan in rules.rules]
+    match form:
+        case Form.DOT:
+            return dot_text([draw(plan) for plan in plans])
+        case Form.MERMAID:
+            return mermaid_text([draw(plan) for plan in plans])
+        case Form.PLAN:
+            texts = [str(plan) for plan in plans]
+        case Form.TEXT:
+            texts = [
+                str(explain(plan, loaded.warnings, rules.record_types))
+                for loaded, plan in rules.rules
+            ]
+    return "\n\n".join(texts) + "\n"
+
+
+def show(rules: RulesToExplain, console: Console) -> None:
+    """Print the rules in words: what :func:`written` gives, with headings in bold on a terminal."""
+    sections = [
+        Text("\n").join([Text(section.heading, style="bold"), *map(Text, section.lines)])
+        for loaded, plan in rules.rules
+        for section in explain(plan, loaded.warnings, rules.record_types).sections
+    ]
+    console.print(Text("\n\n").join(sections))
+
+
+def save(text: str, file: Path) -> None:
+    """Write ``text`` to ``file``; raises ConfigurationError when that cannot be done."""
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from error

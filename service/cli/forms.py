@@ -1,0 +1,15 @@
+"""The forms in which ``spark-cep explain`` shows a rule; apart, since all else it needs is slow to
+import."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Form(Enum):
+    """How a rule is shown."""
+
+    TEXT = "text"
+    DOT = "dot"
+    MERMAID = "mermaid"
+    PLAN = "plan"

@@ -1,0 +1,254 @@
+"""What a rule does, in words: its steps, states and edges, where conditions are evaluated, and
+what bounds its state. The text is made from the plan, so it says what runs, not what was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from service.compiler.assembly import lets_pass
+from service.compiler.conditions import AtomTable
+from service.compiler.formula import TRUE, AnyOf, Formula
+from service.compiler.plan import Edge, EventAtom, GapAtom, Plan, State
+from service.compiler.state_bounds import bounds
+from service.compiler.wording import (
+    ConditionNames,
+    condition_name,
+    condition_text,
+    in_words,
+    printable,
+    repetition,
+    skip_in_words,
+    state_in_words,
+    window_in_words,
+)
+from service.durations import format_duration
+from service.errors import Problem
+from service.pattern.canonical import instant
+from service.pattern.expressions import ColumnPath, ExpressionError, to_spark_sql
+from service.pattern.tree import Rule, Step
+from service.pattern.type_check import merged
+from service.pattern.types import RecordType
+
+_Row = tuple[str, str]
+_NO_TYPES: Mapping[str, RecordType] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and its lines, already indented."""
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A rule explained; prints itself."""
+
+    sections: tuple[Section, ...]
+
+    def __str__(self) -> str:
+        return "\n\n".join("\n".join((one.heading, *one.lines)) for one in self.sections)
+
+
+def explain(
+    plan: Plan,
+    warnings: Sequence[Problem] = (),
+    record_types: Mapping[str, RecordType] = _NO_TYPES,
+) -> Explanation:
+    """Explain ``plan``, whose rule has these ``warnings``.
+
+    ``record_types``: what the rule's events may be, by full and by short name, when that is known.
+    The SQL of a few functions cannot be written without it.
+    """
+    rule = plan.rule
+    steps = _Steps(plan, record_types)
+    return Explanation(
+        (
+            Section(f"Rule {rule.id}, version {rule.version}", tuple(_head(plan))),
+            Section("Steps", tuple(steps.lines(rule.pattern, "  "))),
+            Section("States and edges", tuple(_states(plan))),
+            Section("Events that reach the matcher", tuple(_events(plan))),
+            Section(
+                "What a key may hold", _rows((bound.name, bound.text) for bound in bounds(plan))
+            ),
+            Section("Warnings", tuple(_warnings(warnings))),
+        )
+    )
+
+
+def _rows(rows: Iterable[_Row], indent: str = "  ", *, repeated: bool = False) -> tuple[str, ...]:
+    """Labels and texts in two columns; unless ``repeated``, one label is written once."""
+    listed = list(rows)
+    width = max((len(label) for label, _ in listed), default=0)
+    lines, before = [], ""
+    for label, text in listed:
+        shown = "" if label == before and not repeated else label
+        lines.append(f"{indent}{shown:<{width}}  {printable(text)}")
+        before = label
+    return tuple(lines)
+
+
+def _head(plan: Plan) -> Iterator[str]:
+    rule = plan.rule
+    if rule.description:
+        yield f"  {printable(rule.description)}"
+    yield from _rows(_head_rows(plan, rule))
+
+
+def _head_rows(plan: Plan, rule: Rule) -> Iterator[_Row]:
+    yield "fingerprint", plan.fingerprint
+    key = ", ".join(expression.canonical for expression in rule.key)
+    yield "key", key or "none: all events go through one partition"
+    yield "inputs", ", ".join(rule.events) or "the only one that is configured"
+    yield "window", window_in_words(rule.within) or "none"
+    skip = rule.after_match
+    missed = ", an error when there is no such event" if skip.error_on_miss else ""
+    yield "after a match", skip_in_words(skip) + missed
+    cooldown = rule.cooldown_ms
+    yield "cooldown", "none" if cooldown is None else format_duration(cooldown)
+    if rule.effective_from_ms is not None:
+        yield "effective from", instant(rule.effective_from_ms)
+    if not rule.enabled:
+        yield "enabled", "no: the rule does not run"
+
+
+class _Steps:
+    """The author's steps, each with the conditions that the compiler has made of its own."""
+
+    def __init__(self, plan: Plan, record_types: Mapping[str, RecordType]) -> None:
+        self._atoms = plan.atoms
+        self._table = AtomTable(plan.rule, plan.atoms)
+        self._types = record_types
+
+    def lines(self, steps: tuple[Step, ...], indent: str) -> Iterator[str]:
+        """The steps of one list, groups with their members beneath."""
+        for step in steps:
+            yield f"{indent}{step.name}: {_standing(step)}"
+            yield from _rows(self._rows_of(step), indent + "    ")
+            if step.group is not None:
+                yield from self.lines(step.group, indent + "    ")
+
+    def _rows_of(self, step: Step) -> Iterator[_Row]:
+        if step.group is None:
+            if step.of_type is not None:
+                yield "of type", step.of_type
+            if step.where is not None:
+                yield "where", step.where.canonical
+            elif step.of_type is None:
+                yield "where", "every event"
+            yield from self._parts(self._table.where(step))
+        if step.until is not None:
+            yield "until", step.until.canonical
+            yield from self._parts(self._table.until(step))
+        if step.gap_ms is not None:
+            yield self._part(self._atoms.index(GapAtom(step.gap_ms, step.name)))
+
+    def _parts(self, formula: Formula) -> Iterator[_Row]:
+        numbers = [n for n in range(len(self._atoms)) if formula.atoms() >> n & 1]
+        yield from map(self._part, numbers)
+        if len(numbers) > 1:
+            yield "  together", in_words(formula, condition_name)
+
+    def _part(self, number: int) -> _Row:
+        atom = self._atoms[number]
+        name = condition_name(number)
+        if not isinstance(atom, EventAtom):
+            return f"  {name} looks back", condition_text(atom)
+        return f"  {name} in the JVM", self._spark_sql(atom)
+
+    def _spark_sql(self, atom: EventAtom) -> str:
+        if atom.expression is None:
+            return condition_text(atom)
+        found = self._types.get(atom.of_type) if atom.of_type is not None else None
+        types = [found] if found is not None else list(dict.fromkeys(self._types.values()))
+        try:
+            sql = to_spark_sql(atom.expression, _quoted, merged(types) if types else None)
+        except ExpressionError:
+            return f"{atom.expression.canonical} (its SQL depends on the schema)"
+        return sql if atom.of_type is None else f"{sql} in a record of type {atom.of_type}"
+
+
+def _quoted(path: ColumnPath) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+
+
+def _standing(step: Step) -> str:
+    parts = [step.after.value] if step.after is not None else []
+    if not step.negative:
+        parts.append(repetition(step))
+    if step.group is not None:
+        parts.append("a group of")
+    return ", ".join(parts)
+
+
+def _states(plan: Plan) -> Iterator[str]:
+    names = ConditionNames(plan)
+    for state in plan.states:
+        name = f"{state.number} {state.label}"
+        yield "  " + ", ".join((name, *state_in_words(state)))
+        moves = (_edge(edge, state, plan, names) for edge in state.edges)
+        yield from _rows(moves, "      ", repeated=True)
+
+
+def _edge(edge: Edge, state: State, plan: Plan, names: ConditionNames) -> _Row:
+    target = plan.states[edge.target]
+    where = "stay" if target is state else f"go to {target.number} {target.label}"
+    condition = "always" if edge.condition == TRUE else f"if {names.written(edge.condition)}"
+    return f"{edge.action.value}, {where}", condition
+
+
+def _events(plan: Plan) -> Iterator[str]:
+    rule = plan.rule
+    which = "vents" + (f" of {', '.join(rule.events)}" if rule.events else "")
+    which += " that have a key" if rule.key else ""
+    if plan.strict:
+        yield f"  All e{which}, whatever they hold: the plan is strict. An event on which no"
+        yield "  condition is true still changes what stands in"
+        yield from (
+            f"    {state.number} {state.label}"
+            for state in plan.states
+            if not lets_pass(state, plan.states)
+        )
+    elif plan.relevant == TRUE:
+        yield f"  All e{which}: no condition on the event alone rules one out."
+    else:
+        yield f"  E{which}, and on which this is true:"
+        yield from _alternatives(plan)
+        yield "  Any other event changes nothing for this rule. Unless another rule needs it, it is"
+        yield "  dropped in the JVM, and only its time counts."
+    yield from _rows(_places_of_conditions(plan))
+
+
+def _alternatives(plan: Plan) -> Iterator[str]:
+    formula = plan.relevant
+    operands = formula.operands if isinstance(formula, AnyOf) else (formula,)
+    for number, operand in enumerate(operands):
+        text = in_words(operand, lambda n: condition_text(plan.atoms[n]))
+        yield f"    {'or ' if number else ''}{text}"
+
+
+def _places_of_conditions(plan: Plan) -> Iterator[_Row]:
+    alone = [n for n, atom in enumerate(plan.atoms) if isinstance(atom, EventAtom)]
+    others = [n for n in range(len(plan.atoms)) if n not in alone]
+    if alone:
+        yield "in the JVM", f"{_listed(alone)}: once for each event, for all rules in one pass"
+    if others:
+        yield (
+            "in the matcher",
+            f"{_listed(others)}: for each partial match, where the event alone leaves it open",
+        )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(condition_name, numbers))
+
+
+def _warnings(warnings: Sequence[Problem]) -> Iterator[str]:
+    if not warnings:
+        yield "  none"
+    for warning in warnings:
+        yield from (f"  {printable(line)}" for line in warning.render().split("\n"))

@@ -1,0 +1,100 @@
+"""Events as columns.
+
+Coordinates and times are numbers in arrays; what only outputs need (columns that rules read or
+emit, original bytes) is kept in lists, and only where some rule needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from service.matcher.columnar.kernel import I32, I64
+from service.model import Coordinates, Event
+
+_NOTHING: Sequence[Any] = ()
+
+
+@dataclass(slots=True)
+class EventTable:
+    """Events, one row each. ``topic`` and ``type`` are places in lists that the owner keeps.
+
+    ``columns`` and ``payload`` have one value a row, or are ``None`` where nothing needs them.
+    """
+
+    time: I64
+    topic: I32
+    partition: I32
+    offset: I64
+    type: I32
+    columns: list[Sequence[Any]] | None = None
+    payload: list[bytes | None] | None = None
+
+    @classmethod
+    def empty(cls) -> EventTable:
+        """No events."""
+        i64, i32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        return cls(i64, i32, i32, i64, i32)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def take(self, rows: I64) -> EventTable:
+        """The events of these rows, in this order."""
+        columns, payload = self.columns, self.payload
+        numbers = rows.tolist() if columns is not None or payload is not None else ()
+        return EventTable(
+            self.time[rows],
+            self.topic[rows],
+            self.partition[rows],
+            self.offset[rows],
+            self.type[rows],
+            None if columns is None else [columns[row] for row in numbers],
+            None if payload is None else [payload[row] for row in numbers],
+        )
+
+    def rows(self, span: slice) -> EventTable:
+        """The events of a span of rows."""
+        return EventTable(
+            self.time[span],
+            self.topic[span],
+            self.partition[span],
+            self.offset[span],
+            self.type[span],
+            None if self.columns is None else self.columns[span],
+            None if self.payload is None else self.payload[span],
+        )
+
+    def event(self, row: int, topics: Sequence[str], types: Sequence[str | None]) -> Event:
+        """One event; its bits, which are asked for only when it is applied, are 0."""
+        return Event(
+            int(self.time[row]),
+            Coordinates(topics[self.topic[row]], int(self.partition[row]), int(self.offset[row])),
+            0,
+            _NOTHING if self.columns is None else self.columns[row],
+            None if self.payload is None else self.payload[row],
+            types[self.type[row]],
+        )
+
+
+def together(tables: Sequence[EventTable]) -> EventTable:
+    """The events of all tables, in order."""
+    if len(tables) == 1:
+        return tables[0]
+    if not tables:
+        return EventTable.empty()
+    arrays = [
+        np.concatenate([getattr(table, one.name) for table in tables])
+        for one in fields(EventTable)[:5]
+    ]
+    columns = payload = None
+    if any(table.columns is not None for table in tables):
+        columns = [
+            row for t in tables for row in (t.columns or [_NOTHING] * len(t))
+        ]
+    if any(table.payload is not None for table in tables):
+        payload = [row for t in tables for row in (t.payload or [None] * len(t))]
+    return EventTable(*arrays, columns, payload)

@@ -1,0 +1,293 @@
+"""The states of many keys as bytes, and back; put together, and parted.
+
+Columnar format 1, MessagePack::
+
+    [keys, rules, masks, waiting, waiting_key, waiting_mask, events, event_key, units, partials,
+     finished, nodes]
+    keys     each once; ``units`` and the ``*_key`` are places in it
+    rules    fingerprints of the rules that units have places of
+    events   [time, topic, partition, offset, type, columns or nil, payload or nil]
+    units    [key, rule, deadline, quiet, paused, limited, events_bound, partials, finished]
+    nodes    [previous, step, event]
+
+A column of numbers is ``[count, least, width, bytes]``: what each is above the least, in ``width``
+bytes each, little-endian; a column of one value has width 0. Rules that are unknown by now are
+left out when the state is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from service.errors import StateError
+from service.matcher.columnar.events import EventTable, together
+from service.matcher.columnar.kernel import Finished, I64, Partials
+from service.matcher.columnar.keys import KeysState
+from service.matcher.columnar.matcher import Held
+from service.matcher.snapshot import DAMAGE, pack, packed_bits, unpack, unpacked_bits
+
+_WIDTHS = ((0, 0), (1 << 8, 1), (1 << 16, 2), (1 << 32, 4))
+
+
+def packed_numbers(column: Any) -> list[Any]:
+    """A column of whole numbers in as few bytes as its range asks for."""
+    count = len(column)
+    if not count:
+        return [0, 0, 0, b""]
+    least, most = int(column.min()), int(column.max())
+    span = most - least
+    if span == 0:
+        return [count, least, 0, b""]
+    width = next((width for below, width in _WIDTHS[1:] if span < below), 8)
+    # Beyond 2⁶³ the difference wraps, and wraps back when it is read.
+    above = (column.astype(np.int64) - np.int64(least)).astype(f"<u{width}")
+    return [count, least, width, above.tobytes()]
+
+
+def unpacked_numbers(packed: Sequence[Any], kind: Any) -> Any:
+    """The column that :func:`packed_numbers` wrote."""
+    count, least, width, data = packed
+    if not width:
+        return np.full(count, least, kind)
+    above = np.frombuffer(data, f"<u{width}", count)
+    return (above.astype(np.int64) + np.int64(least)).astype(kind)
+
+
+def encode(state: KeysState, fingerprints: Sequence[str]) -> bytes:
+    """The state as bytes; ``fingerprints`` are of the rules, by number."""
+    held = state.held
+    rules = np.unique(held.rule)
+    units = [
+        held.key, np.searchsorted(rules, held.rule), held.deadline, held.quiet, held.paused,
+        held.limited, held.events_bound, held.partial_count, held.finished_count,
+    ]  # fmt: skip
+    nodes = [held.node_previous, held.node_step, held.node_event]
+    return pack(
+        (
+            state.keys,
+            [fingerprints[rule] for rule in rules.tolist()],
+            [packed_bits(mask) for mask in state.masks],
+            _packed_events(state.waiting),
+            packed_numbers(state.waiting_key),
+            packed_numbers(state.waiting_mask),
+            _packed_events(state.events),
+            packed_numbers(state.event_key),
+            [packed_numbers(column) for column in units],
+            [packed_numbers(column) for column in held.partials],
+            [packed_numbers(column) for column in held.finished],
+            [packed_numbers(column) for column in nodes],
+        )
+    )
+
+
+def _packed_events(events: EventTable) -> list[Any]:
+    numbers = (events.time, events.topic, events.partition, events.offset, events.type)
+    return [*map(packed_numbers, numbers), events.columns, events.payload]
+
+
+def _unpacked_events(packed: Sequence[Any]) -> EventTable:
+    time, topic, partition, offset, kind, columns, payload = packed
+    i32, i64 = np.int32, np.int64
+    return EventTable(
+        unpacked_numbers(time, i64),
+        unpacked_numbers(topic, i32),
+        unpacked_numbers(partition, i32),
+        unpacked_numbers(offset, i64),
+        unpacked_numbers(kind, i32),
+        columns,
+        payload,
+    )
+
+
+def decode(data: bytes, fingerprints: Sequence[str]) -> KeysState:
+    """The state that :func:`encode` wrote, for these rules. StateError when it is damaged."""
+    parts = unpack(data)
+    try:
+        return _decoded(parts, fingerprints)
+    except DAMAGE as error:
+        raise StateError(f"the stored state is damaged: {error!r}") from error
+
+
+def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
+    (
+        keys, rules, masks, waiting, waiting_key, waiting_mask, events, event_key, units,
+        partials, finished, nodes,
+    ) = parts  # fmt: skip
+    i32, i64, u8 = np.int32, np.int64, np.uint8
+    kinds = (i64, i32, i64, i64, u8, u8, i64, i32, i32)
+    unit_columns = [unpacked_numbers(c, kind) for c, kind in zip(units, kinds, strict=True)]
+    kinds = (i32, i32, i32, i64, u8)
+    held = Held(
+        *unit_columns,
+        Partials(*(unpacked_numbers(c, kind) for c, kind in zip(partials, kinds, strict=True))),
+        Finished(*(unpacked_numbers(c, kind) for c, kind in zip(finished, (i32, i32, i64), strict=True))),
+        *(unpacked_numbers(column, i32) for column in nodes),
+    )
+    numbers = {text: number for number, text in enumerate(fingerprints)}
+    places = np.array([numbers.get(text, -1) for text in rules], i32)
+    rule = places[held.rule] if len(places) else held.rule
+    return KeysState(
+        keys=keys,
+        masks=[unpacked_bits(mask) for mask in masks],
+        waiting=_unpacked_events(waiting),
+        waiting_key=unpacked_numbers(waiting_key, i64),
+        waiting_mask=unpacked_numbers(waiting_mask, i64),
+        events=_unpacked_events(events),
+        event_key=unpacked_numbers(event_key, i64),
+        held=_only(held._replace(rule=rule), rule >= 0),
+    )
+
+
+def _only(held: Held, units: Any) -> Held:
+    """Some units. Nodes that they do not need go with the next run."""
+    if units.all():
+        return held
+    partials = np.repeat(units, held.partial_count)
+    finished = np.repeat(units, held.finished_count)
+    return Held(
+        *(column[units] for column in held[:9]),
+        Partials(*(column[partials] for column in held.partials)),
+        Finished(*(column[finished] for column in held.finished)),
+        *held[11:],
+    )
+
+
+def joined(states: Sequence[KeysState]) -> KeysState:
+    """Several states, of different keys, as one."""
+    if not states:
+        return KeysState()
+    if len(states) == 1:
+        return states[0]
+    helds = [state.held for state in states]
+    keys = _starts([len(state.keys) for state in states])
+    events = _starts([len(state.events) for state in states])
+    nodes = _starts([len(held.node_event) for held in helds])
+    masks: dict[int, int] = {}
+    mask_places = [
+        np.array([masks.setdefault(mask, len(masks)) for mask in state.masks], np.int64)
+        for state in states
+    ]
+
+    def moved(columns: Sequence[Any], starts: Sequence[int]) -> Any:
+        return np.concatenate([c + start for c, start in zip(columns, starts, strict=True)])
+
+    def column(get: Callable[[Held], Any]) -> Any:
+        return np.concatenate([get(held) for held in helds])
+
+    previous = [
+        np.where(held.node_previous < 0, -1, held.node_previous + start).astype(np.int32)
+        for held, start in zip(helds, nodes, strict=True)
+    ]
+    held = Held(
+        moved([held.key for held in helds], keys),
+        *(np.concatenate([held[n] for held in helds]) for n in range(1, 9)),
+        Partials(
+            column(lambda held: held.partials.state),
+            moved([held.partials.first for held in helds], events),
+            moved([held.partials.last for held in helds], nodes),
+            column(lambda held: held.partials.deadline),
+            column(lambda held: held.partials.matched),
+        ),
+        Finished(
+            moved([held.finished.first for held in helds], events),
+            moved([held.finished.last for held in helds], nodes),
+            column(lambda held: held.finished.time),
+        ),
+        np.concatenate(previous),
+        column(lambda held: held.node_step),
+        moved([held.node_event for held in helds], events),
+    )
+    return KeysState(
+        keys=[key for state in states for key in state.keys],
+        masks=list(masks),
+        waiting=together([state.waiting for state in states]),
+        waiting_key=moved([state.waiting_key for state in states], keys),
+        waiting_mask=np.concatenate(
+            [p[state.waiting_mask] for p, state in zip(mask_places, states, strict=True)]
+        ),
+        events=together([state.events for state in states]),
+        event_key=moved([state.event_key for state in states], keys),
+        held=held,
+    )
+
+
+def _starts(counts: Sequence[int]) -> list[int]:
+    return [0, *np.cumsum(counts)[:-1].tolist()]
+
+
+def parted(state: KeysState, parts: I64, count: int) -> list[KeysState]:
+    """The state as ``count`` states; ``parts`` says for each key to which it goes."""
+    held = state.held
+    rows: dict[str, Any] = {}
+    ends: dict[str, list[int]] = {}
+    places: dict[str, Any] = {}
+
+    def cut(name: str, part: Any) -> None:
+        order = np.argsort(part, kind="stable")
+        rows[name] = order
+        ends[name] = np.searchsorted(part[order], np.arange(count + 1)).tolist()
+        place = places[name] = np.empty(len(part), np.int64)
+        place[order] = np.arange(len(part)) - np.array(ends[name])[part[order]]
+
+    unit_part = parts[held.key]
+    cut("keys", parts)
+    cut("units", unit_part)
+    cut("partials", np.repeat(unit_part, held.partial_count))
+    cut("finished", np.repeat(unit_part, held.finished_count))
+    cut("events", parts[state.event_key])
+    cut("nodes", parts[state.event_key][held.node_event])
+    cut("waiting", parts[state.waiting_key])
+    key_rows = rows["keys"].tolist()
+    keys = [state.keys[row] for row in key_rows]
+    units, partials = rows["units"], rows["partials"]
+    finished, nodes, events = rows["finished"], rows["nodes"], rows["events"]
+    waiting = rows["waiting"]
+    previous = held.node_previous[nodes]
+    previous = np.where(previous < 0, -1, places["nodes"][previous] if len(previous) else -1)
+    whole = Held(
+        places["keys"][held.key][units],
+        *(held[n][units] for n in range(1, 9)),
+        Partials(
+            held.partials.state[partials],
+            places["events"][held.partials.first[partials]].astype(np.int32),
+            places["nodes"][held.partials.last[partials]].astype(np.int32),
+            held.partials.deadline[partials],
+            held.partials.matched[partials],
+        ),
+        Finished(
+            places["events"][held.finished.first[finished]].astype(np.int32),
+            places["nodes"][held.finished.last[finished]].astype(np.int32),
+            held.finished.time[finished],
+        ),
+        previous.astype(np.int32),
+        held.node_step[nodes],
+        places["events"][held.node_event[nodes]].astype(np.int32),
+    )
+    sorted_events, sorted_waiting = state.events.take(events), state.waiting.take(waiting)
+    event_key = places["keys"][state.event_key][events]
+    waiting_key = places["keys"][state.waiting_key][waiting]
+    waiting_mask = state.waiting_mask[waiting]
+
+    def part(number: int) -> KeysState:
+        span = {name: slice(each[number], each[number + 1]) for name, each in ends.items()}
+        used, own_mask = np.unique(waiting_mask[span["waiting"]], return_inverse=True)
+        return KeysState(
+            keys=keys[span["keys"]],
+            masks=[state.masks[mask] for mask in used.tolist()],
+            waiting=sorted_waiting.rows(span["waiting"]),
+            waiting_key=waiting_key[span["waiting"]],
+            waiting_mask=own_mask,
+            events=sorted_events.rows(span["events"]),
+            event_key=event_key[span["events"]],
+            held=Held(
+                *(whole[n][span["units"]] for n in range(9)),
+                Partials(*(column[span["partials"]] for column in whole.partials)),
+                Finished(*(column[span["finished"]] for column in whole.finished)),
+                *(whole[n][span["nodes"]] for n in range(11, 14)),
+            ),
+        )
+
+    return [part(number) for number in range(count)]
