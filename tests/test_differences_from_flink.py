@@ -21,6 +21,7 @@ from service.model import Coordinates
 from service.pattern.cautions import cautions
 from service.pattern.document import load_rules
 from service.pattern.expressions import Expression, parse
+from service.pattern.fluent import Pattern
 from service.pattern.tree import Contiguity, Rule, Step, Within
 from tests.matcher.runs import (
     END_OF_TIME,
@@ -506,6 +507,19 @@ pattern:
         assert [line.rpartition(" at ")[0] for line in greedy] == (
             flink["greedy().allowCombinations()"][:1]
         )
+
+    @pytest.mark.parametrize("greedy_first", [True, False])
+    def test_greedy_with_combinations_in_python(self, greedy_first: bool) -> None:
+        """Here, unlike in Flink, the order of the calls does not matter."""
+        loop = Pattern.begin("a").where("name = 'a'").one_or_more()
+        both = loop.greedy().allow_combinations()
+        if not greedy_first:
+            both = loop.allow_combinations().greedy()
+        with pytest.raises(RuleSetError) as caught:
+            both.followed_by("b").rule("r", key="key")
+        assert [problem.message for problem in caught.value.problems] == [
+            "`greedy` does not go with `loop: combinations` on `a`"
+        ]
 
 
 class TestWarnedAbout:

@@ -11,6 +11,7 @@ import gc
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import perf_counter, process_time
@@ -83,10 +84,10 @@ def compare(
     turns: list[Callable[[], Measured]] = []
     for engine in engines:
         _warm_up(engine, stream)
-        turns.append(lambda engine=engine: run_once(engine, stream))  # type: ignore[misc]
+        turns.append(partial(run_once, engine, stream))
     if flink is not None:
         write_stream(stream, file)
-        turns.append(lambda: _flink_once(flink, scenario, file))
+        turns.append(partial(_flink_once, flink, scenario, file))
     sides = [turn() for turn in turns]
     for _ in range(runs - 1):
         for side, turn in zip(sides, turns, strict=True):

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from service.compiler.formula import FALSE
 from service.compiler.plan import Action, Kind, Plan
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
-from service.model import Event
+from service.model import TakenEvent
 
 
 @dataclass(frozen=True, slots=True)
 class PartialMatch:
     """The events that a rule has taken for a key so far, and what may become of them.
 
-    ``steps``: events per step, in the order taken. ``deadline``: when it runs out of time, ``None``
-    for never. ``waits_for``: the steps that could take an event next; ``forbids``: the NOT steps
-    whose event would end it; ``absence``: it is a match at its deadline. ``already_matched``: its
-    events, or the first of them, were a match. ``held_back``: it is complete, and its skip strategy
-    keeps it until earlier partial matches are decided.
+    ``steps``: events per step, in the order taken, without columns. ``deadline``: when it runs out
+    of time, ``None`` for never. ``waits_for``: the steps that could take an event next;
+    ``forbids``: the NOT steps whose event would end it; ``absence``: it is a match at its deadline.
+    ``already_matched``: its events, or the first of them, were a match. ``held_back``: it is
+    complete, and its skip strategy keeps it until earlier partial matches are decided.
     """
 
     rule_id: str
     rule_version: int
     key: str | None
-    steps: Mapping[str, Sequence[Event]]
+    steps: Mapping[str, Sequence[TakenEvent]]
     deadline: int | None
     waits_for: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
@@ -65,11 +65,12 @@ def _held(plan: Plan, key: str | None, match: Finished) -> PartialMatch:
     return PartialMatch(plan.rule.id, plan.rule.version, key, steps, None, held_back=True)
 
 
-def _steps(plan: Plan, last: Taken) -> dict[str, list[Event]]:
-    chain = list(last.chain())
+def _steps(plan: Plan, last: Taken) -> dict[str, list[TakenEvent]]:
+    chain = [(taken.step, taken.event) for taken in last.chain()]
+    chain.reverse()
     steps = {}
     for number, name in enumerate(plan.steps):
-        events = [taken.event for taken in reversed(chain) if taken.step == number]
+        events = [TakenEvent(e.at, e.time, type=e.type) for step, e in chain if step == number]
         if events:
             steps[name] = events
     return steps

@@ -11,7 +11,7 @@ from service.errors import Problem
 from service.matcher.engines import Engine
 from service.matcher.live import PartialMatch
 from service.matcher.local import BEFORE_TIME, LocalJob, Record
-from service.model import Coordinates, Event, TakenEvent
+from service.model import Coordinates, TakenEvent
 from service.pattern.tree import Rule
 from service.testkit.inputs import Inputs, Rules, Schema, rule_set
 from service.testkit.results import (
@@ -292,9 +292,7 @@ class RuleTest:
             self._job.advance(self._arrived, watermark)
             self._arrived = []
 
-    def _steps(
-        self, steps: Mapping[str, Sequence[TakenEvent | Event]]
-    ) -> dict[str, tuple[SentEvent, ...]]:
+    def _steps(self, steps: Mapping[str, Sequence[TakenEvent]]) -> dict[str, tuple[SentEvent, ...]]:
         return {
             name: tuple(self._by_coordinates[event.at] for event in taken)
             for name, taken in steps.items()

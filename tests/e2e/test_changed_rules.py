@@ -65,14 +65,12 @@ DROPPED: dict[str, dict[str, Any]] = {
     "another-key": rule("another-key", key=["k", "k"]),
 }
 
-LATER = ((2, 20), (3, 21))
-
 
 class Runs(NamedTuple):
-    """The outputs after each run, and live partial matches by rule after the first two."""
+    """The outputs, and live partial matches by rule, after each run."""
 
-    outputs: tuple[Outputs, Outputs, Outputs]
-    live: tuple[dict[str, float | None], dict[str, float | None]]
+    outputs: tuple[Outputs, ...]
+    live: tuple[dict[str, float | None], ...]
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +100,8 @@ def runs(new_scenario: Callable[[], Scenario]) -> Runs:
 
     scenario.rule(rule("switched"))
     stream.send(*((key, "b", 40, 3) for key in SILENT), ("k", "b", 41, 9), ("k", "x", 9999))
-    third = scenario.run()
-    return Runs((first, second, third), (first_live, second_live))
+    third, third_live = scenario.run(), live()
+    return Runs((first, second, third), (first_live, second_live, third_live))
 
 
 OLD, NEW, B = 0, 2 + len(SILENT), 3 + len(SILENT)
@@ -158,13 +156,8 @@ def test_a_new_measure_is_null_for_events_already_held(runs: Runs) -> None:
         (m for m in runs.outputs[1].matches if m.body["rule_id"] == "measured"),
         key=lambda match: match.found,
     )
-    assert measures(old.body) == {"old": "1.0", "new": None, "end": '"b"'}
-    assert measures(new.body) == {"old": "2.0", "new": '"a"', "end": '"b"'}
-
-
-def measures(body: Any) -> dict[str, Any]:
-    """The measures of a match."""
-    return dict(body["measures"])
+    assert old.body["measures"] == {"old": 1.0, "new": None, "end": "b"}
+    assert new.body["measures"] == {"old": 2.0, "new": "a", "end": "b"}
 
 
 def test_new_columns_are_null_for_events_already_held(runs: Runs) -> None:
@@ -174,20 +167,21 @@ def test_new_columns_are_null_for_events_already_held(runs: Runs) -> None:
     columns = {
         offset: dict(body["steps"][0]["events"][0]["columns"]) for offset, body in by_start.items()
     }
-    assert columns == {OLD: {"name": None, "v": "1.0"}, NEW: {"name": '"a"', "v": "2.0"}}
+    assert columns == {OLD: {"name": None, "v": 1.0}, NEW: {"name": "a", "v": 2.0}}
 
 
 def test_live_partial_matches(runs: Runs) -> None:
     """The gauge goes on for what stays; for what goes it begins anew, and ends with the rule."""
-    before, after = runs.live
+    before, after, last = runs.live
     count = 1 + len(SILENT)
     for name in (*KEPT, *DROPPED, "removed", "switched"):
         assert before[name] == count
     for name in KEPT:
         assert after[name] == len(SILENT)
     for name in DROPPED:
-        assert after[name] == 0
+        assert not after[name]
     assert (after["removed"], after["switched"]) == (None, None)
+    assert {name: last[name] for name in KEPT} == dict.fromkeys(KEPT, 0)
 
 
 def test_nothing_is_late_or_broken(runs: Runs) -> None:
@@ -208,3 +202,11 @@ def test_a_rule_switched_off_and_on(runs: Runs) -> None:
 def test_a_silent_key_of_a_rule_switched_off_and_on(runs: Runs) -> None:
     """Nor of the others: the rule has not seen what came meanwhile."""
     assert runs.outputs[2].of("switched") == ([], [])
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the count of a rule that is off is forgotten, its partial matches are not"
+)
+def test_live_partial_matches_of_a_rule_switched_off_and_on(runs: Runs) -> None:
+    """The gauge never falls below nothing."""
+    assert (runs.live[2]["switched"] or 0) >= 0

@@ -112,7 +112,7 @@ def test_rule_from_python_names_step_without_place() -> None:
     problems, _ = check_rule(rule(A, replace(B, greedy=True)))
     assert [p.render() for p in problems] == [
         (
-            "<rule>: [rule r] [step b] `greedy` on `b`, which does not repeat\n"
+            "<rule>: [rule r] [step b] [field greedy] `greedy` on `b`, which does not repeat\n"
             "  allowed: `greedy` together with `times`"
         )
     ]

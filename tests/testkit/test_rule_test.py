@@ -84,6 +84,7 @@ def test_a_match_gives_back_what_was_sent() -> None:
     assert [event["event_type"] for event in match.events()] == ["login_fail"] * 2 + ["login_ok"]
     assert match.measures == {"n": 2, "ip": "10.0.0.1"}
     assert len(match.match_id) == 32
+    assert repr(match).startswith("<match of logins, key 'ann' at 2026-01-01T00:00:04Z: fail <#0 ")
     assert [each.key for each in kit.partial_matches] == ["ann", "bob"]
     assert len(kit.sent) == 4
 
@@ -214,6 +215,14 @@ def test_a_rule_without_window_has_no_deadline() -> None:
     (partial,) = kit.partial_matches
     assert partial.deadline is None
     assert repr(partial).startswith("<partial match of logins, key 'ann', waits for b: a <#0 ")
+
+
+def test_what_can_never_be_taken_is_not_waited_for() -> None:
+    """A greedy loop over every event leaves none for the step behind it."""
+    kit = RuleTest(rule(Pattern.begin("a").one_or_more().greedy().followed_by("b")))
+    kit.send(user_id="ann")
+    kit.advance("1 second")
+    assert [partial.waits_for for partial in kit.partial_matches] == [("a",)]
 
 
 def test_held_matches() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, 
 from service.matcher.look_back import LookBacks
 from service.matcher.machine import Expired, Failure, Found, limit_failure, skip_failure
 from service.matcher.outputs import Outputs, Reporter
-from service.matcher.partial import FOREVER, Finished, RuleState, Partial, Taken
+from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
 from service.model import Event
 
 
@@ -60,12 +61,12 @@ class KeysState:
     def deadline(self) -> int:
         """The watermark at which something is due; ``FOREVER`` for never."""
         due = int(self.waiting.time.min()) if len(self.waiting) else FOREVER
-        return min(due, int(self.held.due.min())) if len(self.held.key) else due
+        return min(due, int(self.held.due.min())) if len(self.held.units) else due
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to remember."""
-        return not len(self.waiting) and not len(self.held.key)
+        return not len(self.waiting) and not len(self.held.units)
 
 
 class KeysMatcher:
@@ -111,16 +112,17 @@ class KeysMatcher:
         for findings in run:
             self._report(findings, keys, known, outputs)
         # Keys and masks of which nothing is remembered lose their number.
-        units = len(run.held.key)
+        units = len(run.held.units)
         used, moved = np.unique(
-            np.concatenate([run.held.key, key[waiting]]), return_inverse=True
+            np.concatenate([run.held.units["key"], key[waiting]]), return_inverse=True
         )
         used_masks, waiting_mask = np.unique(mask[waiting], return_inverse=True)
         all_masks = list(mask_numbers)
         event_key = np.concatenate([state.event_key, key[ready]])[run.kept_events]
         state.keys = [keys[number] for number in used.tolist()]
         state.masks = [all_masks[number] for number in used_masks.tolist()]
-        state.held = run.held._replace(key=moved[:units])
+        state.held = run.held
+        state.held.units["key"] = moved[:units]
         state.events = known.take(run.kept_events)
         state.event_key = np.searchsorted(used, event_key)
         state.waiting = came.take(waiting)
@@ -134,38 +136,29 @@ class KeysMatcher:
             state.events.event(row, self._topics, self._types) for row in range(len(state.events))
         ]
         nodes: list[Taken] = []
-        for previous, step, event in zip(
-            held.node_previous.tolist(), held.node_step.tolist(), held.node_event.tolist(),
-            strict=True,
-        ):  # fmt: skip
+        for previous, step, event in held.nodes.tolist():
             nodes.append(Taken(nodes[previous] if previous >= 0 else None, step, events[event]))
-        partials = iter(zip(*(column.tolist() for column in held.partials), strict=True))
-        finished = iter(zip(*(column.tolist() for column in held.finished), strict=True))
-        for unit in range(len(held.key)):
-            quiet = int(held.quiet[unit])
-            yield (
-                state.keys[held.key[unit]],
-                int(held.rule[unit]),
-                RuleState(
-                    partials=[
-                        Partial(at, events[first], nodes[last], deadline, bool(matched))
-                        for at, first, last, deadline, matched in (
-                            next(partials) for _ in range(held.partial_count[unit])
-                        )
-                    ],
-                    finished=[
-                        Finished(events[first], nodes[last], time)
-                        for first, last, time in (
-                            next(finished) for _ in range(held.finished_count[unit])
-                        )
-                    ],
-                    deadline=int(held.deadline[unit]),
-                    quiet_until=None if quiet == kernel.NEVER else quiet,
-                    paused=bool(held.paused[unit]),
-                    limited=bool(held.limited[unit]),
-                    events_at_most=int(held.events_bound[unit]),
-                ),
+        partials = (
+            Partial(row["state"], events[row["first"]], nodes[row["last"]], int(row["deadline"]),
+                    bool(row["matched"]))
+            for row in held.partials
+        )  # fmt: skip
+        finished = (
+            Finished(events[row["first"]], nodes[row["last"]], int(row["time"]))
+            for row in held.finished
+        )
+        for unit in held.units:
+            quiet = int(unit["quiet"])
+            rule_state = RuleState(
+                partials=list(islice(partials, unit["partials"])),
+                finished=list(islice(finished, unit["finished"])),
+                deadline=int(unit["deadline"]),
+                quiet_until=None if quiet == kernel.NEVER else quiet,
+                paused=bool(unit["paused"]),
+                limited=bool(unit["limited"]),
+                events_at_most=int(unit["events_bound"]),
             )
+            yield state.keys[unit["key"]], int(unit["rule"]), rule_state
 
     def _in_order(self, came: EventTable, key: I64, rows: I64) -> I64:
         """The order of application within each key: time, topic, partition, offset."""

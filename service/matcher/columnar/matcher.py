@@ -8,55 +8,55 @@ lower number is applied first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.compiler.rule_set import Partitioning
 from service.matcher.columnar import kernel
-from service.matcher.columnar.kernel import I32, I64, NEVER, NONE, U8
+from service.matcher.columnar.kernel import I32, I64, NEVER, Table
 from service.matcher.columnar.tables import Tables
 
 #: Findings are handed out when there are so many, so that they never pile up.
 _DRAIN_AT = 65_536
 
-_Row = TypeVar("_Row", bound=NamedTuple)
+
+#: A unit that something is remembered of: rule and key, and as in ``kernel.UNIT``.
+UNIT = np.dtype(
+    [
+        ("key", "i8"), ("deadline", "i8"), ("quiet", "i8"), ("events_bound", "i8"),
+        ("rule", "i4"), ("partials", "i4"), ("finished", "i4"), ("paused", "u1"),
+        ("limited", "u1"),
+    ],
+    align=True,
+)  # fmt: skip
+NODE = np.dtype([("previous", "i4"), ("step", "i4"), ("event", "i4")])
+_KEPT = ("deadline", "quiet", "events_bound", "rule", "partials", "finished", "paused", "limited")
 
 
 class Held(NamedTuple):
-    """What is remembered between runs. Units are sorted by key and rule; ``partials`` and
-    ``finished`` are in their order, as many as they say. Nodes stand before those behind them."""
+    """What is remembered between runs, as records. ``units`` are sorted by key and rule;
+    ``partials`` and ``finished`` are in their order, as many as they say. Nodes stand before those
+    behind them."""
 
-    key: I64
-    rule: I32
-    deadline: I64
-    quiet: I64
-    paused: U8
-    limited: U8
-    events_bound: I64
-    partial_count: I32
-    finished_count: I32
-    partials: kernel.Partials
-    finished: kernel.Finished
-    node_previous: I32
-    node_step: I32
-    node_event: I32
+    units: Table
+    partials: Table
+    finished: Table
+    nodes: Table
 
     @classmethod
     def nothing(cls) -> Held:
         """What is remembered at first."""
-        i32, i64, u8 = (np.zeros(0, kind) for kind in (np.int32, np.int64, np.uint8))
-        return cls(
-            i64, i32, i64, i64, u8, u8, i64, i32, i32,
-            kernel.Partials(i32, i32, i32, i64, u8), kernel.Finished(i32, i32, i64),
-            i32, i32, i32,
-        )  # fmt: skip
+        kinds = (UNIT, kernel.PARTIAL, kernel.FINISHED, NODE)
+        return cls(*(np.zeros(0, kind) for kind in kinds))
 
     @property
     def due(self) -> I64:
         """Per unit, the watermark at which something is due."""
-        waits = (self.quiet != NEVER) & (self.finished_count == 0)
-        return np.where(waits, np.minimum(self.deadline, self.quiet), self.deadline)
+        units = self.units
+        waits = (units["quiet"] != NEVER) & (units["finished"] == 0)
+        return np.where(waits, np.minimum(units["deadline"], units["quiet"]), units["deadline"])
 
 
 class Chains(NamedTuple):
@@ -74,8 +74,7 @@ class Chains(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What was found, in arrays by kind; ``match_chains`` and ``timeout_chains`` in their order.
-    ``failure_last`` is the chain's end where there is one."""
+    """What was found, in arrays by kind; ``match_chains`` and ``timeout_chains`` in their order."""
 
     match_key: I64
     match_rule: I32
@@ -84,7 +83,7 @@ class Findings(NamedTuple):
     timeout_key: I64
     timeout_rule: I32
     timeout_deadline: I64
-    timeout_matched: U8
+    timeout_matched: NDArray[np.uint8]
     timeout_chains: Chains
     failure_key: I64
     failure_rule: I32
@@ -142,17 +141,19 @@ class Run:
         watermark: int,
     ) -> None:
         self._before = held
-        self._rule_count = len(tables.rules.start)
+        self._rule_count = len(tables.rules)
         known = len(times) - len(keys)
         touched = tables.touched(masks)
         self._tables = tables
         pair_event, pair_unit, pair_class = self._pairs(touched, keys, mask_numbers, known)
-        codes = held.key * self._rule_count + held.rule
+        codes = held.units["key"] * self._rule_count + held.units["rule"]
         active = (held.due <= watermark) | np.isin(codes, pair_unit)
         self._active = active
         self._codes = np.union1d(codes[active], pair_unit)
-        feed = kernel.Feed(np.ascontiguousarray(times, np.int64), pair_event, pair_class)
-        self._arrange(codes, active, feed, pair_unit, watermark)
+        feed = np.zeros(len(pair_event), kernel.FEED)
+        feed["event"] = pair_event
+        feed["event_class"] = pair_class
+        self._arrange(codes, active, feed, pair_unit, times, watermark)
 
     def _pairs(
         self,
@@ -182,77 +183,56 @@ class Run:
         return (events + known).astype(np.int32), units, classes[places]
 
     def _arrange(
-        self, codes: I64, active: Any, feed: kernel.Feed, pair_unit: I64, watermark: int
+        self, codes: I64, active: Any, feed: Table, pair_unit: I64, times: I64, watermark: int
     ) -> None:
-        held, units = self._before, self._codes
-        places = np.searchsorted(units, codes[active])
-        partial_ends = np.concatenate([[0], np.cumsum(held.partial_count)]).astype(np.int64)
-        finished_ends = np.concatenate([[0], np.cumsum(held.finished_count)]).astype(np.int64)
-
-        def spread(values: Any, missing: int) -> Any:
-            column = np.full(len(units), missing, values.dtype)
-            column[places] = values[active]
-            return column
-
-        self._units = kernel.Units(
-            rule=(units % self._rule_count).astype(np.int32),
-            first_event=np.searchsorted(pair_unit, units, "left").astype(np.int64),
-            end_event=np.searchsorted(pair_unit, units, "right").astype(np.int64),
-            first_partial=spread(partial_ends[:-1], 0),
-            end_partial=spread(partial_ends[1:], 0),
-            first_finished=spread(finished_ends[:-1], 0),
-            end_finished=spread(finished_ends[1:], 0),
-            quiet=spread(held.quiet, NEVER),
-            paused=spread(held.paused, 0),
-            limited=spread(held.limited, 0),
-            events_bound=spread(held.events_bound, 0),
-        )
-        self._feed = feed
-        count, events = len(units), len(feed.event)
-        known = len(held.node_event)
-        nodes = known + 2 * events + 64
-        zero = np.zeros
-        self._nodes = kernel.Nodes(*(zero(nodes, np.int32) for _ in range(10)))
-        self._nodes.previous[:known] = held.node_previous
-        self._nodes.step[:known] = held.node_step
-        self._nodes.event[:known] = held.node_event
-        self._partials = _partials(64)
-        self._following = _partials(64)
-        self._same = zero(64, np.int32)
-        self._finished = _finished(64)
-        self._event_mark = zero(len(feed.time), np.int32)
-        few = min(events, _DRAIN_AT) + 64
-        self._found = kernel.Found(
-            zero(few, np.int32), zero(few, np.int32), zero(few, np.int32), zero(few, np.int64),
-            zero(few, np.int32), zero(few, np.int32), zero(few, np.int32), zero(few, np.int64),
-            zero(few, np.uint8),
-            zero(64, np.int32), zero(64, np.int32), zero(64, np.int32), zero(64, np.int32),
-            zero(64, np.int64),
-            zero(self._rule_count, np.int64), zero(self._rule_count, np.int64),
-        )  # fmt: skip
-        self._kept = kernel.Kept(
-            zero(count, np.int32), zero(count, np.int32), zero(count, np.int64),
-            zero(count, np.int64), zero(count, np.uint8), zero(count, np.uint8),
-            zero(count, np.int64),
-        )  # fmt: skip
-        self._kept_partials = _partials(events + 64)
-        self._kept_finished = _finished(64)
-        control = self._control = zero(kernel.CONTROL_SIZE, np.int64)
-        control[kernel.WATERMARK] = watermark
-        control[kernel.DRAIN_AT] = _DRAIN_AT
-        control[kernel.MOST_TAKES] = self._tables.most_takes
-        control[kernel.MOST_MOVES] = self._tables.most_moves
-        control[kernel.NODES] = known
+        before = self._before
+        units = self._units = np.zeros(len(self._codes), kernel.UNIT)
+        units["rule"] = self._codes % self._rule_count
+        units["quiet"] = NEVER
+        units["first_event"] = np.searchsorted(pair_unit, self._codes, "left")
+        units["end_event"] = np.searchsorted(pair_unit, self._codes, "right")
+        places = np.searchsorted(self._codes, codes[active])
+        for kind in ("partial", "finished"):
+            counts = before.units["partials" if kind == "partial" else kind].astype(np.int64)
+            ends = np.cumsum(counts)
+            units[f"first_{kind}"][places] = (ends - counts)[active]
+            units[f"end_{kind}"][places] = ends[active]
+        for name in ("quiet", "events_bound", "paused", "limited"):
+            units[name][places] = before.units[name][active]
+        self._feed, self._times = feed, times
+        known = len(before.nodes)
+        self._nodes = np.zeros(known + 2 * len(feed) + 64, kernel.NODE)
+        for name in ("previous", "step", "event"):
+            self._nodes[name][:known] = before.nodes[name]
+        few = min(len(feed), _DRAIN_AT) + 64
+        self._partials = np.zeros(64, kernel.PARTIAL)
+        self._following = np.zeros(64, kernel.PARTIAL)
+        self._finished = np.zeros(64, kernel.FINISHED)
+        self._event_mark = np.zeros(len(times), np.int32)
+        self._matches = np.zeros(few, kernel.MATCH)
+        self._timeouts = np.zeros(few, kernel.TIMEOUT)
+        self._failures = np.zeros(512, kernel.FAILURE)
+        self._tallies = np.zeros(self._rule_count, kernel.TALLY)
+        self._kept_partials = np.zeros(len(feed) + 64, kernel.PARTIAL)
+        self._kept_finished = np.zeros(64, kernel.FINISHED)
+        self._controls = np.zeros(1, kernel.CONTROL)
+        control = self._controls[0]
+        control["watermark"] = watermark
+        control["drain_at"] = _DRAIN_AT
+        control["most_takes"] = self._tables.most_takes
+        control["most_moves"] = self._tables.most_moves
+        control["nodes"] = known
 
     def __iter__(self) -> Iterator[Findings]:
         tables = self._tables
         while True:
             status = kernel.run(
-                tables.rules, tables.states, tables.outcomes, tables.classes, tables.gaps,
+                tables.rules, tables.states, tables.outcomes, tables.takes, tables.passes,
+                tables.classes, tables.outcome_of, tables.asked, tables.gaps, self._times,
                 self._feed, self._units, self._before.partials, self._before.finished,
-                self._nodes, self._partials, self._following, self._same, self._finished,
-                self._event_mark, self._found, self._kept, self._kept_partials,
-                self._kept_finished, self._control,
+                self._nodes, self._partials, self._following, self._finished, self._event_mark,
+                self._matches, self._timeouts, self._failures, self._tallies,
+                self._kept_partials, self._kept_finished, self._controls,
             )  # fmt: skip
             if status == kernel.GROW:
                 self._grow()
@@ -263,154 +243,105 @@ class Run:
         self._settle()
 
     def _grow(self) -> None:
-        need = self._control
-        self._nodes = _grown(self._nodes, need[kernel.NEED_NODES])
-        self._partials = _grown(self._partials, need[kernel.NEED_PARTIALS])
-        self._following = _grown(self._following, need[kernel.NEED_PARTIALS])
-        if len(self._same) < len(self._following.state):
-            self._same = np.zeros(len(self._following.state), np.int32)
-        self._finished = _grown(self._finished, need[kernel.NEED_FINISHED])
-        self._kept_partials = _grown(self._kept_partials, need[kernel.NEED_KEPT_PARTIALS])
-        self._kept_finished = _grown(self._kept_finished, need[kernel.NEED_KEPT_FINISHED])
-        found = self._found
-        matches = _grown(found[:4], need[kernel.NEED_MATCHES])
-        timeouts = _grown(found[4:9], need[kernel.NEED_TIMEOUTS])
-        failures = _grown(found[9:14], need[kernel.NEED_FAILURES])
-        self._found = kernel.Found(*matches, *timeouts, *failures, *found[14:])
+        need = {name: int(self._controls[name][0]) for name in kernel.CONTROL.names or ()}
+        self._nodes = _grown(self._nodes, need["need_nodes"])
+        self._partials = _grown(self._partials, need["need_partials"])
+        self._following = _grown(self._following, need["need_partials"])
+        self._finished = _grown(self._finished, need["need_finished"])
+        self._matches = _grown(self._matches, need["need_matches"])
+        self._timeouts = _grown(self._timeouts, need["need_timeouts"])
+        self._failures = _grown(self._failures, need["need_failures"])
+        self._kept_partials = _grown(self._kept_partials, need["need_kept_partials"])
+        self._kept_finished = _grown(self._kept_finished, need["need_kept_finished"])
 
     def _findings(self) -> Findings:
-        found, control = self._found, self._control
-        matches, timeouts, failures = (
-            slice(int(control[n])) for n in (kernel.MATCHES, kernel.TIMEOUTS, kernel.FAILURES)
-        )
+        control = self._controls[0]
+        matches = self._matches[: control["matches"]]
+        timeouts = self._timeouts[: control["timeouts"]]
+        failures = self._failures[: control["failures"]]
         findings = Findings(
-            match_key=self._codes[found.match_unit[matches]] // self._rule_count,
-            match_rule=self._units.rule[found.match_unit[matches]],
-            match_time=found.match_time[matches].copy(),
-            match_chains=self._chains(found.match_last[matches]),
-            timeout_key=self._codes[found.timeout_unit[timeouts]] // self._rule_count,
-            timeout_rule=self._units.rule[found.timeout_unit[timeouts]],
-            timeout_deadline=found.timeout_deadline[timeouts].copy(),
-            timeout_matched=found.timeout_matched[timeouts].copy(),
-            timeout_chains=self._chains(found.timeout_last[timeouts]),
-            failure_key=self._codes[found.failure_unit[failures]] // self._rule_count,
-            failure_rule=self._units.rule[found.failure_unit[failures]],
-            failure_kind=found.failure_kind[failures].copy(),
-            failure_event=found.failure_event[failures].copy(),
-            failure_detail=found.failure_detail[failures].copy(),
-            started=found.started.copy(),
-            dropped=found.dropped.copy(),
+            match_key=self._codes[matches["unit"]] // self._rule_count,
+            match_rule=self._units["rule"][matches["unit"]],
+            match_time=matches["time"].copy(),
+            match_chains=self._chains(matches),
+            timeout_key=self._codes[timeouts["unit"]] // self._rule_count,
+            timeout_rule=self._units["rule"][timeouts["unit"]],
+            timeout_deadline=timeouts["deadline"].copy(),
+            timeout_matched=timeouts["matched"].copy(),
+            timeout_chains=self._chains(timeouts),
+            failure_key=self._codes[failures["unit"]] // self._rule_count,
+            failure_rule=self._units["rule"][failures["unit"]],
+            failure_kind=failures["kind"].copy(),
+            failure_event=failures["event"].copy(),
+            failure_detail=failures["detail"].copy(),
+            started=self._tallies["started"].copy(),
+            dropped=self._tallies["dropped"].copy(),
         )
-        control[[kernel.MATCHES, kernel.TIMEOUTS, kernel.FAILURES]] = 0
-        found.started[:] = 0
-        found.dropped[:] = 0
+        control["matches"] = control["timeouts"] = control["failures"] = 0
+        self._tallies[:] = 0
         return findings
 
-    def _chains(self, lasts: I32) -> Chains:
-        lengths = np.zeros(len(lasts), np.int64)
-        kernel.chain_lengths(self._nodes, lasts, lengths)
-        ends = np.cumsum(lengths)
+    def _chains(self, found: Table) -> Chains:
+        ends = np.zeros(len(found), np.int64)
+        kernel.chain_lengths(self._nodes, found, ends)
+        ends = np.cumsum(ends)
         total = int(ends[-1]) if len(ends) else 0
         steps, events = np.empty(total, np.int32), np.empty(total, np.int32)
-        kernel.chains(self._nodes, lasts, ends, steps, events)
+        kernel.chains(self._nodes, found, ends, steps, events)
         return Chains(ends, steps, events)
 
     def _settle(self) -> None:
         """Put what has run and what has not together, and let go what nothing points to."""
-        before, kept, passive = self._before, self._kept, ~self._active
+        before, units, control = self._before, self._units, self._controls[0]
+        passive = ~self._active
         remembers = (
-            (kept.partials > 0) | (kept.finished > 0) | (kept.paused > 0) | (kept.quiet != NEVER)
+            (units["partials"] > 0)
+            | (units["finished"] > 0)
+            | (units["paused"] > 0)
+            | (units["quiet"] != NEVER)
         )
-        code = np.concatenate(
-            [(before.key * self._rule_count + before.rule)[passive], self._codes[remembers]]
-        )
-        order = np.argsort(code, kind="stable")
-
-        def merged(old: Any, new: Any) -> Any:
-            return np.concatenate([old[passive], new[remembers]])[order]
-
-        partial_count = np.concatenate([before.partial_count[passive], kept.partials[remembers]])
-        finished_count = np.concatenate([before.finished_count[passive], kept.finished[remembers]])
+        ran = np.zeros(int(remembers.sum()), UNIT)
+        ran["key"] = self._codes[remembers] // self._rule_count
+        for name in _KEPT:
+            ran[name] = units[name][remembers]
+        merged = np.concatenate([before.units[passive], ran])
+        order = np.lexsort((merged["rule"], merged["key"]))
         partials = _reordered(
-            before.partials, np.repeat(passive, before.partial_count),
-            self._kept_partials, int(self._control[kernel.KEPT_PARTIALS]), partial_count, order,
+            before.partials[np.repeat(passive, before.units["partials"])],
+            self._kept_partials[: control["kept_partials"]], merged["partials"], order,
         )  # fmt: skip
         finished = _reordered(
-            before.finished, np.repeat(passive, before.finished_count),
-            self._kept_finished, int(self._control[kernel.KEPT_FINISHED]), finished_count, order,
+            before.finished[np.repeat(passive, before.units["finished"])],
+            self._kept_finished[: control["kept_finished"]], merged["finished"], order,
         )  # fmt: skip
-        lasts = np.concatenate([partials.last, finished.last])
-        self._control[kernel.SERIAL] += 1
-        serial = int(self._control[kernel.SERIAL])
-        nodes = self._nodes
+        serial = int(control["serial"]) + 1
         count = kernel.compact(
-            nodes, int(self._control[kernel.NODES]), lasts, self._event_mark, serial
+            self._nodes, int(control["nodes"]), partials, finished, self._event_mark, serial
         )
         self.kept_events = np.flatnonzero(self._event_mark == serial)
         renumbered = np.zeros(len(self._event_mark), np.int32)
         renumbered[self.kept_events] = np.arange(len(self.kept_events))
-        code = code[order]
-        self.held = Held(
-            key=code // self._rule_count,
-            rule=(code % self._rule_count).astype(np.int32),
-            deadline=merged(before.deadline, kept.deadline),
-            quiet=merged(before.quiet, kept.quiet),
-            paused=merged(before.paused, kept.paused),
-            limited=merged(before.limited, kept.limited),
-            events_bound=merged(before.events_bound, kept.events_bound),
-            partial_count=partial_count[order],
-            finished_count=finished_count[order],
-            partials=partials._replace(
-                first=renumbered[partials.first], last=lasts[: len(partials.last)]
-            ),
-            finished=finished._replace(
-                first=renumbered[finished.first], last=lasts[len(partials.last) :]
-            ),
-            node_previous=nodes.previous[:count].copy(),
-            node_step=nodes.step[:count].copy(),
-            node_event=renumbered[nodes.event[:count]],
-        )
+        partials["first"] = renumbered[partials["first"]]
+        finished["first"] = renumbered[finished["first"]]
+        nodes = np.zeros(count, NODE)
+        nodes["previous"] = self._nodes["previous"][:count]
+        nodes["step"] = self._nodes["step"][:count]
+        nodes["event"] = renumbered[self._nodes["event"][:count]]
+        self.held = Held(merged[order], partials, finished, nodes)
 
 
-def _partials(size: int) -> kernel.Partials:
-    zero = np.zeros
-    return kernel.Partials(
-        zero(size, np.int32), zero(size, np.int32), zero(size, np.int32), zero(size, np.int64),
-        zero(size, np.uint8),
-    )  # fmt: skip
-
-
-def _finished(size: int) -> kernel.Finished:
-    zero = np.zeros
-    return kernel.Finished(zero(size, np.int32), zero(size, np.int32), zero(size, np.int64))
-
-
-def _grown(table: Any, need: int) -> Any:
-    """The table's columns with room for at least ``need`` rows, twice that where they grow."""
-    if len(table[0]) >= need:
+def _grown(table: Table, need: int) -> Table:
+    """The table with room for at least ``need`` rows, twice that where it grows."""
+    if len(table) >= need:
         return table
-    columns = []
-    for column in table:
-        larger = np.zeros(2 * int(need), column.dtype)
-        larger[: len(column)] = column
-        columns.append(larger)
-    return type(table)(*columns) if hasattr(table, "_fields") else columns
+    larger = np.zeros(2 * need, table.dtype)
+    larger[: len(table)] = table
+    return larger
 
 
-def _reordered(
-    old: Any, old_rows: Any, new: Any, new_count: int, counts: I32, order: I64
-) -> Any:
+def _reordered(old: Table, new: Table, counts: I32, order: I64) -> Table:
     """Rows of the units that did not run and of those that did, in the units' order."""
-    ends = np.cumsum(counts)
-    starts = (ends - counts)[order]
-    lengths = counts[order]
+    lengths = counts[order].astype(np.int64)
+    starts = (np.cumsum(counts, dtype=np.int64) - counts)[order]
     rows = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-    return type(old)(
-        *(
-            np.concatenate([column[old_rows], fresh[:new_count]])[rows]
-            for column, fresh in zip(old, new, strict=True)
-        )
-    )
-
-
-__all__ = ["NONE", "Chains", "ColumnarMatcher", "Findings", "Held", "Run"]
+    return np.concatenate([old, new])[rows]

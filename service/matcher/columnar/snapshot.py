@@ -7,8 +7,8 @@ Columnar format 1, MessagePack::
     keys     each once; ``units`` and the ``*_key`` are places in it
     rules    fingerprints of the rules that units have places of
     events   [time, topic, partition, offset, type, columns or nil, payload or nil]
-    units    [key, rule, deadline, quiet, paused, limited, events_bound, partials, finished]
-    nodes    [previous, step, event]
+    units, partials, finished, nodes
+             their columns, as ``_FIELDS`` names them
 
 A column of numbers is ``[count, least, width, bytes]``: what each is above the least, in ``width``
 bytes each, little-endian; a column of one value has width 0. Rules that are unknown by now are
@@ -17,18 +17,28 @@ left out when the state is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from service.errors import StateError
 from service.matcher.columnar.events import EventTable, together
-from service.matcher.columnar.kernel import Finished, I64, Partials
+from service.matcher.columnar.kernel import FINISHED, I64, PARTIAL
 from service.matcher.columnar.keys import KeysState
-from service.matcher.columnar.matcher import Held
+from service.matcher.columnar.matcher import NODE, UNIT, Held
 from service.matcher.snapshot import DAMAGE, pack, packed_bits, unpack, unpacked_bits
 
+#: What is written of units, partial and finished matches and nodes, in this order.
+_FIELDS = (
+    (
+        "key", "rule", "deadline", "quiet", "paused", "limited", "events_bound", "partials",
+        "finished",
+    ),
+    ("state", "first", "last", "deadline", "matched"),
+    ("first", "last", "time"),
+    ("previous", "step", "event"),
+)  # fmt: skip
 _WIDTHS = ((0, 0), (1 << 8, 1), (1 << 16, 2), (1 << 32, 4))
 
 
@@ -59,12 +69,9 @@ def unpacked_numbers(packed: Sequence[Any], kind: Any) -> Any:
 def encode(state: KeysState, fingerprints: Sequence[str]) -> bytes:
     """The state as bytes; ``fingerprints`` are of the rules, by number."""
     held = state.held
-    rules = np.unique(held.rule)
-    units = [
-        held.key, np.searchsorted(rules, held.rule), held.deadline, held.quiet, held.paused,
-        held.limited, held.events_bound, held.partial_count, held.finished_count,
-    ]  # fmt: skip
-    nodes = [held.node_previous, held.node_step, held.node_event]
+    rules = np.unique(held.units["rule"])
+    units = held.units.copy()
+    units["rule"] = np.searchsorted(rules, units["rule"])
     return pack(
         (
             state.keys,
@@ -75,10 +82,10 @@ def encode(state: KeysState, fingerprints: Sequence[str]) -> bytes:
             packed_numbers(state.waiting_mask),
             _packed_events(state.events),
             packed_numbers(state.event_key),
-            [packed_numbers(column) for column in units],
-            [packed_numbers(column) for column in held.partials],
-            [packed_numbers(column) for column in held.finished],
-            [packed_numbers(column) for column in nodes],
+            *(
+                [packed_numbers(table[name]) for name in names]
+                for table, names in zip((units, *held[1:]), _FIELDS, strict=True)
+            ),
         )
     )
 
@@ -116,19 +123,19 @@ def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
         keys, rules, masks, waiting, waiting_key, waiting_mask, events, event_key, units,
         partials, finished, nodes,
     ) = parts  # fmt: skip
-    i32, i64, u8 = np.int32, np.int64, np.uint8
-    kinds = (i64, i32, i64, i64, u8, u8, i64, i32, i32)
-    unit_columns = [unpacked_numbers(c, kind) for c, kind in zip(units, kinds, strict=True)]
-    kinds = (i32, i32, i32, i64, u8)
-    held = Held(
-        *unit_columns,
-        Partials(*(unpacked_numbers(c, kind) for c, kind in zip(partials, kinds, strict=True))),
-        Finished(*(unpacked_numbers(c, kind) for c, kind in zip(finished, (i32, i32, i64), strict=True))),
-        *(unpacked_numbers(column, i32) for column in nodes),
-    )
+    i64 = np.int64
+    tables = []
+    kinds = (UNIT, PARTIAL, FINISHED, NODE)
+    for columns, names, kind in zip((units, partials, finished, nodes), _FIELDS, kinds, strict=True):
+        table = np.zeros(columns[0][0], kind)
+        for column, name in zip(columns, names, strict=True):
+            table[name] = unpacked_numbers(column, kind[name])
+        tables.append(table)
+    held = Held(*tables)
     numbers = {text: number for number, text in enumerate(fingerprints)}
-    places = np.array([numbers.get(text, -1) for text in rules], i32)
-    rule = places[held.rule] if len(places) else held.rule
+    places = np.array([numbers.get(text, -1) for text in rules], np.int32)
+    if len(places):
+        held.units["rule"] = places[held.units["rule"]]
     return KeysState(
         keys=keys,
         masks=[unpacked_bits(mask) for mask in masks],
@@ -137,7 +144,7 @@ def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
         waiting_mask=unpacked_numbers(waiting_mask, i64),
         events=_unpacked_events(events),
         event_key=unpacked_numbers(event_key, i64),
-        held=_only(held._replace(rule=rule), rule >= 0),
+        held=_only(held, held.units["rule"] >= 0),
     )
 
 
@@ -145,13 +152,11 @@ def _only(held: Held, units: Any) -> Held:
     """Some units. Nodes that they do not need go with the next run."""
     if units.all():
         return held
-    partials = np.repeat(units, held.partial_count)
-    finished = np.repeat(units, held.finished_count)
     return Held(
-        *(column[units] for column in held[:9]),
-        Partials(*(column[partials] for column in held.partials)),
-        Finished(*(column[finished] for column in held.finished)),
-        *held[11:],
+        held.units[units],
+        held.partials[np.repeat(units, held.units["partials"])],
+        held.finished[np.repeat(units, held.units["finished"])],
+        held.nodes,
     )
 
 
@@ -161,10 +166,9 @@ def joined(states: Sequence[KeysState]) -> KeysState:
         return KeysState()
     if len(states) == 1:
         return states[0]
-    helds = [state.held for state in states]
     keys = _starts([len(state.keys) for state in states])
     events = _starts([len(state.events) for state in states])
-    nodes = _starts([len(held.node_event) for held in helds])
+    nodes = _starts([len(state.held.nodes) for state in states])
     masks: dict[int, int] = {}
     mask_places = [
         np.array([masks.setdefault(mask, len(masks)) for mask in state.masks], np.int64)
@@ -174,32 +178,17 @@ def joined(states: Sequence[KeysState]) -> KeysState:
     def moved(columns: Sequence[Any], starts: Sequence[int]) -> Any:
         return np.concatenate([c + start for c, start in zip(columns, starts, strict=True)])
 
-    def column(get: Callable[[Held], Any]) -> Any:
-        return np.concatenate([get(held) for held in helds])
-
-    previous = [
-        np.where(held.node_previous < 0, -1, held.node_previous + start).astype(np.int32)
-        for held, start in zip(helds, nodes, strict=True)
-    ]
-    held = Held(
-        moved([held.key for held in helds], keys),
-        *(np.concatenate([held[n] for held in helds]) for n in range(1, 9)),
-        Partials(
-            column(lambda held: held.partials.state),
-            moved([held.partials.first for held in helds], events),
-            moved([held.partials.last for held in helds], nodes),
-            column(lambda held: held.partials.deadline),
-            column(lambda held: held.partials.matched),
-        ),
-        Finished(
-            moved([held.finished.first for held in helds], events),
-            moved([held.finished.last for held in helds], nodes),
-            column(lambda held: held.finished.time),
-        ),
-        np.concatenate(previous),
-        column(lambda held: held.node_step),
-        moved([held.node_event for held in helds], events),
-    )
+    held = Held(*map(np.concatenate, zip(*(state.held for state in states), strict=True)))
+    units = [len(state.held.units) for state in states]
+    held.units["key"] += np.repeat(keys, units)
+    for table, rows in ((held.partials, 1), (held.finished, 2)):
+        counts = [len(state.held[rows]) for state in states]
+        table["first"] += np.repeat(np.array(events, np.int32), counts)
+        table["last"] += np.repeat(np.array(nodes, np.int32), counts)
+    counts = [len(state.held.nodes) for state in states]
+    held.nodes["event"] += np.repeat(np.array(events, np.int32), counts)
+    previous = held.nodes["previous"]
+    previous += np.where(previous < 0, 0, np.repeat(np.array(nodes, np.int32), counts))
     return KeysState(
         keys=[key for state in states for key in state.keys],
         masks=list(masks),
@@ -232,40 +221,27 @@ def parted(state: KeysState, parts: I64, count: int) -> list[KeysState]:
         place = places[name] = np.empty(len(part), np.int64)
         place[order] = np.arange(len(part)) - np.array(ends[name])[part[order]]
 
-    unit_part = parts[held.key]
+    unit_part = parts[held.units["key"]]
     cut("keys", parts)
     cut("units", unit_part)
-    cut("partials", np.repeat(unit_part, held.partial_count))
-    cut("finished", np.repeat(unit_part, held.finished_count))
+    cut("partials", np.repeat(unit_part, held.units["partials"]))
+    cut("finished", np.repeat(unit_part, held.units["finished"]))
     cut("events", parts[state.event_key])
-    cut("nodes", parts[state.event_key][held.node_event])
+    cut("nodes", parts[state.event_key][held.nodes["event"]])
     cut("waiting", parts[state.waiting_key])
-    key_rows = rows["keys"].tolist()
-    keys = [state.keys[row] for row in key_rows]
-    units, partials = rows["units"], rows["partials"]
-    finished, nodes, events = rows["finished"], rows["nodes"], rows["events"]
-    waiting = rows["waiting"]
-    previous = held.node_previous[nodes]
-    previous = np.where(previous < 0, -1, places["nodes"][previous] if len(previous) else -1)
-    whole = Held(
-        places["keys"][held.key][units],
-        *(held[n][units] for n in range(1, 9)),
-        Partials(
-            held.partials.state[partials],
-            places["events"][held.partials.first[partials]].astype(np.int32),
-            places["nodes"][held.partials.last[partials]].astype(np.int32),
-            held.partials.deadline[partials],
-            held.partials.matched[partials],
-        ),
-        Finished(
-            places["events"][held.finished.first[finished]].astype(np.int32),
-            places["nodes"][held.finished.last[finished]].astype(np.int32),
-            held.finished.time[finished],
-        ),
-        previous.astype(np.int32),
-        held.node_step[nodes],
-        places["events"][held.node_event[nodes]].astype(np.int32),
+    keys = [state.keys[row] for row in rows["keys"].tolist()]
+    units, partials, finished, nodes = (
+        table[rows[name]]
+        for table, name in zip(held, ("units", "partials", "finished", "nodes"), strict=True)
     )
+    units["key"] = places["keys"][units["key"]]
+    for table in (partials, finished):
+        table["first"] = places["events"][table["first"]]
+        table["last"] = places["nodes"][table["last"]]
+    nodes["event"] = places["events"][nodes["event"]]
+    inner = nodes["previous"] >= 0
+    nodes["previous"][inner] = places["nodes"][nodes["previous"][inner]]
+    events, waiting = rows["events"], rows["waiting"]
     sorted_events, sorted_waiting = state.events.take(events), state.waiting.take(waiting)
     event_key = places["keys"][state.event_key][events]
     waiting_key = places["keys"][state.waiting_key][waiting]
@@ -283,10 +259,10 @@ def parted(state: KeysState, parts: I64, count: int) -> list[KeysState]:
             events=sorted_events.rows(span["events"]),
             event_key=event_key[span["events"]],
             held=Held(
-                *(whole[n][span["units"]] for n in range(9)),
-                Partials(*(column[span["partials"]] for column in whole.partials)),
-                Finished(*(column[span["finished"]] for column in whole.finished)),
-                *(whole[n][span["nodes"]] for n in range(11, 14)),
+                units[span["units"]],
+                partials[span["partials"]],
+                finished[span["finished"]],
+                nodes[span["nodes"]],
             ),
         )
 

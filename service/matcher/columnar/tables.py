@@ -8,18 +8,20 @@ when the class is first met; the arrays hold what has occurred, up to a bound.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from service.compiler.plan import GapAtom, Kind, Plan
 from service.compiler.rule_set import Partitioning
 from service.matcher.columnar import kernel
-from service.matcher.columnar.kernel import FOREVER, NEVER, Classes, Outcomes, Rules, States
+from service.matcher.columnar.kernel import FOREVER, NEVER, NONE, Table
 from service.matcher.transitions import Outcome, Transitions
 from service.pattern.tree import OnLimit, Skip
 
 _MOST_QUESTIONS = 6
-_MOST_ENTRIES = 1 << 20
+#: Outcomes are forgotten, and resolved anew, when there are more.
+MOST_ENTRIES = 1 << 20
 
 _SKIP = {
     Skip.NO_SKIP: kernel.NO_SKIP,
@@ -67,8 +69,8 @@ class Tables:
 
     def touched(self, masks: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
         """For each mask of true conditions, the rules that such an event can concern and its
-        class for each. What ``classes`` and ``outcomes`` hold is for these."""
-        if len(self._outcome) > _MOST_ENTRIES:
+        class for each. What the arrays hold is for these."""
+        if len(self._outcome) > MOST_ENTRIES:
             self._forget()
         known = len(self._class_numbers)
         found = []
@@ -105,25 +107,21 @@ class Tables:
         return number
 
     def _freeze(self) -> None:
-        self.classes = Classes(
-            np.array(self._first_outcome, np.int32),
-            np.array(self._outcome, np.int32),
-            np.array(self._first_asked, np.int32),
-            np.array(self._asked, np.int32),
-        )
+        firsts = list(zip(self._first_outcome, self._first_asked, strict=True))
+        self.classes = np.array(firsts, kernel.CLASS)
+        self.outcome_of = np.array(self._outcome, np.int32)
+        self.asked = np.array(self._asked, np.int32)
         outcomes = list(self._outcome_numbers)
-        takes = [take for outcome in outcomes for take in outcome.takes]
         self.most_takes = max((len(o.takes) for o in outcomes), default=1) or 1
         self.most_moves = max((len(o.takes) + len(o.passes) for o in outcomes), default=1) or 1
-        self.outcomes = Outcomes(
-            flags=np.array([_flags(o) for o in outcomes], np.uint8),
-            first_take=_ends([len(o.takes) for o in outcomes]),
-            take_step=np.array([take.step for take in takes], np.int32),
-            take_target=np.array([take.target for take in takes], np.int32),
-            take_completes=np.array([take.completes for take in takes], np.uint8),
-            first_pass=_ends([len(o.passes) for o in outcomes]),
-            pass_target=np.array([p for o in outcomes for p in o.passes], np.int32),
+        self.takes = np.array(
+            [(t.step, t.target, t.completes) for o in outcomes for t in o.takes], kernel.TAKE
         )
+        self.passes = np.array([target for o in outcomes for target in o.passes], np.int32)
+        take_ends = np.cumsum([0, *(len(o.takes) for o in outcomes)]).tolist()
+        pass_ends = np.cumsum([0, *(len(o.passes) for o in outcomes)]).tolist()
+        spans = zip(pairwise(take_ends), pairwise(pass_ends), outcomes, strict=True)
+        self.outcomes = np.array([(*t, *p, _flags(o)) for t, p, o in spans], kernel.OUTCOME)
 
 
 def _flags(outcome: Outcome) -> int:
@@ -134,50 +132,49 @@ def _flags(outcome: Outcome) -> int:
     )
 
 
-def _ends(counts: Sequence[int]) -> kernel.I32:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-
-
 def _or_forever(duration: int | None) -> int:
     return FOREVER if duration is None else duration
 
 
-def _rules(plans: Sequence[Plan]) -> Rules:
-    questions = [len(plan.atoms) - len(plan.event_atoms) for plan in plans]
-    limits = [plan.rule.limits for plan in plans]
-    skips = [plan.after_match for plan in plans]
-    effective = [plan.rule.effective_from_ms for plan in plans]
-    return Rules(
-        start=np.array([plan.start for plan in plans], np.int32),
-        first_state=_ends([len(plan.states) for plan in plans]),
-        first_question=_ends(questions),
-        questions=np.array(questions, np.int32),
-        window=np.array([_or_forever(plan.window_ms) for plan in plans], np.int64),
-        skip=np.array([_SKIP[skip.strategy] for skip in skips], np.int32),
-        skip_step=np.array(
-            [
-                kernel.NONE if skip.step is None else plan.steps.index(skip.step)
-                for plan, skip in zip(plans, skips, strict=True)
-            ],
-            np.int32,
-        ),
-        error_on_miss=np.array([skip.error_on_miss for skip in skips], np.uint8),
-        cooldown=np.array([_or_forever(plan.rule.cooldown_ms) for plan in plans], np.int64),
-        effective_from=np.array([NEVER if e is None else e for e in effective], np.int64),
-        most_partials=np.array([limit.partial_matches for limit in limits], np.int64),
-        most_events=np.array([limit.events for limit in limits], np.int64),
-        on_limit=np.array([_ON_LIMIT[limit.on_limit] for limit in limits], np.int32),
-        step_gaps=np.array([q > 0 for q in questions], np.uint8),
-    )
+def _rules(plans: Sequence[Plan]) -> Table:
+    table = np.zeros(len(plans), kernel.RULE)
+    first_state = first_question = 0
+    for row, plan in zip(table, plans, strict=True):
+        rule, skip, limits = plan.rule, plan.after_match, plan.rule.limits
+        questions = len(plan.atoms) - len(plan.event_atoms)
+        effective = rule.effective_from_ms
+        row["start"] = plan.start
+        row["first_state"] = first_state
+        row["first_question"] = first_question
+        row["questions"] = questions
+        row["window"] = _or_forever(plan.window_ms)
+        row["cooldown"] = _or_forever(rule.cooldown_ms)
+        row["effective_from"] = NEVER if effective is None else effective
+        row["skip"] = _SKIP[skip.strategy]
+        row["skip_step"] = NONE if skip.step is None else plan.steps.index(skip.step)
+        row["error_on_miss"] = skip.error_on_miss
+        row["most_partials"] = limits.partial_matches
+        row["most_events"] = limits.events
+        row["on_limit"] = _ON_LIMIT[limits.on_limit]
+        row["step_gaps"] = questions > 0
+        first_state += len(plan.states)
+        first_question += questions
+    return table
 
 
-def _states(plans: Sequence[Plan]) -> States:
-    states = [state for plan in plans for state in plan.states]
+def _states(plans: Sequence[Plan]) -> Table:
     live = (Kind.START, Kind.NORMAL)
-    return States(
-        gap=np.array([_or_forever(state.gap_ms) for state in states], np.int64),
-        taking_gap=np.array([_or_forever(state.taking_gap_ms) for state in states], np.int64),
-        absence=np.array([state.absence for state in states], np.uint8),
-        live=np.array([state.kind in live for state in states], np.uint8),
-        final=np.array([state.kind is Kind.FINAL for state in states], np.uint8),
+    return np.array(
+        [
+            (
+                _or_forever(state.gap_ms),
+                _or_forever(state.taking_gap_ms),
+                state.absence,
+                state.kind in live,
+                state.kind is Kind.FINAL,
+            )
+            for plan in plans
+            for state in plan.states
+        ],
+        kernel.STATE,
     )

@@ -1,0 +1,171 @@
+"""A rule that changed between two runs, at the level of snapshots: whose state is whose.
+
+The state of a rule is found again by its plan's fingerprint. ``tests/e2e/test_changed_rules.py``
+shows the same in the running job, with the columns of events too.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import Partitioning, compile_rules
+from service.matcher.keyed import KeyedMatcher, KeyState
+from service.matcher.local import EventReader
+from service.matcher.outputs import Outputs
+from service.matcher.snapshot import SnapshotCodec
+from service.pattern.document import load_rules
+from tests.matcher.runs import END_OF_TIME, written
+
+RULE = """\
+id: r
+version: 1
+key: key
+within: 1 minute
+after_match: {skip_to_first: b}
+emit: {measures: {names: COUNT(*)}}
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "name = 'b'", times: 1+, gap: 1 second, until: price = 9}
+  - {step: c, after: followed_by, where: "name = 'c'"}
+"""
+OTHER = "id: other\nkey: key\npattern: [{step: x, where: \"name = 'x'\"}]\n"
+
+#: Changes that do not touch what a partial match means: text to replace, and by what.
+HARMLESS = {
+    "a description": ("version: 1", "version: 1\ndescription: text"),
+    "measures": ("COUNT(*)", "LAST(a.price)"),
+    "emitted events": ("emit: {", "emit: {events: all, "),
+    "limits": ("version: 1", "version: 1\nlimits: {partial_matches: 3, on_limit: pause_rule}"),
+    "a cooldown": ("version: 1", "version: 1\ncooldown: 1 hour"),
+    "a later beginning": ("version: 1", "version: 1\neffective_from: 2030-01-01T00:00:00Z"),
+    "an error on a miss": ("skip_to_first: b", "skip_to_first: b, on_miss: error"),
+    "a comment": ("pattern:", "pattern:  # three steps"),
+    "other units": ("1 minute", "60 seconds"),
+    "other spelling": ("name = 'a'", "( name='a' )"),
+    "enabled, said": ("version: 1", "version: 1\nenabled: true"),
+}
+
+#: Changes after which old partial matches would mean something else.
+TELLING = {
+    "version": ("version: 1", "version: 2"),
+    "id": ("id: r", "id: s"),
+    "key": ("key: key", "key: [key, name]"),
+    "inputs": ("version: 1", "version: 1\nevents: logins"),
+    "window": ("1 minute", "2 minutes"),
+    "window from previous to current": ("within: 1 minute", "within: {gap: 1 minute}"),
+    "skip strategy": ("skip_to_first", "skip_to_last"),
+    "target to skip to": ("skip_to_first: b", "skip_to_first: c"),
+    "condition": ("name = 'c'", "name = 'd'"),
+    "record type": ("step: c,", "step: c, of_type: T,"),
+    "contiguity": ("step: c, after: followed_by,", "step: c, after: followed_by_any,"),
+    "repetitions": ("times: 1+", "times: 2+"),
+    "loop": ("times: 1+", "times: 1+, loop: consecutive"),
+    "gap": ("gap: 1 second", "gap: 2 seconds"),
+    "until": ("until: price = 9", "until: price = 8"),
+    "name of a step": ("step: c", "step: d"),
+    "optional": ("step: c,", "step: c, optional: true,"),
+}
+
+
+def partitioning(*texts: str) -> Partitioning:
+    """The rules of one key, as one partitioning."""
+    loaded = load_rules("---\n".join(texts), "rules.yaml")
+    return compile_rules(one.rule for one in loaded).partitionings[0]
+
+
+def changed(by: tuple[str, str]) -> str:
+    """The rule with one change."""
+    assert by[0] in RULE
+    return RULE.replace(*by)
+
+
+def fingerprint(text: str) -> str:
+    """The fingerprint of the only rule."""
+    return partitioning(text).rules[0].plan.fingerprint
+
+
+class Job:
+    """One key of rules that may be exchanged between two advances."""
+
+    def __init__(self, *texts: str) -> None:
+        self.outputs = Outputs()
+        self.state = KeyState()
+        self._use(partitioning(*texts))
+
+    def _use(self, part: Partitioning) -> None:
+        self._matcher = KeyedMatcher(part)
+        self._reader = EventReader(part, RecordTypes())
+        self._fingerprints = [rule.plan.fingerprint for rule in part.rules]
+
+    def advance(self, events: str, watermark: int) -> None:
+        """Take in events and move to the watermark."""
+        made = [self._reader.event(record, self.outputs) for record in written(events)]
+        self._matcher.advance("k", self.state, made, watermark, self.outputs)
+
+    def change(self, *texts: str) -> None:
+        """Stop, and go on with other rules."""
+        topics: list[str] = []
+        data = SnapshotCodec(self._fingerprints, topics).encode(self.state)
+        self._use(partitioning(*texts))
+        self.state = SnapshotCodec(self._fingerprints, topics).decode(data)
+
+
+@pytest.mark.parametrize("change", HARMLESS)
+def test_harmless_changes_keep_partial_matches(change: str) -> None:
+    """They begin in one run and match in the next, however the rules around them have changed."""
+    text = changed(HARMLESS[change])
+    assert fingerprint(text) == fingerprint(RULE)
+    job = Job(RULE)
+    job.advance("a@1 b@2", 3)
+    job.change(OTHER, text, OTHER.replace("other", "third"))
+    if change == "a later beginning":
+        assert len(job.state.rules) == 1
+        return
+    job.advance("c@4", END_OF_TIME)
+    (match,) = job.outputs.matches
+    assert (match.rule_id, match.start, match.time) == ("r", 1, 4)
+
+
+@pytest.mark.parametrize("change", TELLING)
+def test_telling_changes_drop_partial_matches(change: str) -> None:
+    """Neither a match nor a timeout comes of them, and no error; the rule begins anew."""
+    text = changed(TELLING[change])
+    assert fingerprint(text) != fingerprint(RULE)
+    job = Job(RULE)
+    job.advance("a@1 b@2", 3)
+    assert job.state.rules
+    job.change(OTHER, text)
+    assert job.state.rules == {}
+    job.advance("c@4 d@5", END_OF_TIME)
+    assert (job.outputs.matches, job.outputs.timeouts, job.outputs.dead_letters) == ([], [], [])
+
+
+def test_each_change_has_a_fingerprint_of_its_own() -> None:
+    """No two of the telling changes look alike."""
+    assert len({fingerprint(changed(by)) for by in TELLING.values()}) == len(TELLING)
+
+
+def test_an_event_that_waits_is_applied_to_a_changed_rule() -> None:
+    """What the watermark has not reached belongs to no rule yet."""
+    job = Job(RULE)
+    job.advance("a@1 b@2", 0)
+    job.change(changed(TELLING["version"]))
+    job.advance("c@3", END_OF_TIME)
+    (match,) = job.outputs.matches
+    assert (match.rule_version, match.start, match.time) == (2, 1, 3)
+
+
+@pytest.mark.parametrize("policy", ["pause_rule", "drop_oldest"])
+def test_a_new_version_ends_pause_and_cooldown(policy: str) -> None:
+    """They are state of the old version."""
+    limits = f"version: 1\ncooldown: 1 day\nlimits: {{partial_matches: 1, on_limit: {policy}}}"
+    limited = RULE.replace("version: 1", limits)
+    stream = "a@1 a@2" if policy == "pause_rule" else "a@1 b@2 c@3"
+    for version, matches in ((1, 0), (2, 1)):
+        job = Job(limited)
+        job.advance(stream, 5)
+        before = len(job.outputs.matches)
+        job.change(limited.replace("version: 1", f"version: {version}"))
+        job.advance("a@6 b@7 c@8", END_OF_TIME)
+        assert len(job.outputs.matches) - before == matches
