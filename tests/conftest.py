@@ -64,27 +64,8 @@ def registry(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The Spark session that tests share, as the service itself makes it."""
-    from service.config import Settings
-    from service.pipeline.session import spark_session
+    from tests.local_spark import local_spark
 
-    folder = tmp_path_factory.mktemp("spark")
-    settings = Settings.model_validate(
-        {
-            "kafka": {"bootstrap_servers": "localhost:9092"},
-            "inputs": {"unused": {"topics": ["unused"]}},
-            "registry": {"url": "http://localhost"},
-            "state": {"checkpoint": str(folder / "unused"), "rocksdb_memory": "128 MiB"},
-            "spark": {
-                "master": "local[2]",
-                "jars_folder": str(JARS),
-                "conf": {
-                    "spark.driver.memory": "2g",
-                    "spark.sql.warehouse.dir": str(folder / "warehouse"),
-                    "spark.local.dir": str(folder / "scratch"),
-                },
-            },
-        }
-    )
-    session = spark_session(settings)
+    session = local_spark(tmp_path_factory.mktemp("spark"), JARS)
     yield session
     session.stop()

@@ -15,7 +15,7 @@ import numpy as np
 from service.compiler.plan import Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning
-from service.matcher.columnar.events import EventTable
+from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.keys import Arrivals, KeysMatcher, KeysState
 from service.matcher.columnar.snapshot import decode, encode
 from service.matcher.columnar.tables import can_run
@@ -41,36 +41,24 @@ class PartitioningState:
 
     by_key: dict[str | None, KeyState] = field(default_factory=dict)
     together: KeysState = field(default_factory=KeysState)
+    names: Names = field(default_factory=Names)
 
 
 class PartitioningMatcher:
-    """All rules of one partitioning, each with the engine that suits it.
-
-    ``topics`` and ``types`` (names of record types) are numbered by their places; they grow as new
-    ones are met.
-    """
+    """All rules of one partitioning, each with the engine that suits it. Holds no state."""
 
     def __init__(
-        self,
-        partitioning: Partitioning,
-        types: RecordTypes,
-        engine: Engine = Engine.FASTEST,
-        topics: list[str] | None = None,
-        type_names: list[str | None] | None = None,
+        self, partitioning: Partitioning, types: RecordTypes, engine: Engine = Engine.FASTEST
     ) -> None:
         fast = tuple(
             rule for rule in partitioning.rules if engine is Engine.FASTEST and can_run(rule.plan)
         )
         slow = tuple(rule for rule in partitioning.rules if rule not in fast)
-        self._topics = [] if topics is None else topics
-        self._type_names = [] if type_names is None else type_names
         self.interpreter = KeyedMatcher(replace(partitioning, rules=slow), types) if slow else None
         self.kernel = None
         if fast:
             look_backs = [LookBacks(rule.plan, partitioning.slots, types) for rule in fast]
-            self.kernel = KeysMatcher(
-                replace(partitioning, rules=fast), look_backs, self._topics, self._type_names
-            )
+            self.kernel = KeysMatcher(replace(partitioning, rules=fast), look_backs)
 
     def advance(
         self,
@@ -87,12 +75,11 @@ class PartitioningMatcher:
                 if not mine.idle:
                     state.by_key[key] = mine
         if self.kernel is not None:
-            arrivals = arrivals_of(events, self._topics, self._type_names)
-            self.kernel.advance(state.together, arrivals, watermark, outputs)
+            arrivals = arrivals_of(events, state.names)
+            for found in self.kernel.advance(state.together, arrivals, watermark, state.names):
+                outputs.add(found)
 
-    def rule_states(
-        self, state: PartitioningState
-    ) -> Iterator[tuple[str | None, Plan, RuleState]]:
+    def rule_states(self, state: PartitioningState) -> Iterator[tuple[str | None, Plan, RuleState]]:
         """What is remembered: key, rule, and the rule's state for the key."""
         if self.interpreter is not None:
             rules = self.interpreter.partitioning.rules
@@ -101,7 +88,7 @@ class PartitioningMatcher:
                     yield key, rules[number].plan, rule_state
         if self.kernel is not None:
             rules = self.kernel.partitioning.rules
-            for key, number, rule_state in self.kernel.rule_states(state.together):
+            for key, number, rule_state in self.kernel.rule_states(state.together, state.names):
                 yield key, rules[number].plan, rule_state
 
     def reload(self, state: PartitioningState) -> None:
@@ -109,8 +96,8 @@ class PartitioningMatcher:
         if self.interpreter is not None:
             fingerprints = fingerprints_of(self.interpreter.partitioning)
             for key, mine in list(state.by_key.items()):
-                data = SnapshotCodec(fingerprints, self._topics).encode(mine)
-                state.by_key[key] = SnapshotCodec(fingerprints, self._topics).decode(data)
+                data = SnapshotCodec(fingerprints, state.names.topics).encode(mine)
+                state.by_key[key] = SnapshotCodec(fingerprints, state.names.topics).decode(data)
         if self.kernel is not None:
             fingerprints = fingerprints_of(self.kernel.partitioning)
             state.together = decode(encode(state.together, fingerprints), fingerprints)
@@ -121,27 +108,19 @@ def fingerprints_of(partitioning: Partitioning) -> list[str]:
     return [rule.plan.fingerprint for rule in partitioning.rules]
 
 
-def arrivals_of(
-    events: Mapping[str | None, Sequence[Event]], topics: list[str], types: list[str | None]
-) -> Arrivals:
-    """Events by key as columns; new topics and types are added to the lists."""
-    topic_numbers = {topic: number for number, topic in enumerate(topics)}
-    type_numbers = {name: number for number, name in enumerate(types)}
+def arrivals_of(events: Mapping[str | None, Sequence[Event]], names: Names) -> Arrivals:
+    """Events by key as columns."""
     masks: dict[int, int] = {}
     every = [event for mine in events.values() for event in mine]
     table = EventTable(
         np.array([event.time for event in every], np.int64),
-        np.array(
-            [topic_numbers.setdefault(e.at.topic, len(topic_numbers)) for e in every], np.int32
-        ),
+        np.array([names.topic(event.at.topic) for event in every], np.int32),
         np.array([event.at.partition for event in every], np.int32),
         np.array([event.at.offset for event in every], np.int64),
-        np.array([type_numbers.setdefault(e.type, len(type_numbers)) for e in every], np.int32),
+        np.array([names.type(event.type) for event in every], np.int32),
         [event.columns for event in every] if any(event.columns for event in every) else None,
         [event.payload for event in every] if any(event.payload for event in every) else None,
     )
-    topics[:] = topic_numbers
-    types[:] = type_numbers
     mask = [masks.setdefault(event.bits, len(masks)) for event in every]
     counts = [len(mine) for mine in events.values()]
     return Arrivals(

@@ -123,11 +123,13 @@ class LocalJob:
             else:
                 fresh.append(record)
         self.watermark = max(self.watermark, watermark)
-        for reader, matcher, state in zip(
-            self._readers, self._matchers, self._states, strict=True
+        for partitioning, reader, matcher, state in zip(
+            self.plan.partitionings, self._readers, self._matchers, self._states, strict=True
         ):
             events: dict[str | None, list[Event]] = {}
             for record in fresh:
+                if not partitioning.reads(record.input):
+                    continue
                 letter = reader.missing_key(record)
                 if letter is not None:
                     self.outputs.dead_letters.append(letter)

@@ -58,9 +58,7 @@ class Found:
     @property
     def something(self) -> bool:
         """Whether there is anything to report."""
-        return bool(
-            self.started or self.matches or self.timeouts or self.failures or self.dropped
-        )
+        return bool(self.started or self.matches or self.timeouts or self.failures or self.dropped)
 
 
 class Machine:

@@ -23,6 +23,13 @@ class Outputs:
     dead_letters: list[DeadLetter] = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
+    def add(self, more: Outputs) -> None:
+        """Append another's."""
+        self.matches += more.matches
+        self.timeouts += more.timeouts
+        self.dead_letters += more.dead_letters
+        self.counts.update(more.counts)
+
 
 class Reporter:
     """Turns the findings of one rule into output values."""

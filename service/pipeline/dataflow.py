@@ -18,14 +18,15 @@ from service.config import Settings
 from service.pipeline import clock_source
 from service.pipeline.catalogue import Catalogue
 from service.pipeline.decode import DecodeOptions, decode
-from service.pipeline.match import (
-    OUTPUT_SQL_SCHEMA,
-    MatchOptions,
-    MatchProcessor,
-    packed_shape,
-)
+from service.pipeline.key_group import MatchOptions, packed_shape
+from service.pipeline.match import OUTPUT_SQL_SCHEMA, MatchProcessor
 from service.pipeline.pack import PACKET_SQL_SCHEMA, Kind, Packer, RecordReader
 from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
+
+_FUSION = "spark.sql.codegen.wholeStage"
+#: With more conditions one fused method passes Java's 64 KiB. Spark finds that out by compiling it
+#: in vain, anew in every batch, which takes seconds.
+_MOST_FUSED_CONDITIONS = 200
 
 #: Called with a batch's number before it runs; raising leaves the batch undone.
 BeforeBatch = Callable[[int], None]
@@ -74,6 +75,8 @@ class Dataflow:
         settings = self.settings
         # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
+        if _FUSION not in settings.spark.conf:
+            spark.conf.set(_FUSION, str(self._can_be_fused()).lower())
         matched = (
             self.packets(spark)
             .groupBy("key_group")
@@ -99,6 +102,10 @@ class Dataflow:
         if settings.trigger.mode == "available_now":
             return stream.trigger(availableNow=True).start()
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
+
+    def _can_be_fused(self) -> bool:
+        conditions = sum(len(part.conditions) for part in self.plan.partitionings)
+        return conditions <= _MOST_FUSED_CONDITIONS
 
     def _packer(self) -> Packer:
         catalogue = self.catalogue

@@ -25,6 +25,8 @@ class BatchReport:
     watermark: int = BEGINNING
     maxima: list[tuple[Partition, int | None]] = field(default_factory=list)
     read: set[Partition] = field(default_factory=set)
+    #: Partial matches that went with a changed or removed rule, by rule id and version.
+    gone: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def total(self, what: str) -> int:
         """Sum of a count over its labels."""
@@ -41,6 +43,8 @@ def merge(batch: int, seconds: float, reports: Iterable[bytes], policy: Policy) 
                 merged.read.add((what[1], int(what[2])))
             merged.counts[_name(what)] += count
         merged.live.update(report.get("live") or {})
+        for rule, version, live in report.get("gone") or ():
+            merged.gone[rule, version] += live
         if report.get("clock") is not None:
             clock = Clock(policy, 0)
             clock.restore(report["clock"])

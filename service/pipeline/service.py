@@ -264,6 +264,7 @@ class Service:
             topics.dead_letters: "dead_letter",
         }
         publish(report, self._metrics, kinds)
+        self._tell_of_gone_rules(report)
         self._health.ready()
         self._health.progressed()
         with bound(run=self._run, batch=batch):
@@ -277,6 +278,19 @@ class Service:
                 seconds=round(seconds, 3),
             )
         self._on_batch(report)
+
+    def _tell_of_gone_rules(self, report: BatchReport) -> None:
+        """Say which rules' partial matches went: those of rules that changed or were removed."""
+        now = {loaded.rule.id: loaded.rule.version for loaded in self._rules.loaded}
+        for (rule, version), live in report.gone.items():
+            with bound(run=self._run, batch=report.batch, rule=rule):
+                changed = now.get(rule) == version
+                (_log.warning if changed and live else _log.info)(
+                    "rule_state_dropped",
+                    version=version,
+                    partial_matches=live,
+                    reason="changed without a new version" if changed else "replaced or removed",
+                )
 
 
 def checked_plan(rules: RuleSet, catalogue: Catalogue) -> RuleSetPlan:

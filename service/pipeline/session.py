@@ -45,7 +45,7 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
         "spark.sql.execution.pythonUDF.arrow.enabled": "true",
-        # Beyond it a plan becomes a broadcast, which the worker that starts the matcher cannot read.
+        # A larger plan becomes a broadcast, which the worker that starts the matcher cannot read.
         "spark.broadcast.UDFCompressionThreshold": "1g",
         "spark.sql.streaming.minBatchesToRetain": str(state.min_batches_to_retain),
         f"{_STATE_STORE}.providerClass": _ROCKSDB,

@@ -1,4 +1,4 @@
-"""Flink's answers, one case a line of a file, asked of this project: of the core or of the whole job.
+"""Files of Flink's answers, asked of the core or of the whole job.
 
 ``python -m tests.conformance FILE`` prints each case that differs and closes with
 ``N passed, N failed``; ``--through spark`` runs the cases through the job on Kafka and Spark.

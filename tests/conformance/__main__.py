@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from service.observability.logs import configure
 from tests.conformance import through_core
 from tests.conformance.answer import Answer, compare
 from tests.conformance.case import Case, cases, document
@@ -55,6 +57,7 @@ def _answers(chosen: list[Case], through: Way) -> list[Answer]:
     # Spark takes seconds to import and is not needed above.
     from tests.conformance import through_spark
 
+    configure("error", stream=sys.stderr)
     with through_spark.whole_jobs() as new_job:
         return through_spark.answers(chosen, new_job)
 

@@ -20,7 +20,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,6 +39,7 @@ from tests.e2e.outputs import Outputs, Record
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import record
 from tests.kafka_access import KafkaAccess, Sent
+from tests.local_spark import local_spark
 
 _CASES_IN_A_QUERY = 1000
 _NO_CASE = -1
@@ -47,36 +48,42 @@ _BATCH_SECONDS = 300.0
 
 @contextmanager
 def whole_jobs() -> Iterator[Callable[[], Scenario]]:
-    """A broker and a registry in a temporary folder; what makes a new job on them."""
+    """A broker, a registry and Spark in a temporary folder; what makes a new job on them."""
     with (
         TemporaryDirectory(prefix="conformance-") as name,
         EmbeddedBroker(Path(name) / "broker", JARS) as broker,
         EmbeddedRegistry(Path(name) / "registry", JARS) as registry,
     ):
-        made = 0
-
-        def new_job() -> Scenario:
-            nonlocal made
-            made += 1
-            folder = Path(name) / f"job-{made}"
-            return Scenario(KafkaAccess(broker.bootstrap), registry.url, None, folder)
-
-        yield new_job
+        folder = Path(name)
+        kafka = KafkaAccess(broker.bootstrap)
+        spark = local_spark(folder, JARS)
+        numbers = count(1)
+        try:
+            yield lambda: Scenario(kafka, registry.url, spark, folder / f"job-{next(numbers)}")
+        finally:
+            spark.stop()
 
 
 def answers(given: Sequence[Case], new_job: Callable[[], Scenario]) -> list[Answer]:
     """The job's answer to each case."""
     event = _event_schema(given)
     found = [Answer(refused=_refusal(case, event)) for case in given]
-    by_end: dict[int, list[int]] = defaultdict(list)
+    together: dict[tuple[int, bool], list[int]] = defaultdict(list)
     for number, case in enumerate(given):
         if found[number].refused is None:
-            by_end[_last_watermark(case)].append(number)
-    for numbers in by_end.values():
+            together[_ending(case)].append(number)
+    for numbers in together.values():
         for start in range(0, len(numbers), _CASES_IN_A_QUERY):
             chosen = {number: given[number] for number in numbers[start:][:_CASES_IN_A_QUERY]}
             _Query(chosen, event, new_job()).run(found)
     return found
+
+
+def _ending(case: Case) -> tuple[int, bool]:
+    """What cases must share to share a query: the last watermark. Those with no other go apart:
+    they are done after a batch, and every rule of a query makes every batch of it longer."""
+    watermarks = {item["wm"] for item in case["feed"] if "wm" in item}
+    return max(watermarks, default=BEFORE_TIME), len(watermarks) > 1
 
 
 def _event_schema(given: Sequence[Case]) -> dict[str, Any]:
@@ -123,10 +130,6 @@ def _refusal(case: Case, event: Mapping[str, Any]) -> str | None:
     return str(RuleSetError(problems)) if problems else None
 
 
-def _last_watermark(case: Case) -> int:
-    return max((item["wm"] for item in case["feed"] if "wm" in item), default=BEFORE_TIME)
-
-
 class _Query:
     """One job and the cases, by number, that it runs side by side."""
 
@@ -152,7 +155,6 @@ class _Query:
             rules={"max_rules": len(self._cases)},
             state={"key_groups": 8, "slots_per_key_group": 16, "state_partitions": 2},
             trigger={"mode": "continuous", "interval": "0 ms"},
-            spark={"master": "local[2]", "jars_folder": str(JARS)},
         ):
             for (_, arriving), (moves_to, _) in pairwise(arrivals):
                 self._feed([*arriving, self._mover(moves_to)])
@@ -197,7 +199,9 @@ class _Query:
 
     def _taken(self, written: Record) -> Taken:
         _, _, steps, time = written.found
-        return {name: [self._sent[offset][1] for offset in offsets] for name, offsets in steps}, time
+        return {
+            name: [self._sent[offset][1] for offset in offsets] for name, offsets in steps
+        }, time
 
 
 def _case_of(written: Record) -> int:

@@ -7,7 +7,7 @@ emit, original bytes) is kept in lists, and only where some rule needs it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,32 @@ _NOTHING: Sequence[Any] = ()
 
 
 @dataclass(slots=True)
+class Names:
+    """What the numbers in event tables stand for: topics, and record types. Both grow as new ones
+    are met."""
+
+    topics: list[str] = field(default_factory=list)
+    types: list[str | None] = field(default_factory=list)
+
+    def topic(self, name: str) -> int:
+        """The topic's number."""
+        return _number(name, self.topics)
+
+    def type(self, name: str | None) -> int:
+        """The record type's number."""
+        return _number(name, self.types)
+
+
+def _number(name: Any, names: list[Any]) -> int:
+    # There are few of them.
+    if name not in names:
+        names.append(name)
+    return names.index(name)
+
+
+@dataclass(slots=True)
 class EventTable:
-    """Events, one row each. ``topic`` and ``type`` are places in lists that the owner keeps.
+    """Events, one row each. ``topic`` and ``type`` are numbers of ``Names``.
 
     ``columns`` and ``payload`` have one value a row, or are ``None`` where nothing needs them.
     """
@@ -68,15 +92,17 @@ class EventTable:
             None if self.payload is None else self.payload[span],
         )
 
-    def event(self, row: int, topics: Sequence[str], types: Sequence[str | None]) -> Event:
+    def event(self, row: int, names: Names) -> Event:
         """One event; its bits, which are asked for only when it is applied, are 0."""
         return Event(
             int(self.time[row]),
-            Coordinates(topics[self.topic[row]], int(self.partition[row]), int(self.offset[row])),
+            Coordinates(
+                names.topics[self.topic[row]], int(self.partition[row]), int(self.offset[row])
+            ),
             0,
             _NOTHING if self.columns is None else self.columns[row],
             None if self.payload is None else self.payload[row],
-            types[self.type[row]],
+            names.types[self.type[row]],
         )
 
 
@@ -86,15 +112,18 @@ def together(tables: Sequence[EventTable]) -> EventTable:
         return tables[0]
     if not tables:
         return EventTable.empty()
-    arrays = [
-        np.concatenate([getattr(table, one.name) for table in tables])
-        for one in fields(EventTable)[:5]
-    ]
-    columns = payload = None
+    columns: list[Sequence[Any]] | None = None
+    payload: list[bytes | None] | None = None
     if any(table.columns is not None for table in tables):
-        columns = [
-            row for t in tables for row in (t.columns or [_NOTHING] * len(t))
-        ]
+        columns = [row for t in tables for row in (t.columns or [_NOTHING] * len(t))]
     if any(table.payload is not None for table in tables):
         payload = [row for t in tables for row in (t.payload or [None] * len(t))]
-    return EventTable(*arrays, columns, payload)
+    return EventTable(
+        np.concatenate([table.time for table in tables]),
+        np.concatenate([table.topic for table in tables]),
+        np.concatenate([table.partition for table in tables]),
+        np.concatenate([table.offset for table in tables]),
+        np.concatenate([table.type for table in tables]),
+        columns,
+        payload,
+    )

@@ -306,9 +306,7 @@ def _apply(
             touched = row
             break
     opening = outcomes[
-        _outcome(
-            rule.start, NONE, time, event_class, rule, outcome_of, asked, gaps, time_of, nodes
-        )
+        _outcome(rule.start, NONE, time, event_class, rule, outcome_of, asked, gaps, time_of, nodes)
     ]
     opens = opening.first_take < opening.end_take
     if touched == count and not opens:
@@ -386,8 +384,7 @@ def _answers(questions, last, time, rule, gaps, time_of, nodes):
     number = 0
     while questions >> number:
         if questions >> number & 1 and (
-            last == NONE
-            or time - time_of[nodes[last].event] < gaps[rule.first_question + number]
+            last == NONE or time - time_of[nodes[last].event] < gaps[rule.first_question + number]
         ):
             answers |= 1 << number
         number += 1

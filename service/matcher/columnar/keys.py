@@ -14,7 +14,7 @@ import numpy as np
 
 from service.compiler.rule_set import Partitioning
 from service.matcher.columnar import kernel
-from service.matcher.columnar.events import EventTable, together
+from service.matcher.columnar.events import EventTable, Names, together
 from service.matcher.columnar.kernel import I64
 from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, Held
 from service.matcher.look_back import LookBacks
@@ -70,20 +70,10 @@ class KeysState:
 
 
 class KeysMatcher:
-    """The rules of a partitioning that the kernel can run, applied to many keys at once.
+    """The rules of a partitioning that the kernel can run, applied to many keys at once."""
 
-    ``topics`` and ``types`` name the numbers in event tables; they may grow.
-    """
-
-    def __init__(
-        self,
-        partitioning: Partitioning,
-        look_backs: Sequence[LookBacks],
-        topics: Sequence[str],
-        types: Sequence[str | None],
-    ) -> None:
+    def __init__(self, partitioning: Partitioning, look_backs: Sequence[LookBacks]) -> None:
         self.partitioning = partitioning
-        self._topics, self._types = topics, types
         self._matcher = ColumnarMatcher(partitioning)
         self._reporters = [
             Reporter(rule.plan, each)
@@ -91,9 +81,13 @@ class KeysMatcher:
         ]
 
     def advance(
-        self, state: KeysState, arrivals: Arrivals, watermark: int, outputs: Outputs
-    ) -> None:
-        """Add events (in any order, none of them late) and move all keys to ``watermark``."""
+        self, state: KeysState, arrivals: Arrivals, watermark: int, names: Names
+    ) -> Iterator[Outputs]:
+        """Add events (in any order, none of them late) and move all keys to ``watermark``.
+
+        What is found comes in pieces of bounded size; ``state`` has moved when they have been
+        taken.
+        """
         numbers = {key: number for number, key in enumerate(state.keys)}
         key_numbers = [numbers.setdefault(key, len(numbers)) for key in arrivals.keys]
         mask_numbers = {mask: number for number, mask in enumerate(state.masks)}
@@ -102,7 +96,7 @@ class KeysMatcher:
         key = np.concatenate([state.waiting_key, np.array(key_numbers, np.int64)[arrivals.key]])
         mask = np.concatenate([state.waiting_mask, np.array(masks, np.int64)[arrivals.mask]])
         ready = np.flatnonzero(came.time <= watermark)
-        ready = ready[self._in_order(came, key, ready)]
+        ready = ready[_in_order(came, key, ready, names)]
         waiting = np.flatnonzero(came.time > watermark)
         known = together([state.events, came.take(ready)])
         run = self._matcher.run(
@@ -110,7 +104,7 @@ class KeysMatcher:
         )
         keys = list(numbers)
         for findings in run:
-            self._report(findings, keys, known, outputs)
+            yield self._outputs(findings, keys, known, names)
         # Keys and masks of which nothing is remembered lose their number.
         units = len(run.held.units)
         used, moved = np.unique(
@@ -129,12 +123,11 @@ class KeysMatcher:
         state.waiting_key = moved[units:]
         state.waiting_mask = waiting_mask
 
-    def rule_states(self, state: KeysState) -> Iterator[tuple[str | None, int, RuleState]]:
+    @staticmethod
+    def rule_states(state: KeysState, names: Names) -> Iterator[tuple[str | None, int, RuleState]]:
         """What is remembered, in the interpreter's terms: key, rule number, state."""
         held = state.held
-        events = [
-            state.events.event(row, self._topics, self._types) for row in range(len(state.events))
-        ]
+        events = [state.events.event(row, names) for row in range(len(state.events))]
         nodes: list[Taken] = []
         for previous, step, event in held.nodes.tolist():
             nodes.append(Taken(nodes[previous] if previous >= 0 else None, step, events[event]))
@@ -160,27 +153,15 @@ class KeysMatcher:
             )
             yield state.keys[unit["key"]], int(unit["rule"]), rule_state
 
-    def _in_order(self, came: EventTable, key: I64, rows: I64) -> I64:
-        """The order of application within each key: time, topic, partition, offset."""
-        names = np.array(self._topics, np.str_)
-        rank = np.argsort(np.argsort(names, kind="stable"), kind="stable")
-        topic = rank[came.topic[rows]] if len(rank) else came.topic[rows]
-        return np.lexsort(
-            (came.offset[rows], came.partition[rows], topic, came.time[rows], key[rows])
-        )
-
-    def _report(
-        self,
-        findings: Findings,
-        keys: Sequence[str | None],
-        events: EventTable,
-        outputs: Outputs,
-    ) -> None:
+    def _outputs(
+        self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
+    ) -> Outputs:
+        outputs = Outputs()
         for key, rule, time, last in zip(
             findings.match_key.tolist(),
             findings.match_rule.tolist(),
             findings.match_time.tolist(),
-            self._taken(findings.match_chains, events),
+            _taken(findings.match_chains, events, names),
             strict=True,
         ):
             match = Finished(_first(last), last, time)
@@ -190,7 +171,7 @@ class KeysMatcher:
             findings.timeout_rule.tolist(),
             findings.timeout_deadline.tolist(),
             findings.timeout_matched.tolist(),
-            self._taken(findings.timeout_chains, events),
+            _taken(findings.timeout_chains, events, names),
             strict=True,
         ):
             expired = Expired(_first(last), last, deadline, bool(matched))
@@ -203,14 +184,14 @@ class KeysMatcher:
             findings.failure_detail.tolist(),
             strict=True,
         ):
-            event = events.event(row, self._topics, self._types)
-            failure = self._failure(rule, kind, event, detail)
+            failure = self._failure(rule, kind, events.event(row, names), detail)
             self._reporters[rule].report(keys[key], Found(failures=[failure]), outputs)
         for number in np.flatnonzero(findings.started | findings.dropped).tolist():
             found = Found(
                 started=int(findings.started[number]), dropped=int(findings.dropped[number])
             )
             self._reporters[number].report(None, found, outputs)
+        return outputs
 
     def _failure(self, rule: int, kind: int, event: Event, detail: int) -> Failure:
         plan = self.partitioning.rules[rule].plan
@@ -218,13 +199,22 @@ class KeysMatcher:
             return limit_failure(plan, event, detail)
         return skip_failure(plan, event)
 
-    def _taken(self, chains: Chains, events: EventTable) -> Iterator[Taken]:
-        for number in range(len(chains.ends)):
-            last: Taken | None = None
-            for step, row in chains.chain(number):
-                last = Taken(last, step, events.event(row, self._topics, self._types))
-            assert last is not None
-            yield last
+
+def _in_order(came: EventTable, key: I64, rows: I64, names: Names) -> I64:
+    """The order of application within each key: time, topic, partition, offset."""
+    topic = came.topic[rows]
+    if len(names.topics) > 1:
+        topic = np.argsort(np.argsort(np.array(names.topics)))[topic].astype(np.int32)
+    return np.lexsort((came.offset[rows], came.partition[rows], topic, came.time[rows], key[rows]))
+
+
+def _taken(chains: Chains, events: EventTable, names: Names) -> Iterator[Taken]:
+    for number in range(len(chains.ends)):
+        last: Taken | None = None
+        for step, row in chains.chain(number):
+            last = Taken(last, step, events.event(row, names))
+        assert last is not None
+        yield last
 
 
 def _first(last: Taken) -> Event:

@@ -344,4 +344,5 @@ def _reordered(old: Table, new: Table, counts: I32, order: I64) -> Table:
     lengths = counts[order].astype(np.int64)
     starts = (np.cumsum(counts, dtype=np.int64) - counts)[order]
     rows = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-    return np.concatenate([old, new])[rows]
+    ordered: Table = np.concatenate([old, new])[rows]
+    return ordered

@@ -126,7 +126,9 @@ def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
     i64 = np.int64
     tables = []
     kinds = (UNIT, PARTIAL, FINISHED, NODE)
-    for columns, names, kind in zip((units, partials, finished, nodes), _FIELDS, kinds, strict=True):
+    for columns, names, kind in zip(
+        (units, partials, finished, nodes), _FIELDS, kinds, strict=True
+    ):
         table = np.zeros(columns[0][0], kind)
         for column, name in zip(columns, names, strict=True):
             table[name] = unpacked_numbers(column, kind[name])

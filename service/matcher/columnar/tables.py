@@ -1,8 +1,8 @@
 """Plans as the arrays that the kernel reads.
 
 What depends on the rules alone is written once. What depends on which conditions are true of an
-event (a *class* of events, per rule) is resolved by :class:`service.matcher.transitions.Transitions`
-when the class is first met; the arrays hold what has occurred, up to a bound.
+event (a *class* of events, per rule) is resolved by :mod:`service.matcher.transitions` when the
+class is first met; the arrays hold what has occurred, up to a bound.
 """
 
 from __future__ import annotations

@@ -1,0 +1,458 @@
+"""One key group during one batch: its clock, its slots of keys, and the rules applied to them.
+
+Keys are spread over slots by hash; a slot is one entry of the state. A batch reads and writes the
+slots that its events and deadlines touch. A slot holds ``[fingerprint, epoch, entries, together]``:
+what bits and columns mean, the rule set it was last written under, one snapshot per key for the
+rules that the interpreter runs, and one of all keys for those that the kernel runs.
+
+An *epoch* is a rule set. A rule knows the epoch in which it came: what a slot of an earlier epoch
+holds for it was left by a rule of the same meaning that went in between, and is not taken up.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import Partitioning, RuleSetPlan
+from service.errors import StateError
+from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.keys import Arrivals, KeysState
+from service.matcher.columnar.snapshot import decode, encode, joined, parted
+from service.matcher.engines import PartitioningMatcher, fingerprints_of
+from service.matcher.keyed import KeyedMatcher, KeyState
+from service.matcher.outputs import Outputs
+from service.matcher.snapshot import SnapshotCodec, pack, unpack
+from service.model import Coordinates, Event, LateEvent
+from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
+from service.pipeline.pack import PackedPartitioning
+from service.pipeline.watermark import Clock, Policy
+
+#: Of the state of a key group; that of snapshots is theirs.
+FORMAT = 2
+
+Load = Callable[[str], bytes | None]
+Store = Callable[[str, bytes | None], None]
+_Columns = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """What the operator needs besides the plan. ``type_names``: record name by type number."""
+
+    key_groups: int
+    slots: int
+    policy: Policy
+    allowed_disorder_ms: int
+    emit_late: bool
+    type_names: tuple[str, ...]
+    types: RecordTypes
+
+
+@dataclass(slots=True)
+class _Meaning:
+    """What the bits and columns of stored events mean, by name."""
+
+    conditions: list[str]
+    slots: list[str]
+
+
+@dataclass(slots=True)
+class _Rule:
+    """A rule that the state knows: identity, the epoch in which it came, live partial matches."""
+
+    id: str
+    version: int
+    since: int
+    live: int = 0
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A slot as read. ``fresh``: written under this rule set, with these bits and columns."""
+
+    stored: bool = False
+    fresh: bool = True
+    epoch: int = 0
+    entries: dict[str | None, tuple[int, bytes]] = field(default_factory=dict)
+    together: KeysState = field(default_factory=KeysState)
+    translate: _Translation | None = None
+
+
+class KeyGroup:
+    """Clock, topics, rules and slots of one key group."""
+
+    def __init__(
+        self,
+        number: int,
+        plan: RuleSetPlan,
+        options: MatchOptions,
+        matchers: Sequence[PartitioningMatcher],
+    ) -> None:
+        self.number = number
+        self.clock = Clock(options.policy, options.allowed_disorder_ms)
+        self.late: list[LateEvent] = []
+        #: Id, version and partial matches of rules that went, or changed, since the last batch.
+        self.gone: list[tuple[str, int, int]] = []
+        self._options = options
+        self._layout = {"key_groups": options.key_groups, "slots_per_key_group": options.slots}
+        self._partitionings = plan.partitionings
+        self._matchers = matchers
+        self._names = Names()
+        self._due: dict[str, int] = {}
+        self._epoch = 0
+        self._rules = {p.fingerprint: _Rule(p.rule.id, p.rule.version, 0) for p in plan.plans}
+        self._meanings: dict[bytes, _Meaning] = {
+            part.fingerprint: _Meaning(
+                [c.name for c in part.conditions], [s.name for s in part.slots]
+            )
+            for part in plan.partitionings
+        }
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        """Take over the group's state as stored."""
+        if stored["format"] != FORMAT:
+            raise StateError(
+                f"the checkpoint's state has format {stored['format']}, this version reads"
+                f" {FORMAT}: start from a new checkpoint, or run the version that wrote it"
+            )
+        for setting, value in self._layout.items():
+            if stored[setting] != value:
+                raise StateError(
+                    f"the checkpoint was made with state.{setting} {stored[setting]}, not {value}:"
+                    " the keys would not be found; set it back, or start from a new checkpoint"
+                )
+        self.clock.restore(stored["clock"])
+        self._names = Names(stored["topics"], stored["types"])
+        self._due = stored["due"]
+        for fingerprint, (conditions, slots) in stored["meanings"].items():
+            self._meanings.setdefault(fingerprint, _Meaning(conditions, slots))
+        known = {text: _Rule(*values) for text, values in stored["rules"].items()}
+        self._epoch = stored["epoch"]
+        if known.keys() != self._rules.keys():
+            self._epoch += 1
+        for text, rule in self._rules.items():
+            rule.since = self._epoch
+            if text in known:
+                self._rules[text] = known[text]
+        self.gone = [
+            (rule.id, rule.version, rule.live)
+            for text, rule in known.items()
+            if text not in self._rules
+        ]
+
+    def packed(self) -> dict[str, Any]:
+        """The group's state to store."""
+        return {
+            "format": FORMAT,
+            **self._layout,
+            "clock": self.clock.packed(),
+            "topics": self._names.topics,
+            "types": self._names.types,
+            "due": self._due,
+            "epoch": self._epoch,
+            "rules": {f: [r.id, r.version, r.since, r.live] for f, r in self._rules.items()},
+            "meanings": {f: [m.conditions, m.slots] for f, m in self._meanings.items()},
+        }
+
+    def live(self) -> dict[str, int]:
+        """How many partial matches live, by rule id."""
+        return {rule.id: rule.live for rule in self._rules.values()}
+
+    def run(
+        self, packets: Iterable[tuple[int, pa.RecordBatch]], load: Load, store: Store
+    ) -> Iterator[Outputs]:
+        """Apply a batch's events and decide every deadline that the watermark has reached."""
+        before = self.clock.watermark
+        watermark = self.clock.advance()
+        by_partitioning: dict[int, list[pa.RecordBatch]] = {}
+        for number, rows in packets:
+            by_partitioning.setdefault(number, []).append(rows)
+        prefixes = {_prefix(part) for part in self._partitionings}
+        for name in [name for name in self._due if name.partition("/")[0] not in prefixes]:
+            # No rule has this key any more: its partial matches are gone with the rules.
+            store(name, None)
+            del self._due[name]
+        for number, matcher in enumerate(self._matchers):
+            rows = self._timely(by_partitioning.get(number, []), before)
+            yield from self._advance(number, matcher, rows, watermark, load, store)
+
+    def _timely(self, batches: list[pa.RecordBatch], watermark: int) -> pa.RecordBatch | None:
+        """The events that are not late, as one table of rows; ``None`` when there are none."""
+        kept = []
+        for rows in batches:
+            late = rows.column("time").to_numpy() <= watermark
+            if late.any():
+                self._note_late(rows.filter(pa.array(late)), watermark)
+                rows = rows.filter(pa.array(~late))  # noqa: PLW2901
+            if rows.num_rows:
+                kept.append(rows)
+        if not kept:
+            return None
+        (together,) = pa.Table.from_batches(kept).combine_chunks().to_batches()
+        return together
+
+    def _note_late(self, rows: pa.RecordBatch, watermark: int) -> None:
+        # An event that several partitionings wanted is late once.
+        for row in rows.filter(rows.column("first")).to_pylist():
+            at = Coordinates(row["topic"], row["partition"], row["offset"])
+            headers = _headers(row["headers"])
+            self.late.append(
+                LateEvent(at, row["time"], watermark, row["record_key"], row["value"], headers)
+            )
+
+    def _advance(
+        self,
+        number: int,
+        matcher: PartitioningMatcher,
+        rows: pa.RecordBatch | None,
+        watermark: int,
+        load: Load,
+        store: Store,
+    ) -> Iterator[Outputs]:
+        partitioning = self._partitionings[number]
+        prefix = _prefix(partitioning)
+        arrivals = Arrivals() if rows is None else self._arrivals(number, rows)
+        slot_of = [self._slot(key) for key in arrivals.keys]
+        touched = {f"{prefix}/{slot}" for slot in slot_of}
+        touched |= {
+            name
+            for name, due in self._due.items()
+            if due <= watermark and name.partition("/")[0] == prefix
+        }
+        names = sorted(touched)
+        slots = [self._read(matcher, partitioning, load(name)) for name in names]
+        if matcher.interpreter is not None:
+            events: dict[str, dict[str | None, list[Event]]] = {name: {} for name in names}
+            for key, mine in self._events(arrivals).items():
+                events[f"{prefix}/{self._slot(key)}"][key] = mine
+            outputs = Outputs()
+            for name, slot in zip(names, slots, strict=True):
+                self._interpret(matcher.interpreter, slot, events[name], watermark, outputs)
+            yield outputs
+        parts = [KeysState() for _ in slots]
+        if matcher.kernel is not None:
+            fingerprints = fingerprints_of(matcher.kernel.partitioning)
+            state = joined([slot.together for slot in slots])
+            self._count_together(fingerprints, state, -1)
+            yield from matcher.kernel.advance(state, arrivals, watermark, self._names)
+            self._count_together(fingerprints, state, 1)
+            place = {name: at for at, name in enumerate(names)}
+            homes = [place[f"{prefix}/{self._slot(key)}"] for key in state.keys]
+            if slots:
+                parts = parted(state, np.array(homes, np.int64), len(slots))
+        for name, slot, part in zip(names, slots, parts, strict=True):
+            self._write(name, slot, part, matcher, partitioning, store)
+
+    # Events of a batch.
+
+    def _arrivals(self, number: int, rows: pa.RecordBatch) -> Arrivals:
+        partitioning = self._partitionings[number]
+        shape = packed_shape(number, partitioning)
+        keys, key = _encoded(rows.column(f"key_{number}"))
+        masks, mask = _masks([rows.column(word(number, w)) for w in range(shape.words)])
+        topics, topic = _encoded(rows.column("topic"))
+        topic_numbers = np.array([self._names.topic(name) for name in topics], np.int32)
+        type_names = self._options.type_names
+        types, kind = _encoded(rows.column(TYPE_COLUMN))
+        type_numbers = np.array([self._names.type(type_names[n]) for n in types], np.int32)
+        slots = [
+            rows.column(f"slot_{number}_{s}").to_pylist(maps_as_pydicts="strict")
+            for s in range(shape.slots)
+        ]
+        events = EventTable(
+            time=rows.column("time").to_numpy(),
+            topic=topic_numbers[topic],
+            partition=rows.column("partition").to_numpy().astype(np.int32),
+            offset=rows.column("offset").to_numpy(),
+            type=type_numbers[kind],
+            columns=list(zip(*slots, strict=True)) if slots else None,
+            payload=rows.column("value").to_pylist() if partitioning.keeps_payload else None,
+        )
+        return Arrivals(keys, masks, key, mask, events)
+
+    def _events(self, arrivals: Arrivals) -> dict[str | None, list[Event]]:
+        """The events by key, as the interpreter wants them."""
+        by_key: dict[str | None, list[Event]] = {}
+        for row, (key, mask) in enumerate(
+            zip(arrivals.key.tolist(), arrivals.mask.tolist(), strict=True)
+        ):
+            event = arrivals.events.event(row, self._names)._replace(bits=arrivals.masks[mask])
+            by_key.setdefault(arrivals.keys[key], []).append(event)
+        return by_key
+
+    def _slot(self, key: str | None) -> int:
+        return 0 if key is None else zlib.crc32(key.encode()) % self._options.slots
+
+    # Slots.
+
+    def _read(
+        self, matcher: PartitioningMatcher, partitioning: Partitioning, stored: bytes | None
+    ) -> _Slot:
+        if stored is None:
+            return _Slot(epoch=self._epoch)
+        fingerprint, epoch, entries, together = unpack(stored)
+        slot = _Slot(True, epoch == self._epoch, epoch, entries)
+        if fingerprint != partitioning.fingerprint:
+            slot.fresh = False
+            slot.translate = self._translation(fingerprint, partitioning)
+        if together and matcher.kernel is not None:
+            rules = self._known_in(epoch, fingerprints_of(matcher.kernel.partitioning))
+            slot.together = decode(together, rules)
+            if slot.translate is not None:
+                slot.translate.keys_state(slot.together)
+        return slot
+
+    def _known_in(self, epoch: int, fingerprints: Sequence[str]) -> list[str]:
+        """The fingerprints, but for rules that came later: they find nothing stored."""
+        return [text if self._rules[text].since <= epoch else "" for text in fingerprints]
+
+    def _interpret(
+        self,
+        matcher: KeyedMatcher,
+        slot: _Slot,
+        events: dict[str | None, list[Event]],
+        watermark: int,
+        outputs: Outputs,
+    ) -> None:
+        entries = slot.entries
+        fingerprints = fingerprints_of(matcher.partitioning)
+        codec = SnapshotCodec(fingerprints, self._names.topics)
+        reader = SnapshotCodec(self._known_in(slot.epoch, fingerprints), self._names.topics)
+        touched = set(events)
+        if slot.fresh:
+            touched |= {key for key, (due, _) in entries.items() if due <= watermark}
+        else:
+            touched |= set(entries)
+        translate = None if slot.translate is None else slot.translate.event
+        for key in sorted(touched, key=lambda k: k or ""):
+            entry = entries.pop(key, None)
+            state = KeyState() if entry is None else reader.decode(entry[1], translate)
+            self._count(fingerprints, state, -1)
+            matcher.advance(key, state, events.get(key, ()), watermark, outputs)
+            self._count(fingerprints, state, 1)
+            if not state.idle:
+                entries[key] = (state.deadline, codec.encode(state))
+
+    def _write(
+        self,
+        name: str,
+        slot: _Slot,
+        together: KeysState,
+        matcher: PartitioningMatcher,
+        partitioning: Partitioning,
+        store: Store,
+    ) -> None:
+        entries = slot.entries if matcher.interpreter is not None else {}
+        if not entries and together.idle:
+            if slot.stored:
+                store(name, None)
+            self._due.pop(name, None)
+            return
+        data = b""
+        if not together.idle and matcher.kernel is not None:
+            data = encode(together, fingerprints_of(matcher.kernel.partitioning))
+        store(name, pack((partitioning.fingerprint, self._epoch, entries, data)))
+        self._due[name] = min([together.deadline, *(due for due, _ in entries.values())])
+
+    def _count(self, fingerprints: Sequence[str], state: KeyState, sign: int) -> None:
+        for number, rule_state in state.rules.items():
+            self._rules[fingerprints[number]].live += sign * len(rule_state.partials)
+
+    def _count_together(self, fingerprints: Sequence[str], state: KeysState, sign: int) -> None:
+        units = state.held.units
+        live = np.bincount(units["rule"], units["partials"], len(fingerprints))
+        for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
+            self._rules[fingerprint].live += sign * int(count)
+
+    def _translation(self, fingerprint: bytes, partitioning: Partitioning) -> _Translation:
+        old = self._meanings.get(fingerprint)
+        if old is None:
+            raise StateError(
+                "the state holds events of a rule set that the checkpoint does not describe:"
+                " it is damaged; restore a copy of the checkpoint"
+            )
+        return _Translation(old, partitioning)
+
+
+class _Translation:
+    """Rewrites events that were stored under another rule set: by name, what is new is NULL or not
+    true."""
+
+    def __init__(self, old: _Meaning, partitioning: Partitioning) -> None:
+        self._bits = {
+            old.conditions.index(condition.name): number
+            for number, condition in enumerate(partitioning.conditions)
+            if condition.name in old.conditions
+        }
+        self._columns = [
+            old.slots.index(slot.name) if slot.name in old.slots else None
+            for slot in partitioning.slots
+        ]
+
+    def event(self, event: Event) -> Event:
+        """The event with its bits and columns as they are now."""
+        return event._replace(bits=self._mask(event.bits), columns=self._row(event.columns))
+
+    def keys_state(self, state: KeysState) -> None:
+        """All events of the state, in place."""
+        state.masks = [self._mask(mask) for mask in state.masks]
+        for events in (state.waiting, state.events):
+            rows: Iterable[_Columns] = events.columns or [()] * len(events)
+            events.columns = [self._row(row) for row in rows] if self._columns else None
+
+    def _mask(self, mask: int) -> int:
+        return sum(1 << new for was, new in self._bits.items() if mask >> was & 1)
+
+    def _row(self, row: _Columns) -> _Columns:
+        return [None if was is None or not row else row[was] for was in self._columns]
+
+
+def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:
+    """How the partitioning's columns travel."""
+    words = -(-len(partitioning.conditions) // WORD_BITS)
+    return PackedPartitioning(number, words, len(partitioning.slots))
+
+
+def _prefix(partitioning: Partitioning) -> str:
+    """What the names of a partitioning's slots begin with; the same under any rule set."""
+    return f"{zlib.crc32(partitioning.key_name.encode()):08x}"
+
+
+def _encoded(column: pa.Array) -> tuple[list[Any], Any]:
+    """A column's values, each once, and for each row the place of its value."""
+    if column.null_count == len(column):
+        return [None], np.zeros(len(column), np.int64)
+    encoded = column.dictionary_encode()
+    places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return encoded.dictionary.to_pylist(), places
+
+
+def _masks(words: Sequence[pa.Array]) -> tuple[list[int], Any]:
+    """The distinct masks whose words these are, and for each row the place of its mask."""
+    if len(words) == 1:
+        distinct, places = np.unique(words[0].to_numpy(), return_inverse=True)
+        return distinct.tolist(), places
+    table = np.stack([each.to_numpy() for each in words], axis=1)
+    distinct, places = np.unique(table, axis=0, return_inverse=True)
+    masks = [
+        sum(part << WORD_BITS * position for position, part in enumerate(row))
+        for row in distinct.tolist()
+    ]
+    return masks, places.reshape(-1)
+
+
+def _headers(text: str | None) -> tuple[tuple[str, bytes | None], ...]:
+    """A record's headers out of Spark's JSON, which has binary as base64 and leaves out NULL."""
+    return tuple(
+        (header["key"], b64decode(header["value"]) if "value" in header else None)
+        for header in json.loads(text or "[]")
+    )
