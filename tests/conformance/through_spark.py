@@ -4,10 +4,11 @@ Many cases share one query. Each case is a rule of its own, whose conditions acc
 events alone. The case is also a part of the key, so a rule that minds every event of its key
 (``next``, ``consecutive``) meets none of another case.
 
-All feeds pass side by side. A query has one watermark, which is led through the watermarks of all
-its cases in order, and an event is sent while it stands where the event's own case had it. So the
-event is late when it is late in its case. In between a case may see watermarks of others, which
-cannot change its answer: none of its events arrives meanwhile. Cases that end at different
+All feeds pass side by side. A query has one watermark, which is led through all those at which an
+event of some case arrives, in order; an event is sent while the watermark stands where the event's
+own case had it. So it is late when it is late in its case. In between a case sees watermarks of
+others and passes over such of its own as no event follows, neither of which can change its answer:
+the results do not depend on how the input is cut into batches. Cases that end at different
 watermarks do not share a query, because time would go on for one whose feed is over.
 
 Time is moved by events that belong to no case. They are ahead of the watermark by the allowed
@@ -79,11 +80,15 @@ def answers(given: Sequence[Case], new_job: Callable[[], Scenario]) -> list[Answ
     return found
 
 
+def _last_watermark(case: Case) -> int:
+    return max((item["wm"] for item in case["feed"] if "wm" in item), default=BEFORE_TIME)
+
+
 def _ending(case: Case) -> tuple[int, bool]:
     """What cases must share to share a query: the last watermark. Those with no other go apart:
     they are done after a batch, and every rule of a query makes every batch of it longer."""
     watermarks = {item["wm"] for item in case["feed"] if "wm" in item}
-    return max(watermarks, default=BEFORE_TIME), len(watermarks) > 1
+    return _last_watermark(case), len(watermarks) > 1
 
 
 def _event_schema(given: Sequence[Case]) -> dict[str, Any]:
@@ -163,17 +168,19 @@ class _Query:
         self._read(self._scenario.outputs(), found)
 
     def _arrivals(self) -> dict[int, list[dict[str, Any]]]:
-        """The events of all cases, in order, by the watermark at which they arrive."""
-        arrivals: dict[int, list[dict[str, Any]]] = {BEFORE_TIME: []}
+        """The events of all cases, in order, by the watermark at which they arrive; the first and
+        the last watermark in any case."""
+        arrivals: dict[int, list[dict[str, Any]]] = defaultdict(list, {BEFORE_TIME: []})
         for number, case in self._cases.items():
             watermark = BEFORE_TIME
             for records, moved_to in feed(case):
-                arrivals[watermark] += [
-                    {"case_id": number, "t": record.time, **record.values} for record in records
-                ]
+                if records:
+                    arrivals[watermark] += [
+                        {"case_id": number, "t": record.time, **record.values} for record in records
+                    ]
                 if moved_to is not None:
                     watermark = max(watermark, moved_to)
-                    arrivals.setdefault(watermark, [])
+        arrivals.setdefault(max(map(_last_watermark, self._cases.values())), [])
         return arrivals
 
     def _mover(self, watermark: int) -> dict[str, Any]:

@@ -195,18 +195,11 @@ def test_a_rule_switched_off_and_on(runs: Runs) -> None:
     assert of_key(runs.outputs[2], "switched") == []
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="slots that no event touched while the rule was off still hold its partial matches",
-)
 def test_a_silent_key_of_a_rule_switched_off_and_on(runs: Runs) -> None:
     """Nor of the others: the rule has not seen what came meanwhile."""
     assert runs.outputs[2].of("switched") == ([], [])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the count of a rule that is off is forgotten, its partial matches are not"
-)
 def test_live_partial_matches_of_a_rule_switched_off_and_on(runs: Runs) -> None:
     """The gauge never falls below nothing."""
     assert (runs.live[2]["switched"] or 0) >= 0
