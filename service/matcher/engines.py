@@ -20,7 +20,6 @@ from service.matcher.columnar.keys import Arrivals, KeysMatcher, KeysState
 from service.matcher.columnar.snapshot import decode, encode
 from service.matcher.columnar.tables import can_run
 from service.matcher.keyed import KeyedMatcher, KeyState
-from service.matcher.look_back import LookBacks
 from service.matcher.outputs import Outputs
 from service.matcher.partial import RuleState
 from service.matcher.snapshot import SnapshotCodec
@@ -51,14 +50,15 @@ class PartitioningMatcher:
         self, partitioning: Partitioning, types: RecordTypes, engine: Engine = Engine.FASTEST
     ) -> None:
         fast = tuple(
-            rule for rule in partitioning.rules if engine is Engine.FASTEST and can_run(rule.plan)
+            rule
+            for rule in partitioning.rules
+            if engine is Engine.FASTEST and can_run(rule.plan, partitioning.slots, types)
         )
         slow = tuple(rule for rule in partitioning.rules if rule not in fast)
         self.interpreter = KeyedMatcher(replace(partitioning, rules=slow), types) if slow else None
         self.kernel = None
         if fast:
-            look_backs = [LookBacks(rule.plan, partitioning.slots, types) for rule in fast]
-            self.kernel = KeysMatcher(replace(partitioning, rules=fast), look_backs)
+            self.kernel = KeysMatcher(replace(partitioning, rules=fast), types)
 
     def advance(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -58,6 +59,8 @@ def _answers(chosen: list[Case], through: Way) -> list[Answer]:
     from tests.conformance import through_spark
 
     configure("error", stream=sys.stderr)
+    # By default the signal leaves the servers' files behind.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with through_spark.whole_jobs() as new_job:
         return through_spark.answers(chosen, new_job)
 

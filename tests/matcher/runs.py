@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from service.compiler.plan import Plan
@@ -17,10 +17,13 @@ from service.model import Coordinates, LateEvent, TakenEvent
 from service.pattern.document import load_rules
 from service.pattern.expressions import parse
 from service.pattern.tree import Rule
+from service.pattern.types import INT, STRING, RecordType
 from tests.oracle import Answer, Path, Seen
 
 KEY = parse("key", steps=frozenset())
 END_OF_TIME = 1 << 60
+#: What the events of ``stream`` and ``written`` hold: the kernel has programs for known types alone.
+TYPES = RecordTypes((("", "Event", RecordType({"key": STRING, "name": STRING, "price": INT})),))
 
 
 def stream(letters: str, step_ms: int = 1, start: int = 1) -> list[Seen]:
@@ -50,7 +53,7 @@ class BothEngines:
     found and remember the same."""
 
     plan: RuleSetPlan
-    types: RecordTypes = field(default_factory=RecordTypes)
+    types: RecordTypes = TYPES
 
     def __post_init__(self) -> None:
         self.reference = LocalJob(self.plan, self.types, engine=Engine.REFERENCE)
@@ -133,7 +136,7 @@ def answers(rule: Rule, streams: Mapping[str, Sequence[Seen]]) -> dict[str, Answ
     fed = [record for key, events in streams.items() for record in records(key, events)]
     answered = []
     for engine in Engine:
-        job = LocalJob(plan, engine=engine)
+        job = LocalJob(plan, TYPES, engine=engine)
         job.advance(fed, END_OF_TIME)
         answered.append({key: Answer({}, {}) for key in streams} | read(job.outputs))
     assert answered[0] == answered[1]

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from service.compiler.record_types import RecordTypes
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
 from service.matcher.partial import FOREVER
 from service.model import Coordinates, Event
-from tests.matcher.runs import END_OF_TIME, job, matched, run, timed_out, written
+from tests.matcher.runs import END_OF_TIME, BothEngines, job, matched, run, timed_out, written
 
 A_THEN_B = """
 within: 10 ms
@@ -248,7 +249,7 @@ pattern:
 
 def test_failing_condition() -> None:
     """It counts as not matching; rule, step and event are named, and later events go on."""
-    one = job(FAILING)
+    one = BothEngines(job(FAILING).plan, RecordTypes())
     first, bad, good = written("a=1 b=2 b=3")
     bad = replace(bad, values={**bad.values, "price": "much"})
     one.advance([first, bad, good], END_OF_TIME)

@@ -39,6 +39,20 @@ DROP_OLDEST, REJECT_NEW, PAUSE_RULE = 0, 1, 2
 UNCHANGED, STOPS, PASSES_TO_MATCH = 1, 2, 4
 SKIP_FAILED, LIMIT_REACHED = 0, 1
 
+# What programs are made of. On DOUBLE, an operation's code is higher by ``DOUBLE``.
+DOUBLE = 64
+(
+    NULL, CONSTANT, TEXT, COLUMN, LOOK_BACK, TO_DOUBLE, TO_MOMENT,
+    EQUAL, NOT_EQUAL, LESS, LESS_OR_EQUAL, GREATER, GREATER_OR_EQUAL,
+    ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE,
+    AND, OR, NOT, IS_NULL, IS_TRUE, IS_FALSE,
+) = range(24)  # fmt: skip
+#: A program's stack holds so many values at most.
+STACK = 64
+FIRST, LAST, SUM, AVG, MIN, MAX, COUNT = range(7)
+_DAY = 86_400_000_000
+_LEAST_INT, _MOST_INT = -(1 << 31), (1 << 31) - 1
+
 
 def _record(**fields: str) -> np.dtype[np.void]:
     return np.dtype(list(fields.items()), align=True)
@@ -81,6 +95,14 @@ NODE = _record(
     previous="i4", step="i4", event="i4", mark="i4", completed="i4", taking="i4", child="i4",
     sibling="i4", standing="i4", partial="i4",
 )  # fmt: skip
+#: A condition that only the partial match answers: on the time since its last event (``gap``), or,
+#: where there are operations, a program.
+QUESTION = _record(gap="i8", first_operation="i4", end_operation="i4", first_look="i4")
+#: See :mod:`service.matcher.columnar.programs`. A text's ``whole`` is its place among all texts.
+OPERATION = _record(whole="i8", double="f8", code="i4", operand="i4")
+LOOK = _record(function="i4", step="i4", column="i4", offset="i4", double="u1")
+#: A value on a program's stack.
+VALUE = _record(whole="i8", double="f8", null="u1")
 MATCH = _record(time="i8", unit="i4", first="i4", last="i4")
 TIMEOUT = _record(deadline="i8", unit="i4", first="i4", last="i4", matched="u1")
 FAILURE = _record(detail="i8", unit="i4", kind="i4", event="i4", last="i4")
@@ -115,9 +137,10 @@ def inlined(function: Any) -> Any:
 
 @compiled
 def run(
-    rules, states, outcomes, takes, passes, classes, outcome_of, asked, gaps, time_of, feed,
-    units, held, held_finished, nodes, partials, following, finished, event_mark,
-    matches, timeouts, failures, tallies, kept_partials, kept_finished, controls,
+    rules, states, outcomes, takes, passes, classes, outcome_of, asked, questions, operations,
+    looks, wholes, doubles, nulls, stack, path, time_of, feed, units, held, held_finished, nodes,
+    partials, following, finished, event_mark, matches, timeouts, failures, tallies, kept_partials,
+    kept_finished, controls,
 ):  # fmt: skip
     """Run all units; see the module's text."""
     control = controls[0]
@@ -163,7 +186,8 @@ def run(
                 fed = feed[control.position]
                 _apply(
                     fed.event, time, classes[fed.event_class], rule, states, outcomes, takes,
-                    passes, outcome_of, asked, gaps, time_of, nodes, partials, following, finished,
+                    passes, outcome_of, asked, questions, operations, looks, wholes, doubles,
+                    nulls, stack, path, time_of, nodes, partials, following, finished,
                     event_mark, matches, failures, tallies[unit.rule], control,
                 )  # fmt: skip
             control.position += 1
@@ -289,8 +313,9 @@ def _moved(row, base, nodes):
 
 @compiled
 def _apply(
-    event, time, event_class, rule, states, outcomes, takes, passes, outcome_of, asked, gaps,
-    time_of, nodes, partials, following, finished, event_mark, matches, failures, tally, control,
+    event, time, event_class, rule, states, outcomes, takes, passes, outcome_of, asked, questions,
+    operations, looks, wholes, doubles, nulls, stack, path, time_of, nodes, partials, following,
+    finished, event_mark, matches, failures, tally, control,
 ):  # fmt: skip
     first_state = rule.first_state
     count = control.partials
@@ -299,15 +324,19 @@ def _apply(
     touched = count
     for row in range(count):
         outcome = _outcome(
-            partials[row].state, partials[row].last, time, event_class, rule, outcome_of, asked,
-            gaps, time_of, nodes,
+            partials[row].state, partials[row].last, event, time, event_class, rule, outcome_of,
+            asked, questions, operations, looks, wholes, doubles, nulls, stack, path, time_of,
+            nodes,
         )  # fmt: skip
         if not outcomes[outcome].flags & UNCHANGED:
             touched = row
             break
     opening = outcomes[
-        _outcome(rule.start, NONE, time, event_class, rule, outcome_of, asked, gaps, time_of, nodes)
-    ]
+        _outcome(
+            rule.start, NONE, event, time, event_class, rule, outcome_of, asked, questions,
+            operations, looks, wholes, doubles, nulls, stack, path, time_of, nodes,
+        )
+    ]  # fmt: skip
     opens = opening.first_take < opening.end_take
     if touched == count and not opens:
         return
@@ -322,8 +351,8 @@ def _apply(
         partial = partials[row]
         outcome = outcomes[
             _outcome(
-                partial.state, partial.last, time, event_class, rule, outcome_of, asked, gaps,
-                time_of, nodes,
+                partial.state, partial.last, event, time, event_class, rule, outcome_of, asked,
+                questions, operations, looks, wholes, doubles, nulls, stack, path, time_of, nodes,
             )
         ]  # fmt: skip
         if outcome.flags & UNCHANGED:
@@ -366,29 +395,258 @@ def _apply(
 
 @inlined
 def _outcome(
-    state, last, time, event_class, rule, outcome_of, asked, gaps, time_of, nodes
+    state, last, event, time, event_class, rule, outcome_of, asked, questions, operations, looks,
+    wholes, doubles, nulls, stack, path, time_of, nodes,
 ):  # fmt: skip
     """What the event does to a partial match in ``state``: a row of outcomes."""
     answers = 0
     if rule.questions:
         answers = _answers(
-            asked[event_class.first_asked + state], last, time, rule, gaps, time_of, nodes
-        )
+            asked[event_class.first_asked + state], last, event, time, rule, questions, operations,
+            looks, wholes, doubles, nulls, stack, path, time_of, nodes,
+        )  # fmt: skip
     return outcome_of[event_class.first_outcome + (state << rule.questions) + answers]
 
 
 @compiled
-def _answers(questions, last, time, rule, gaps, time_of, nodes):
-    """Which of the ``questions`` are answered yes."""
+def _answers(
+    open_questions, last, event, time, rule, questions, operations, looks, wholes, doubles, nulls,
+    stack, path, time_of, nodes,
+):  # fmt: skip
+    """Which of the questions are answered yes."""
     answers = 0
     number = 0
-    while questions >> number:
-        if questions >> number & 1 and (
-            last == NONE or time - time_of[nodes[last].event] < gaps[rule.first_question + number]
-        ):
-            answers |= 1 << number
+    while open_questions >> number:
+        if open_questions >> number & 1:
+            question = questions[rule.first_question + number]
+            if question.first_operation < question.end_operation:
+                yes = _holds(
+                    question, last, event, operations, looks, wholes, doubles, nulls, stack, path,
+                    nodes,
+                )  # fmt: skip
+            else:
+                yes = last == NONE or time - time_of[nodes[last].event] < question.gap
+            if yes:
+                answers |= 1 << number
         number += 1
     return answers
+
+
+@compiled
+def _holds(question, last, event, operations, looks, wholes, doubles, nulls, stack, path, nodes):
+    """Whether a program's condition is true: neither false nor NULL."""
+    top = -1
+    for row in range(question.first_operation, question.end_operation):
+        operation = operations[row]
+        code = operation.code & (DOUBLE - 1)
+        if code <= LOOK_BACK:
+            top += 1
+            value = stack[top]
+            value.null = 0
+            if code == NULL:
+                value.null = 1
+            elif code == COLUMN:
+                value.null = nulls[event, operation.operand]
+                value.whole = wholes[event, operation.operand]
+                value.double = doubles[event, operation.operand]
+            elif code == LOOK_BACK:
+                _look_back(
+                    looks[question.first_look + operation.operand], last, value, wholes, doubles,
+                    nulls, path, nodes,
+                )  # fmt: skip
+            else:
+                value.whole = operation.whole
+                value.double = operation.double
+        elif code <= TO_MOMENT or code >= NOT or code == NEGATE:
+            _change(code, stack[top])
+        else:
+            top -= 1
+            if code in (AND, OR):
+                _join(code, stack[top], stack[top + 1])
+            elif stack[top].null or stack[top + 1].null:
+                stack[top].null = 1
+            elif code <= GREATER_OR_EQUAL:
+                if operation.code & DOUBLE:
+                    stack[top].whole = _compare_doubles(
+                        code, stack[top].double, stack[top + 1].double
+                    )
+                else:
+                    stack[top].whole = _compare_wholes(code, stack[top].whole, stack[top + 1].whole)
+            elif operation.code & DOUBLE:
+                _compute_double(code, stack[top], stack[top + 1].double)
+            else:
+                _compute_int(code, stack[top], stack[top + 1].whole)
+    return not stack[0].null and stack[0].whole != 0
+
+
+@compiled
+def _change(code, value):
+    """An operation on one value."""
+    if code == IS_NULL:
+        value.whole = value.null
+        value.null = 0
+    elif code == IS_TRUE:
+        value.whole = not value.null and value.whole != 0
+        value.null = 0
+    elif code == IS_FALSE:
+        value.whole = not value.null and value.whole == 0
+        value.null = 0
+    elif code == NOT:
+        value.whole = value.whole == 0
+    elif code == TO_DOUBLE:
+        value.double = value.whole
+    elif code == TO_MOMENT:
+        value.whole *= _DAY
+    else:
+        value.double = -value.double
+
+
+@compiled
+def _join(code, left, right):
+    """AND and OR of three truth values, into ``left``."""
+    decisive = 0 if code == AND else 1
+    if (not left.null and (left.whole != 0) == decisive) or (
+        not right.null and (right.whole != 0) == decisive
+    ):
+        left.whole = decisive
+        left.null = 0
+    elif left.null or right.null:
+        left.null = 1
+    else:
+        left.whole = 1 - decisive
+
+
+@inlined
+def _compare_wholes(code, left, right):
+    return (
+        (code == EQUAL and left == right)
+        or (code == NOT_EQUAL and left != right)
+        or (code == LESS and left < right)
+        or (code == LESS_OR_EQUAL and left <= right)
+        or (code == GREATER and left > right)
+        or (code == GREATER_OR_EQUAL and left >= right)
+    )
+
+
+@compiled
+def _compare_doubles(code, left, right):
+    """NaN equals NaN and is above all else."""
+    left_nan, right_nan = np.isnan(left), np.isnan(right)
+    if left_nan or right_nan:
+        return _compare_wholes(code, np.int64(left_nan), np.int64(right_nan))
+    return _compare_wholes(code, left, right)
+
+
+@compiled
+def _compute_double(code, left, right):
+    if code == ADD:
+        left.double += right
+    elif code == SUBTRACT:
+        left.double -= right
+    elif code == MULTIPLY:
+        left.double *= right
+    elif right == 0:
+        left.null = 1
+    else:
+        left.double /= right
+
+
+@compiled
+def _compute_int(code, left, right):
+    """Of two INTs; NULL where the result is none."""
+    if code == ADD:
+        left.whole += right
+    elif code == SUBTRACT:
+        left.whole -= right
+    else:
+        left.whole *= right
+    if not _LEAST_INT <= left.whole <= _MOST_INT:
+        left.null = 1
+
+
+@compiled
+def _look_back(look, last, value, wholes, doubles, nulls, path, nodes):
+    """The value of a look-back over the events taken; NULL where there is none."""
+    value.null = 1
+    value.whole = 0
+    value.double = 0.0
+    count = 0
+    row = last
+    if look.function == LAST:
+        while row != NONE:
+            if look.step == NONE or nodes[row].step == look.step:
+                if count == look.offset:
+                    _read(nodes[row].event, look.column, value, wholes, doubles, nulls)
+                    return
+                count += 1
+            row = nodes[row].previous
+        return
+    while row != NONE:
+        if look.step == NONE or nodes[row].step == look.step:
+            path[count] = nodes[row].event
+            count += 1
+        row = nodes[row].previous
+    if look.function == FIRST:
+        if look.offset < count:
+            _read(path[count - 1 - look.offset], look.column, value, wholes, doubles, nulls)
+        return
+    if look.column == NONE:
+        value.whole = count
+        value.null = 0
+        return
+    _aggregate(look, count, value, wholes, doubles, nulls, path)
+
+
+@inlined
+def _read(event, column, value, wholes, doubles, nulls):
+    value.null = nulls[event, column]
+    value.whole = wholes[event, column]
+    value.double = doubles[event, column]
+
+
+@compiled
+def _aggregate(look, count, value, wholes, doubles, nulls, path):
+    """Over the first ``count`` events of ``path``, which has the last one first."""
+    column = look.column
+    given = 0
+    high, low = 0, 0
+    total = 0.0
+    for place in range(count - 1, -1, -1):
+        event = path[place]
+        if nulls[event, column]:
+            continue
+        given += 1
+        whole, double = wholes[event, column], doubles[event, column]
+        if look.function == MIN or look.function == MAX:
+            code = LESS if look.function == MIN else GREATER
+            if look.double:
+                better = _compare_doubles(code, double, value.double)
+            else:
+                better = _compare_wholes(code, whole, value.whole)
+            if given == 1 or better:
+                value.whole = whole
+                value.double = double
+        elif look.double:
+            total += double
+        elif look.function == AVG:
+            total += whole
+        else:
+            # In halves, so that only the result's own range counts.
+            high += whole >> 32
+            low += whole & 0xFFFFFFFF
+    if look.function == COUNT:
+        value.whole = given
+        value.null = 0
+    elif given:
+        value.null = 0
+        if look.function == AVG:
+            value.double = total / given
+        elif look.function == SUM and look.double:
+            value.double = total
+        elif look.function == SUM:
+            high += low >> 32
+            value.whole = (high << 32) | (low & 0xFFFFFFFF)
+            value.null = not -(1 << 31) <= high < 1 << 31
 
 
 @compiled

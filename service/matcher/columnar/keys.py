@@ -12,6 +12,7 @@ from itertools import islice
 
 import numpy as np
 
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning
 from service.matcher.columnar import kernel
 from service.matcher.columnar.events import EventTable, Names, together
@@ -72,12 +73,12 @@ class KeysState:
 class KeysMatcher:
     """The rules of a partitioning that the kernel can run, applied to many keys at once."""
 
-    def __init__(self, partitioning: Partitioning, look_backs: Sequence[LookBacks]) -> None:
+    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self.partitioning = partitioning
-        self._matcher = ColumnarMatcher(partitioning)
+        self._matcher = ColumnarMatcher(partitioning, types)
         self._reporters = [
-            Reporter(rule.plan, each)
-            for rule, each in zip(partitioning.rules, look_backs, strict=True)
+            Reporter(rule.plan, LookBacks(rule.plan, partitioning.slots, types))
+            for rule in partitioning.rules
         ]
 
     def advance(
@@ -100,7 +101,13 @@ class KeysMatcher:
         waiting = np.flatnonzero(came.time > watermark)
         known = together([state.events, came.take(ready)])
         run = self._matcher.run(
-            state.held, known.time, key[ready], list(mask_numbers), mask[ready], watermark
+            state.held,
+            known.time,
+            key[ready],
+            list(mask_numbers),
+            mask[ready],
+            watermark,
+            known.columns,
         )
         keys = list(numbers)
         for findings in run:

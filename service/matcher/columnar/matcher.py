@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning
 from service.matcher.columnar import kernel
 from service.matcher.columnar.kernel import I32, I64, NEVER, Table
-from service.matcher.columnar.tables import Tables
+from service.matcher.columnar.tables import Tables, Values
 
 #: Findings are handed out when there are so many, so that they never pile up.
 _DRAIN_AT = 65_536
@@ -97,9 +98,9 @@ class Findings(NamedTuple):
 class ColumnarMatcher:
     """The rules of one partitioning, ready to run. Holds tables, no state."""
 
-    def __init__(self, partitioning: Partitioning) -> None:
+    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self.partitioning = partitioning
-        self._tables = Tables(partitioning)
+        self._tables = Tables(partitioning, types)
         self._cooling = any(r.plan.rule.cooldown_ms is not None for r in partitioning.rules)
 
     def run(
@@ -110,14 +111,16 @@ class ColumnarMatcher:
         masks: Sequence[int],
         mask_numbers: I64,
         watermark: int,
+        columns: Sequence[Sequence[Any]] | None = None,
     ) -> Run:
         """Apply new events and move all keys to ``watermark``.
 
         ``times`` are of all events, held ones first; ``keys`` and ``mask_numbers`` (places in
-        ``masks``, the sets of true conditions) of the new ones. Iterate over what is returned for
-        the findings; after that it has the new state.
+        ``masks``, the sets of true conditions) of the new ones. ``columns`` are rows of all events.
+        Iterate over what is returned for the findings; after that it has the new state.
         """
-        return Run(self._tables, held, times, keys, masks, mask_numbers, watermark)
+        values = self._tables.values(columns, len(times))
+        return Run(self._tables, held, times, keys, masks, mask_numbers, watermark, values)
 
 
 class Run:
@@ -139,8 +142,10 @@ class Run:
         masks: Sequence[int],
         mask_numbers: I64,
         watermark: int,
+        values: Values,
     ) -> None:
         self._before = held
+        self._values = values
         self._rule_count = len(tables.rules)
         known = len(times) - len(keys)
         touched = tables.touched(masks)
@@ -208,6 +213,8 @@ class Run:
         self._partials = np.zeros(64, kernel.PARTIAL)
         self._following = np.zeros(64, kernel.PARTIAL)
         self._finished = np.zeros(64, kernel.FINISHED)
+        self._stack = np.zeros(kernel.STACK, kernel.VALUE)
+        self._path = np.zeros(len(times), np.int32)
         self._event_mark = np.zeros(len(times), np.int32)
         self._matches = np.zeros(few, kernel.MATCH)
         self._timeouts = np.zeros(few, kernel.TIMEOUT)
@@ -224,15 +231,17 @@ class Run:
         control["nodes"] = known
 
     def __iter__(self) -> Iterator[Findings]:
-        tables = self._tables
+        tables, values = self._tables, self._values
         while True:
             status = kernel.run(
                 tables.rules, tables.states, tables.outcomes, tables.takes, tables.passes,
-                tables.classes, tables.outcome_of, tables.asked, tables.gaps, self._times,
-                self._feed, self._units, self._before.partials, self._before.finished,
-                self._nodes, self._partials, self._following, self._finished, self._event_mark,
-                self._matches, self._timeouts, self._failures, self._tallies,
-                self._kept_partials, self._kept_finished, self._controls,
+                tables.classes, tables.outcome_of, tables.asked, tables.questions,
+                values.operations, tables.looks, values.wholes, values.doubles, values.nulls,
+                self._stack, self._path, self._times, self._feed, self._units,
+                self._before.partials, self._before.finished, self._nodes, self._partials,
+                self._following, self._finished, self._event_mark, self._matches, self._timeouts,
+                self._failures, self._tallies, self._kept_partials, self._kept_finished,
+                self._controls,
             )  # fmt: skip
             if status == kernel.GROW:
                 self._grow()

@@ -7,17 +7,22 @@ class is first met; the arrays hold what has occurred, up to a bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from service.compiler.plan import GapAtom, Kind, Plan
-from service.compiler.rule_set import Partitioning
+from service.compiler.plan import EventAtom, GapAtom, Kind, Plan
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import Partitioning, Slot
 from service.matcher.columnar import kernel
 from service.matcher.columnar.kernel import FOREVER, NEVER, NONE, Table
+from service.matcher.columnar.programs import Program, lane, program, whole_value
 from service.matcher.transitions import Outcome, Transitions
 from service.pattern.tree import OnLimit, Skip
+from service.pattern.types import STRING, SqlType
 
 _MOST_QUESTIONS = 6
 #: Outcomes are forgotten, and resolved anew, when there are more.
@@ -37,26 +42,118 @@ _ON_LIMIT = {
 }
 
 
-def can_run(plan: Plan) -> bool:
-    """Whether the kernel can run the plan: it has few conditions that look back, all of them on
-    the time since the last event taken."""
+def can_run(plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> bool:
+    """Whether the kernel can run the plan: it has few conditions that look back, and programs for
+    those that read columns."""
     questions = plan.atoms[len(plan.event_atoms) :]
-    return len(questions) <= _MOST_QUESTIONS and all(isinstance(a, GapAtom) for a in questions)
+    return len(questions) <= _MOST_QUESTIONS and None not in _programs(plan, slots, types)
+
+
+def _programs(
+    plan: Plan, slots: Sequence[Slot], types: RecordTypes
+) -> list[Program | GapAtom | None]:
+    numbers = {(slot.events, slot.of_type, slot.path): n for n, slot in enumerate(slots)}
+    return [
+        atom if isinstance(atom, GapAtom) else program(atom, plan, numbers, types)
+        for atom in plan.atoms
+        if not isinstance(atom, EventAtom)
+    ]
+
+
+class Values(NamedTuple):
+    """Events' columns as numbers, and the operations with texts numbered as these are."""
+
+    wholes: NDArray[np.int64]
+    doubles: NDArray[np.float64]
+    nulls: NDArray[np.uint8]
+    operations: Table
+
+
+def lanes_of(partitioning: Partitioning, types: RecordTypes) -> dict[int, SqlType]:
+    """The columns, by number, that programs read, with their types."""
+    numbers: dict[int, SqlType] = {}
+    for rule in partitioning.rules:
+        for each in _programs(rule.plan, partitioning.slots, types):
+            if isinstance(each, Program):
+                numbers.update(each.columns)
+    return numbers
 
 
 class Tables:
     """The arrays of a partitioning's rules."""
 
-    def __init__(self, partitioning: Partitioning) -> None:
+    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self._partitioning = partitioning
         self._plans = [rule.plan for rule in partitioning.rules]
         self._transitions = [Transitions(plan) for plan in self._plans]
         self.rules = _rules(self._plans)
         self.states = _states(self._plans)
-        gaps = [a.gap_ms for plan in self._plans for a in plan.atoms if isinstance(a, GapAtom)]
-        self.gaps = np.array(gaps, np.int64)
+        questions = [
+            each for plan in self._plans for each in _programs(plan, partitioning.slots, types)
+        ]
+        self._write_programs(questions)
+        self._lanes = lanes_of(partitioning, types)
         self._forget()
         self._freeze()
+
+    def _write_programs(self, questions: Sequence[Program | GapAtom | None]) -> None:
+        rows: list[tuple[int, ...]] = []
+        operations: list[tuple[int, float, int, int]] = []
+        looks: list[tuple[int, int, int, int, bool]] = []
+        self._texts: list[tuple[int, str]] = []
+        for question in questions:
+            assert question is not None
+            if isinstance(question, GapAtom):
+                rows.append((question.gap_ms, 0, 0, 0))
+                continue
+            first = len(operations)
+            for each in question.operations:
+                if each.code == kernel.TEXT:
+                    self._texts.append((len(operations), question.texts[each.operand]))
+                double = bool(each.code & kernel.DOUBLE)
+                whole = 0 if double else int(each.value)
+                operations.append(
+                    (whole, float(each.value) if double else 0.0, each.code, each.operand)
+                )
+            rows.append((FOREVER, first, len(operations), len(looks)))
+            looks += [
+                (look.function, look.step, look.column, look.offset, look.double)
+                for look in question.looks
+            ]
+        self.questions = np.array(rows, kernel.QUESTION)
+        self._operations = np.array(operations, kernel.OPERATION)
+        self.looks = np.array(looks, kernel.LOOK)
+
+    def values(self, columns: Sequence[Sequence[Any]] | None, count: int) -> Values:
+        """The columns that programs read, of ``count`` events, as numbers."""
+        if not self._lanes:
+            none = np.zeros((count, 1), np.int64)
+            return Values(none, none.view(np.float64), none.astype(np.uint8), self._operations)
+        width = len(self._partitioning.slots)
+        columns = [(None,) * width] * count if columns is None else columns
+        wholes = np.zeros((count, width), np.int64)
+        doubles = wholes.view(np.float64)
+        nulls = np.ones((count, width), np.uint8)
+        texts = {text for _, text in self._texts}
+        written = [number for number, kind in self._lanes.items() if kind == STRING]
+        for number in written:
+            texts.update(row[number] for row in columns if row[number] is not None)
+        places = {text: place for place, text in enumerate(sorted(texts))}
+        for number, kind in self._lanes.items():
+            column = [row[number] for row in columns]
+            nulls[:, number] = [value is None for value in column]
+            target = doubles if lane(kind) is np.float64 else wholes
+            whole = places.__getitem__ if kind == STRING else whole_value(kind)
+            convert: Callable[[Any], Any] = float if target is doubles else whole
+            try:
+                target[:, number] = [0 if value is None else convert(value) for value in column]
+            except (TypeError, ValueError, OverflowError, AttributeError) as error:
+                path = ".".join(self._partitioning.slots[number].path)
+                raise ValueError(f"column {path} has a value that is no {kind}: {error}") from error
+        operations = self._operations.copy()
+        for row, text in self._texts:
+            operations["whole"][row] = places[text]
+        return Values(wholes, doubles, nulls, operations)
 
     def _forget(self) -> None:
         self._touched: dict[int, tuple[Sequence[int], Sequence[int]]] = {}
@@ -156,7 +253,7 @@ def _rules(plans: Sequence[Plan]) -> Table:
         row["most_partials"] = limits.partial_matches
         row["most_events"] = limits.events
         row["on_limit"] = _ON_LIMIT[limits.on_limit]
-        row["step_gaps"] = questions > 0
+        row["step_gaps"] = any(isinstance(atom, GapAtom) for atom in plan.atoms)
         first_state += len(plan.states)
         first_question += questions
     return table
