@@ -18,7 +18,16 @@ from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Slot
 from service.matcher.limits import beyond, enforce
 from service.matcher.look_back import LookBacks
-from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
+from service.matcher.partial import (
+    BEGINNING_MATCHED,
+    FOREVER,
+    ITSELF_MATCHED,
+    NOT_MATCHED,
+    Finished,
+    Partial,
+    RuleState,
+    Taken,
+)
 from service.matcher.skip import release
 from service.matcher.transitions import Outcome, Transitions
 from service.model import Event
@@ -118,7 +127,11 @@ class Machine:
             due = [p for p in state.partials if p.deadline <= deadline]
             state.partials = [p for p in state.partials if p.deadline > deadline]
             state.refresh_deadline()
-            absent = {id(p.last): p for p in due if self._absence[p.state]}
+            absent = {
+                id(p.last): p for p in due if self._absence[p.state] and p.matched != ITSELF_MATCHED
+            }
+            if absent:
+                state.partials = _distinct(state.partials, set(absent))
             state.finished += [Finished(p.first, p.last, deadline) for p in absent.values()]
             # Only a gap between repetitions gives the holders of one sequence several deadlines.
             held = {id(p.last) for p in state.partials} if self._step_gaps else ()
@@ -129,7 +142,7 @@ class Machine:
                 could_take = gap is None or deadline <= last.event.time + gap
                 if self._live[partial.state] and could_take and id(last) not in held:
                     before = expired.get(id(last))
-                    matched = partial.matched or id(last) in absent
+                    matched = bool(partial.matched) or id(last) in absent
                     matched = matched or (before is not None and before.matched)
                     expired[id(last)] = Expired(first, last, deadline, matched)
             found.timeouts.extend(expired.values())
@@ -150,10 +163,10 @@ class Machine:
     ) -> None:
         """What becomes of ``partial``; ``None`` is the match that may start at ``event``."""
         if partial is None:
-            first, previous, matched = event, None, False
+            first, previous, matched = event, None, NOT_MATCHED
         else:
             first, previous, matched = partial.first, partial.last, partial.matched
-        if outcome.passes_to_match and previous is not None:
+        if outcome.passes_to_match and previous is not None and matched != ITSELF_MATCHED:
             state.finished.append(Finished(first, previous, event.time))
         for step, target, completes in outcome.takes:
             last = taking.get((id(previous), step))
@@ -163,7 +176,8 @@ class Machine:
                 state.finished.append(Finished(first, last, event.time))
             if not outcome.stops and self.plan.states[target].kind is not Kind.FINAL:
                 deadline = self._deadline(target, first, last)
-                kept.append(Partial(target, first, last, deadline, matched))
+                inherited = min(matched, BEGINNING_MATCHED)
+                kept.append(Partial(target, first, last, deadline, inherited))
         if not outcome.stops and previous is not None:
             for target in outcome.passes:
                 deadline = self._deadline(target, first, previous)
@@ -257,11 +271,15 @@ def _distinct(partials: list[Partial], completed: set[int]) -> list[Partial]:
     for partial in partials:
         key = (partial.state, id(partial.last))
         before = distinct.get(key)
-        if before is None or (partial.matched and not before.matched):
+        if before is None or partial.matched > before.matched:
             distinct[key] = partial
     if completed:
         for key, partial in distinct.items():
-            last = partial.last
-            if not partial.matched and (id(last) in completed or id(last.previous) in completed):
-                distinct[key] = partial._replace(matched=True)
+            last, matched = partial.last, partial.matched
+            if id(last) in completed:
+                matched = ITSELF_MATCHED
+            elif id(last.previous) in completed:
+                matched = max(matched, BEGINNING_MATCHED)
+            if matched != partial.matched:
+                distinct[key] = partial._replace(matched=matched)
     return list(distinct.values())

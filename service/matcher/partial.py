@@ -16,6 +16,8 @@ from typing import NamedTuple
 from service.model import Event
 
 FOREVER = (1 << 63) - 1
+#: Values of ``Partial.matched``.
+NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = range(3)
 
 
 class Taken:
@@ -42,13 +44,14 @@ class Taken:
 
 class Partial(NamedTuple):
     """A partial match standing in ``state``. ``first`` opened it. ``deadline`` is when it runs
-    out of time (``FOREVER`` for never); ``matched``: a match was found on its way here."""
+    out of time (``FOREVER`` for never). ``matched``: 0, or 1 when a match was found on its way
+    here, or 2 when that was exactly what it has taken, which is then no match again."""
 
     state: int
     first: Event
     last: Taken
     deadline: int
-    matched: bool
+    matched: int
 
 
 class Finished(NamedTuple):

@@ -11,7 +11,7 @@ partial matches of a unit are in the order of their starts.
 (``GROW``: the caller grows what ``CONTROL``'s ``need_…`` say) or because much has been found
 (``DRAIN``: the caller takes it out). Called again, it goes on where it was.
 
-Tables are arrays of records, so that a function that needs a row is handed a few arrays and no more.
+Tables are arrays of records: a function that needs rows is handed few arrays.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ NO_SKIP, TO_NEXT, PAST_LAST_EVENT, TO_FIRST, TO_LAST = 0, 1, 2, 3, 4
 DROP_OLDEST, REJECT_NEW, PAUSE_RULE = 0, 1, 2
 UNCHANGED, STOPS, PASSES_TO_MATCH = 1, 2, 4
 SKIP_FAILED, LIMIT_REACHED = 0, 1
+NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = 0, 1, 2
 
 # What programs are made of. On DOUBLE, an operation's code is higher by ``DOUBLE``.
 DOUBLE = 64
@@ -136,7 +137,7 @@ def inlined(function: Any) -> Any:
 
 #: Nothing here makes arrays, and the caller keeps those that it hands in. Without the runtime that
 #: counts references to arrays, at each call of each function, the loop takes a sixth of the time.
-_COMPILER = {"error_model": "numpy", "_nrt": False}
+_COMPILER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
 
 @compiled
@@ -372,7 +373,7 @@ def _apply(
     if opens:
         tally.started += 1
         _follow(
-            opening, event, time, event, NONE, 0, rule, first_state, states, takes, passes,
+            opening, event, time, event, NONE, NOT_MATCHED, rule, first_state, states, takes, passes,
             time_of, nodes, following, finished, control,
         )  # fmt: skip
     for row in range(control.following):
@@ -387,10 +388,10 @@ def _apply(
         for row in range(control.partials):
             last = partials[row].last
             previous = nodes[last].previous
-            if nodes[last].completed == serial or (
-                previous != NONE and nodes[previous].completed == serial
-            ):
-                partials[row].matched = 1
+            if nodes[last].completed == serial:
+                partials[row].matched = ITSELF_MATCHED
+            elif previous != NONE and nodes[previous].completed == serial:
+                partials[row].matched = max(partials[row].matched, BEGINNING_MATCHED)
     control.events_bound += 1
     _settle(
         event, rule, nodes, partials, finished, event_mark, matches, failures, tally, control
@@ -660,7 +661,7 @@ def _follow(
 ):  # fmt: skip
     """What becomes of a partial match, or, where ``last`` is ``NONE``, of one that may start."""
     stops = outcome.flags & STOPS
-    if outcome.flags & PASSES_TO_MATCH and last != NONE:
+    if outcome.flags & PASSES_TO_MATCH and last != NONE and matched != ITSELF_MATCHED:
         _finish(first, last, time, finished, control)
     for row in range(outcome.first_take, outcome.end_take):
         taken = _take(last, takes[row].step, event, nodes, control)
@@ -670,7 +671,8 @@ def _follow(
         state = states[first_state + target]
         if not stops and not state.final:
             deadline = _deadline(time_of[first], time, rule, state)
-            _stand(target, first, taken, deadline, matched, nodes, following, control)
+            inherited = min(matched, BEGINNING_MATCHED)
+            _stand(target, first, taken, deadline, inherited, nodes, following, control)
     if not stops and last != NONE:
         for row in range(outcome.first_pass, outcome.end_pass):
             target = passes[row]
@@ -742,8 +744,7 @@ def _stand(state, first, last, deadline, matched, nodes, following, control):
         known = nodes[last].partial
         while known != NONE:
             if following[known].state == state:
-                if matched:
-                    following[known].matched = 1
+                following[known].matched = max(following[known].matched, matched)
                 return
             known = following[known].same
         known = nodes[last].partial
@@ -789,18 +790,21 @@ def _advance(
                     nodes[last].mark = serial
             elif (
                 states[first_state + partials[row].state].absence
+                and partials[row].matched != ITSELF_MATCHED
                 and nodes[last].completed != serial
             ):
                 nodes[last].completed = serial
                 _finish(partials[row].first, last, deadline, finished, control)
         place = 0
         for row in range(control.partials):
+            last = partials[row].last
             if partials[row].deadline > deadline:
+                if nodes[last].completed == serial:
+                    partials[row].matched = ITSELF_MATCHED
                 if place < row:
                     partials[place] = partials[row]
                 place += 1
                 continue
-            last = partials[row].last
             state = states[first_state + partials[row].state]
             could_take = (
                 state.taking_gap == FOREVER
@@ -810,7 +814,7 @@ def _advance(
                 continue
             if rule.step_gaps and nodes[last].mark == serial:
                 continue
-            matched = partials[row].matched or nodes[last].completed == serial
+            matched = partials[row].matched != NOT_MATCHED or nodes[last].completed == serial
             if nodes[last].standing == serial:
                 if matched:
                     timeouts[nodes[last].partial].matched = 1

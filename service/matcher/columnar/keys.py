@@ -25,6 +25,10 @@ from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
 from service.model import Event
 
 
+#: Outputs are handed out when their matches and timeouts hold so many events.
+_MOST_TAKEN_EVENTS = 50_000
+
+
 def _no_numbers() -> I64:
     return np.zeros(0, np.int64)
 
@@ -111,7 +115,7 @@ class KeysMatcher:
         )
         keys = list(numbers)
         for findings in run:
-            yield self._outputs(findings, keys, known, names)
+            yield from self._outputs(findings, keys, known, names)
         # Keys and masks of which nothing is remembered lose their number.
         units = len(run.held.units)
         used, moved = np.unique(
@@ -140,7 +144,7 @@ class KeysMatcher:
             nodes.append(Taken(nodes[previous] if previous >= 0 else None, step, events[event]))
         partials = (
             Partial(row["state"], events[row["first"]], nodes[row["last"]], int(row["deadline"]),
-                    bool(row["matched"]))
+                    int(row["matched"]))
             for row in held.partials
         )  # fmt: skip
         finished = (
@@ -162,27 +166,37 @@ class KeysMatcher:
 
     def _outputs(
         self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
-    ) -> Outputs:
-        outputs = Outputs()
-        for key, rule, time, last in zip(
+    ) -> Iterator[Outputs]:
+        outputs, size = Outputs(), 0
+        for key, rule, time, length, last in zip(
             findings.match_key.tolist(),
             findings.match_rule.tolist(),
             findings.match_time.tolist(),
+            findings.match_chains.lengths,
             _taken(findings.match_chains, events, names),
             strict=True,
         ):
             match = Finished(_first(last), last, time)
             self._reporters[rule].report(keys[key], Found(matches=[match]), outputs)
-        for key, rule, deadline, matched, last in zip(
+            size += length
+            if size >= _MOST_TAKEN_EVENTS:
+                yield outputs
+                outputs, size = Outputs(), 0
+        for key, rule, deadline, matched, length, last in zip(
             findings.timeout_key.tolist(),
             findings.timeout_rule.tolist(),
             findings.timeout_deadline.tolist(),
             findings.timeout_matched.tolist(),
+            findings.timeout_chains.lengths,
             _taken(findings.timeout_chains, events, names),
             strict=True,
         ):
             expired = Expired(_first(last), last, deadline, bool(matched))
             self._reporters[rule].report(keys[key], Found(timeouts=[expired]), outputs)
+            size += length
+            if size >= _MOST_TAKEN_EVENTS:
+                yield outputs
+                outputs, size = Outputs(), 0
         for key, rule, kind, row, detail in zip(
             findings.failure_key.tolist(),
             findings.failure_rule.tolist(),
@@ -198,7 +212,7 @@ class KeysMatcher:
                 started=int(findings.started[number]), dropped=int(findings.dropped[number])
             )
             self._reporters[number].report(None, found, outputs)
-        return outputs
+        yield outputs
 
     def _failure(self, rule: int, kind: int, event: Event, detail: int) -> Failure:
         plan = self.partitioning.rules[rule].plan
