@@ -65,6 +65,8 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --require-hashes -r $(WORK)/build.lock
 	$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@echo "compiling the matcher's kernel"
+	@$(PY) -c 'from service.matcher.columnar import kernel; kernel.prepare()'
 	@touch $@
 
 $(JARS_READY): service/pipeline/jars.lock.toml | $(PYTHON_READY)

@@ -34,6 +34,7 @@ from service.errors import (
     SparkCepError,
     StateError,
 )
+from service.matcher.columnar import kernel
 from service.observability import metric_names as names
 from service.observability.health import Health
 from service.observability.logs import bound, logger
@@ -152,6 +153,8 @@ class Service:
         self._metrics.replace(
             names.RULES_LOADED, {(r.id, str(r.version)): 1 for r in self._rules.enabled}
         )
+        # Workers find it in the cache; without, the first batch would wait for each of them.
+        kernel.prepare()
         spark = self._spark or spark_session(settings)
         try:
             self._metrics.replace(names.BUILD, {_build(spark): 1})

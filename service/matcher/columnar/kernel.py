@@ -127,7 +127,11 @@ CONTROL = _record(
 
 def compiled(function: Any) -> Any:
     """The function, compiled at its first call."""
-    return njit(function, cache=True, **_COMPILER)
+    try:
+        return njit(function, cache=True, **_COMPILER)
+    except RuntimeError:
+        # No folder to keep the result in can be written: every process compiles anew.
+        return njit(function, **_COMPILER)
 
 
 def inlined(function: Any) -> Any:
@@ -373,8 +377,8 @@ def _apply(
     if opens:
         tally.started += 1
         _follow(
-            opening, event, time, event, NONE, NOT_MATCHED, rule, first_state, states, takes, passes,
-            time_of, nodes, following, finished, control,
+            opening, event, time, event, NONE, NOT_MATCHED, rule, first_state, states, takes,
+            passes, time_of, nodes, following, finished, control,
         )  # fmt: skip
     for row in range(control.following):
         partials[touched + row] = following[row]
@@ -1109,3 +1113,25 @@ def chains(nodes, found, ends, steps, events):
             steps[place] = nodes[row].step
             events[place] = nodes[row].event
             row = nodes[row].previous
+
+
+def prepare() -> None:
+    """Compile everything, or load what was compiled before, so that no batch waits for it."""
+
+    def rows(kind: Any, *shape: int) -> Any:
+        return np.zeros(shape or 0, kind)
+
+    values = rows(np.int64, 0, 1)
+    nodes, partials, finished = rows(NODE), rows(PARTIAL), rows(FINISHED)
+    run(
+        rows(RULE), rows(STATE), rows(OUTCOME), rows(TAKE), rows(np.int32), rows(CLASS),
+        rows(np.int32), rows(np.int32), rows(QUESTION), rows(OPERATION), rows(LOOK), values,
+        values.view(np.float64), values.astype(np.uint8), rows(VALUE), rows(np.int32),
+        rows(np.int64), rows(FEED), rows(UNIT), partials, finished, nodes, partials, partials,
+        finished, rows(np.int32), rows(MATCH), rows(TIMEOUT), rows(FAILURE), rows(TALLY), partials,
+        finished, rows(CONTROL, 1),
+    )  # fmt: skip
+    compact(nodes, 0, partials, finished, rows(np.int32), 0)
+    for kind in (MATCH, TIMEOUT):
+        chain_lengths(nodes, rows(kind), rows(np.int64))
+        chains(nodes, rows(kind), rows(np.int64), rows(np.int32), rows(np.int32))

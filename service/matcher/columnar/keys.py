@@ -24,7 +24,6 @@ from service.matcher.outputs import Outputs, Reporter
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
 from service.model import Event
 
-
 #: Outputs are handed out when their matches and timeouts hold so many events.
 _MOST_TAKEN_EVENTS = 50_000
 

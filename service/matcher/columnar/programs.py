@@ -23,6 +23,7 @@ from service.matcher.columnar import kernel
 from service.pattern.expressions import ALL_STEPS, ColumnPath, LookBack
 from service.pattern.expressions.checking import Typing
 from service.pattern.expressions.nodes import Call, Column, Literal, Node, Reference
+from service.pattern.expressions.type_rules import common_type
 from service.pattern.types import (
     BIGINT,
     BOOLEAN,
@@ -251,8 +252,10 @@ class _Writer:
             return BOOLEAN
         if operator == "IN":
             operand, *items = arguments
+            # As in SQL, all of the list is brought to one type, not each pair.
+            double = common_type(map(self._typing.type_of, arguments)) == DOUBLE
             for number, item in enumerate(items):
-                self._compare(kernel.EQUAL, operand, item)
+                self._compare(kernel.EQUAL, operand, item, double=double)
                 if number:
                     self._add(kernel.OR)
             return BOOLEAN
@@ -262,9 +265,9 @@ class _Writer:
         if self.write(node) not in (BOOLEAN, NULL):
             raise _Unsupported
 
-    def _compare(self, code: int, left: Node, right: Node) -> None:
+    def _compare(self, code: int, left: Node, right: Node, *, double: bool = False) -> None:
         kinds = [self._typing.type_of(left), self._typing.type_of(right)]
-        double = DOUBLE in kinds or FLOAT in kinds
+        double = double or DOUBLE in kinds
         for node, kind in zip((left, right), kinds, strict=True):
             written = self.write(node)
             if double and written in _WHOLE:
