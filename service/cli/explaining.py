@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,15 @@ from service.cli.checking import check_types, read_existing
 from service.cli.forms import Form
 from service.compiler.dot_text import dot_text
 from service.compiler.drawing import draw
-from service.compiler.explanation import explain
+from service.compiler.explanation import Explanation, Section, explain
 from service.compiler.lowering import lower
 from service.compiler.mermaid_text import mermaid_text
-from service.compiler.plan import Plan
+from service.compiler.plan import LookBackAtom, Plan
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import slots_of
+from service.compiler.wording import condition_name, printable
 from service.errors import ConfigurationError, Problem
+from service.matcher.columnar.tables import beyond
 from service.pattern.document import LoadedRule
 from service.pattern.types import RecordType
 from service.rules.rule_set import RuleSet
@@ -82,10 +86,7 @@ def written(rules: RulesToExplain, form: Form) -> str:
         case Form.PLAN:
             texts = [str(plan) for plan in plans]
         case Form.TEXT:
-            texts = [
-                str(explain(plan, loaded.warnings, rules.record_types))
-                for loaded, plan in rules.rules
-            ]
+            texts = [str(_explanation(loaded, plan, rules)) for loaded, plan in rules.rules]
     return "\n\n".join(texts) + "\n"
 
 
@@ -94,9 +95,37 @@ def show(rules: RulesToExplain, console: Console) -> None:
     sections = [
         Text("\n").join([Text(section.heading, style="bold"), *map(Text, section.lines)])
         for loaded, plan in rules.rules
-        for section in explain(plan, loaded.warnings, rules.record_types).sections
+        for section in _explanation(loaded, plan, rules).sections
     ]
     console.print(Text("\n\n").join(sections))
+
+
+def _explanation(loaded: LoadedRule, plan: Plan, rules: RulesToExplain) -> Explanation:
+    explained = explain(plan, loaded.warnings, rules.record_types)
+    *others, warnings = explained.sections
+    engine = Section("Engine", tuple(_engine(plan, rules.record_types)))
+    return Explanation((*others, engine, warnings))
+
+
+def _engine(plan: Plan, record_types: Mapping[str, RecordType]) -> Iterator[str]:
+    """Which engine runs the rule, and why."""
+    known = {id(columns): (name, columns) for name, columns in record_types.items()}
+    types = RecordTypes(
+        tuple(
+            (events, name, columns)
+            for events in plan.rule.events or ("",)
+            for name, columns in known.values()
+        )
+    )
+    obstacles = beyond(plan, tuple(slots_of(plan)), types)
+    if not obstacles:
+        yield "  the kernel: compiled, many keys at once"
+    elif not known and any(isinstance(atom, LookBackAtom) for atom in obstacles):
+        yield "  that depends on the types of what looks back: give --schema to know"
+    else:
+        yield "  the interpreter, which takes tens of times as long as the kernel, because of"
+        for atom in obstacles:
+            yield f"    {condition_name(plan.atoms.index(atom))}  {printable(str(atom))}"
 
 
 def save(text: str, file: Path) -> None:

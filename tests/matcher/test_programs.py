@@ -321,7 +321,7 @@ def test_all_steps() -> None:
     slots = {((), None, (name,)): number for number, name in enumerate(EVENT.fields)}
     plan = compile_rules([rule_for("LAST(p.i) = 1", 1)]).plans[0]
     for text, supported in (("COUNT(*) = 1", True), ("LAST(i) = 1", False)):
-        atom = LookBackAtom("q", None, parse(text, steps=STEPS, measure=True))
+        atom = LookBackAtom(parse(text, steps=STEPS, measure=True), None, "q")
         assert (program(atom, plan, slots, TYPES) is not None) is supported
 
 

@@ -1,6 +1,7 @@
 """The states of many keys as bytes, and back; put together, and parted.
 
-Columnar format 1, MessagePack::
+Columnar format 1: a checksum (CRC-32, 4 bytes, little-endian), for the kernel trusts the numbers
+that it is given, and MessagePack::
 
     [keys, rules, masks, waiting, waiting_key, waiting_mask, events, event_key, units, partials,
      finished, nodes]
@@ -17,6 +18,7 @@ left out when the state is read.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,6 +41,7 @@ _FIELDS = (
     ("first", "last", "time"),
     ("previous", "step", "event"),
 )  # fmt: skip
+_CHECKSUM = 4
 _WIDTHS = ((0, 0), (1 << 8, 1), (1 << 16, 2), (1 << 32, 4))
 
 
@@ -72,7 +75,7 @@ def encode(state: KeysState, fingerprints: Sequence[str]) -> bytes:
     rules = np.unique(held.units["rule"])
     units = held.units.copy()
     units["rule"] = np.searchsorted(rules, units["rule"])
-    return pack(
+    data = pack(
         (
             state.keys,
             [fingerprints[rule] for rule in rules.tolist()],
@@ -88,6 +91,11 @@ def encode(state: KeysState, fingerprints: Sequence[str]) -> bytes:
             ),
         )
     )
+    return _checksum(data) + data
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(_CHECKSUM, "little")
 
 
 def _packed_events(events: EventTable) -> list[Any]:
@@ -111,7 +119,9 @@ def _unpacked_events(packed: Sequence[Any]) -> EventTable:
 
 def decode(data: bytes, fingerprints: Sequence[str]) -> KeysState:
     """The state that :func:`encode` wrote, for these rules. StateError when it is damaged."""
-    parts = unpack(data)
+    if data[:_CHECKSUM] != _checksum(data[_CHECKSUM:]):
+        raise StateError("the stored state is damaged: its checksum is another")
+    parts = unpack(data[_CHECKSUM:])
     try:
         return _decoded(parts, fingerprints)
     except DAMAGE as error:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.compiler.plan import EventAtom, GapAtom, Kind, Plan
+from service.compiler.plan import AnyAtom, EventAtom, GapAtom, Kind, Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, Slot
 from service.matcher.columnar import kernel
@@ -27,6 +27,8 @@ from service.pattern.types import STRING, SqlType
 _MOST_QUESTIONS = 6
 #: Outcomes are forgotten, and resolved anew, when there are more.
 MOST_ENTRIES = 1 << 20
+#: And so is, beyond so many sets of true conditions, which rules they concern.
+_MOST_MASKS = 1 << 16
 
 _SKIP = {
     Skip.NO_SKIP: kernel.NO_SKIP,
@@ -42,11 +44,19 @@ _ON_LIMIT = {
 }
 
 
-def can_run(plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> bool:
-    """Whether the kernel can run the plan: it has few conditions that look back, and programs for
-    those that read columns."""
+def beyond(plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> tuple[AnyAtom, ...]:
+    """The conditions for which the kernel cannot run the plan: those that look back and that it
+    has no program for, or all that look back, when there are more than six."""
     questions = plan.atoms[len(plan.event_atoms) :]
-    return len(questions) <= _MOST_QUESTIONS and None not in _programs(plan, slots, types)
+    if len(questions) > _MOST_QUESTIONS:
+        return questions
+    programs = _programs(plan, slots, types)
+    return tuple(a for a, each in zip(questions, programs, strict=True) if each is None)
+
+
+def can_run(plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> bool:
+    """Whether the kernel can run the plan."""
+    return not beyond(plan, slots, types)
 
 
 def _programs(
@@ -169,6 +179,8 @@ class Tables:
         class for each. What the arrays hold is for these."""
         if len(self._outcome) > MOST_ENTRIES:
             self._forget()
+        if len(self._touched) > _MOST_MASKS:
+            self._touched.clear()
         known = len(self._class_numbers)
         found = []
         for mask in masks:
