@@ -8,12 +8,16 @@ encoding is part of the public contract: consumers recognise a match across rele
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
+from struct import Struct
 
 from service.model import TakenEvent
 
 _PERSON = b"spark-cep-match1"
+_INTEGER = Struct(">q").pack
+_PLACE = Struct(">qq").pack
 
 
 def match_id(
@@ -24,36 +28,25 @@ def match_id(
 ) -> str:
     """32 hexadecimal digits for the match of ``rule_id`` and ``key`` with the events of
     ``steps``."""
-    digest = blake2b(digest_size=16, person=_PERSON)
-    for part in _parts(rule_id, rule_version, key, steps):
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def _parts(
-    rule_id: str,
-    rule_version: int,
-    key: str | None,
-    steps: Mapping[str, Sequence[TakenEvent]],
-) -> Iterator[bytes]:
-    yield _text(rule_id)
-    yield _integer(rule_version)
-    yield b"\x00" if key is None else b"\x01" + _text(key)
     taken = [(name, steps[name]) for name in sorted(steps) if steps[name]]
-    yield _integer(len(taken))
+    parts = [
+        _name(rule_id),
+        _INTEGER(rule_version),
+        b"\x00" if key is None else b"\x01" + _text(key),
+        _INTEGER(len(taken)),
+    ]
     for name, events in taken:
-        yield _text(name)
-        yield _integer(len(events))
+        parts += (_name(name), _INTEGER(len(events)))
         for event in events:
-            yield _text(event.at.topic)
-            yield _integer(event.at.partition)
-            yield _integer(event.at.offset)
+            topic, partition, offset = event.at
+            parts += (_name(topic), _PLACE(partition, offset))
+    return blake2b(b"".join(parts), digest_size=16, person=_PERSON).hexdigest()
 
 
 def _text(value: str) -> bytes:
     encoded = value.encode("utf-8", "surrogatepass")
-    return _integer(len(encoded)) + encoded
+    return _INTEGER(len(encoded)) + encoded
 
 
-def _integer(value: int) -> bytes:
-    return value.to_bytes(8, "big", signed=True)
+#: Of rules, steps and topics there are few, and they come again and again.
+_name = lru_cache(4096)(_text)

@@ -35,8 +35,7 @@ class Event(NamedTuple):
     type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TakenEvent:
+class TakenEvent(NamedTuple):
     """An event inside a match: coordinates, event time, and what the rule emits of it."""
 
     at: Coordinates

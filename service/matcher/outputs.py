@@ -87,22 +87,20 @@ class Reporter:
                 counts[self._id, what] += count
 
     def _taken(self, last: Taken) -> dict[str, list[TakenEvent]]:
-        steps: dict[str, list[TakenEvent]] = {}
-        chain = list(last.chain())
-        for number, name in enumerate(self._steps):
-            events = [self._event(t.event) for t in reversed(chain) if t.step == number]
-            if events:
-                steps[name] = events
-        return steps
+        """Events per step in the order taken; the steps in the pattern's order."""
+        by_step: dict[int, list[TakenEvent]] = {}
+        for taken in last.chain():
+            by_step.setdefault(taken.step, []).append(self._event(taken.event))
+        for events in by_step.values():
+            events.reverse()
+        return {self._steps[number]: by_step[number] for number in sorted(by_step)}
 
     def _event(self, event: Event) -> TakenEvent:
-        return TakenEvent(
-            at=event.at,
-            time=event.time,
-            columns={name: event.columns[slot] for name, slot in self._columns} or None,
-            payload=event.payload if self._payload else None,
-            type=event.type,
-        )
+        columns = None
+        if self._columns:
+            columns = {name: event.columns[slot] for name, slot in self._columns}
+        payload = event.payload if self._payload else None
+        return TakenEvent(event.at, event.time, columns, payload, event.type)
 
     def _evaluate(self, last: Taken, outputs: Outputs) -> dict[str, Any]:
         values: dict[str, Any] = {}

@@ -2,7 +2,8 @@
 
 ``tests/golden/state`` holds states in format 1, written when that format was made. They must load
 for ever; they are never written anew. A new format gets files of its own, which
-``REWRITE_GOLDEN=1`` writes only where they are missing.
+``REWRITE_GOLDEN=1`` writes only where they are missing. Those of the kernel are in
+``test_columnar_snapshot.py``.
 """
 
 from __future__ import annotations
@@ -289,4 +290,5 @@ def test_golden_state(name: str) -> None:
 
 def test_every_golden_state_is_tested() -> None:
     """No file is left without its case."""
-    assert {file.stem for file in GOLDEN.iterdir()} == {f"format-1-{n}" for n in golden_states()}
+    files = {file.stem for file in GOLDEN.iterdir() if file.stem.startswith("format-")}
+    assert files == {f"format-1-{name}" for name in golden_states()}
