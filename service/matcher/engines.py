@@ -14,7 +14,7 @@ import numpy as np
 
 from service.compiler.plan import Plan
 from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Partitioning
+from service.compiler.rule_set import Partitioning, PlannedRule
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.keys import Arrivals, KeysMatcher, KeysState
 from service.matcher.columnar.snapshot import decode, encode
@@ -49,12 +49,13 @@ class PartitioningMatcher:
     def __init__(
         self, partitioning: Partitioning, types: RecordTypes, engine: Engine = Engine.FASTEST
     ) -> None:
-        fast = tuple(
-            rule
-            for rule in partitioning.rules
-            if engine is Engine.FASTEST and can_run(rule.plan, partitioning.slots, types)
-        )
-        slow = tuple(rule for rule in partitioning.rules if rule not in fast)
+        fast: tuple[PlannedRule, ...] = ()
+        slow: tuple[PlannedRule, ...] = ()
+        for rule in partitioning.rules:
+            if engine is Engine.FASTEST and can_run(rule.plan, partitioning.slots, types):
+                fast += (rule,)
+            else:
+                slow += (rule,)
         self.interpreter = KeyedMatcher(replace(partitioning, rules=slow), types) if slow else None
         self.kernel = None
         if fast:

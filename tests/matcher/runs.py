@@ -75,6 +75,20 @@ class BothEngines:
     def _agree(self) -> None:
         assert found_by(self.fastest) == found_by(self.reference)
         assert remembered(self.fastest) == remembered(self.reference)
+        self._each_event_is_held_once()
+
+    def _each_event_is_held_once(self) -> None:
+        """However many rules and partial matches hold it, and not longer than one does."""
+        for matcher, state in zip(self.fastest._matchers, self.fastest._states, strict=True):
+            if matcher.kernel is None:
+                continue
+            held = {
+                (key, taken.event.at, taken.event.time)
+                for key, _, rule in matcher.kernel.rule_states(state.together, state.names)
+                for one in (*rule.partials, *rule.finished)
+                for taken in one.last.chain()
+            }
+            assert len(state.together.events) == len(held)
 
     def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
         """What both remember."""

@@ -21,6 +21,8 @@ from service.matcher.columnar.tables import Tables, Values
 
 #: Findings are handed out when there are so many, so that they never pile up.
 _DRAIN_AT = 65_536
+#: So many rows more than events make necessary are there at first; tables grow as they must.
+_ROOM = 64
 
 
 #: A unit that something is remembered of: rule and key, and as in ``kernel.UNIT``.
@@ -212,22 +214,22 @@ class Run:
             units[name][places] = before.units[name][active]
         self._feed, self._times = feed, times
         known = len(before.nodes)
-        self._nodes = np.zeros(known + 2 * len(feed) + 64, kernel.NODE)
+        self._nodes = np.zeros(known + 2 * len(feed) + _ROOM, kernel.NODE)
         for name in ("previous", "step", "event"):
             self._nodes[name][:known] = before.nodes[name]
-        few = min(len(feed), _DRAIN_AT) + 64
-        self._partials = np.zeros(64, kernel.PARTIAL)
-        self._following = np.zeros(64, kernel.PARTIAL)
-        self._finished = np.zeros(64, kernel.FINISHED)
+        few = min(len(feed), _DRAIN_AT) + _ROOM
+        self._partials = np.zeros(_ROOM, kernel.PARTIAL)
+        self._following = np.zeros(_ROOM, kernel.PARTIAL)
+        self._finished = np.zeros(_ROOM, kernel.FINISHED)
         self._stack = np.zeros(kernel.STACK, kernel.VALUE)
         self._path = np.zeros(len(times), np.int32)
         self._event_mark = np.zeros(len(times), np.int32)
         self._matches = np.zeros(few, kernel.MATCH)
         self._timeouts = np.zeros(few, kernel.TIMEOUT)
-        self._failures = np.zeros(512, kernel.FAILURE)
+        self._failures = np.zeros(_ROOM, kernel.FAILURE)
         self._tallies = np.zeros(self._rule_count, kernel.TALLY)
-        self._kept_partials = np.zeros(len(feed) + 64, kernel.PARTIAL)
-        self._kept_finished = np.zeros(64, kernel.FINISHED)
+        self._kept_partials = np.zeros(len(feed) + _ROOM, kernel.PARTIAL)
+        self._kept_finished = np.zeros(_ROOM, kernel.FINISHED)
         self._controls = np.zeros(1, kernel.CONTROL)
         control = self._controls[0]
         control["watermark"] = watermark
