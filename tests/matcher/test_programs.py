@@ -325,6 +325,15 @@ def test_all_steps() -> None:
         assert (program(atom, plan, slots, TYPES) is not None) is supported
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["LAST(p.i)", "NOT LAST(p.i)", "LAST(p.s) = i", "LAST(p.b) < day", "b = TRUE OR LAST(p.d)"],
+)
+def test_types_that_do_not_go_together(condition: str) -> None:
+    """What the check of types would refuse has no program either."""
+    assert every_rule_runs(compile_rules([rule_for(condition, 1)])) == [False]
+
+
 def test_no_types() -> None:
     """Without known types there are no programs."""
     plan = compile_rules([rule_for("i = LAST(p.i)", 1)])
@@ -576,7 +585,7 @@ def test_random_conditions() -> None:
     matched = 0
 
     @settings(
-        max_examples=300,
+        max_examples=150,
         derandomize=True,
         database=None,
         deadline=None,
@@ -597,4 +606,4 @@ def test_random_conditions() -> None:
 
     agree()
     assert ran[True] > 0.9 * ran.total()
-    assert matched > 0.2 * ran.total()
+    assert matched > 0.1 * ran.total()

@@ -24,7 +24,6 @@ _DRAIN_AT = 65_536
 #: So many rows more than events make necessary are there at first; tables grow as they must.
 _ROOM = 64
 
-
 #: A unit that something is remembered of: rule and key, and as in ``kernel.UNIT``.
 UNIT = np.dtype(
     [
@@ -109,7 +108,6 @@ class ColumnarMatcher:
     def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self.partitioning = partitioning
         self._tables = Tables(partitioning, types)
-        self._cooling = any(r.plan.rule.cooldown_ms is not None for r in partitioning.rules)
 
     def run(
         self,
