@@ -113,15 +113,6 @@ def arrivals_of(events: Mapping[str | None, Sequence[Event]], names: Names) -> A
     """Events by key as columns."""
     masks: dict[int, int] = {}
     every = [event for mine in events.values() for event in mine]
-    table = EventTable(
-        np.array([event.time for event in every], np.int64),
-        np.array([names.topic(event.at.topic) for event in every], np.int32),
-        np.array([event.at.partition for event in every], np.int32),
-        np.array([event.at.offset for event in every], np.int64),
-        np.array([names.type(event.type) for event in every], np.int32),
-        [event.columns for event in every] if any(event.columns for event in every) else None,
-        [event.payload for event in every] if any(event.payload for event in every) else None,
-    )
     mask = [masks.setdefault(event.bits, len(masks)) for event in every]
     counts = [len(mine) for mine in events.values()]
     return Arrivals(
@@ -129,5 +120,5 @@ def arrivals_of(events: Mapping[str | None, Sequence[Event]], names: Names) -> A
         list(masks),
         np.repeat(np.arange(len(counts)), counts),
         np.array(mask, np.int64),
-        table,
+        EventTable.of(every, names),
     )

@@ -6,7 +6,8 @@ what bits and columns mean, the rule set it was last written under, one snapshot
 rules that the interpreter runs, and one of all keys for those that the kernel runs.
 
 An *epoch* is a rule set. A rule knows the epoch in which it came: what a slot of an earlier epoch
-holds for it was left by a rule of the same meaning that went in between, and is not taken up.
+holds for it was left by a rule of the same meaning that went in between, and is not taken up. It
+also knows since when its engine runs it: from a slot of before, its state moves to that engine.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,14 @@ import pyarrow as pa
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.errors import StateError
+from service.matcher.columnar.conversion import key_states, keys_state
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.keys import Arrivals, KeysState
 from service.matcher.columnar.snapshot import decode, encode, joined, parted
 from service.matcher.engines import PartitioningMatcher, fingerprints_of
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
+from service.matcher.partial import RuleState
 from service.matcher.snapshot import SnapshotCodec, pack, unpack
 from service.model import Coordinates, Event, LateEvent
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
@@ -67,12 +70,15 @@ class _Meaning:
 
 @dataclass(slots=True)
 class _Rule:
-    """A rule that the state knows: identity, the epoch in which it came, live partial matches."""
+    """A rule that the state knows: identity, the epoch in which it came, live partial matches,
+    whether the kernel runs it, and since which epoch its engine does."""
 
     id: str
     version: int
     since: int
-    live: int = 0
+    live: int
+    compiled: bool
+    engine_since: int
 
 
 @dataclass(slots=True)
@@ -109,7 +115,16 @@ class KeyGroup:
         self._names = Names()
         self._due: dict[str, int] = {}
         self._epoch = 0
-        self._rules = {p.fingerprint: _Rule(p.rule.id, p.rule.version, 0) for p in plan.plans}
+        compiled = {
+            text
+            for matcher in matchers
+            if matcher.kernel is not None
+            for text in fingerprints_of(matcher.kernel.partitioning)
+        }
+        self._rules = {
+            p.fingerprint: _Rule(p.rule.id, p.rule.version, 0, 0, p.fingerprint in compiled, 0)
+            for p in plan.plans
+        }
         self._meanings: dict[bytes, _Meaning] = {
             part.fingerprint: _Meaning(
                 [c.name for c in part.conditions], [s.name for s in part.slots]
@@ -136,13 +151,17 @@ class KeyGroup:
         for fingerprint, (conditions, slots) in stored["meanings"].items():
             self._meanings.setdefault(fingerprint, _Meaning(conditions, slots))
         known = {text: _Rule(*values) for text, values in stored["rules"].items()}
+        engines = {text: rule.compiled for text, rule in self._rules.items()}
         self._epoch = stored["epoch"]
-        if known.keys() != self._rules.keys():
+        if engines != {text: rule.compiled for text, rule in known.items()}:
             self._epoch += 1
         for text, rule in self._rules.items():
-            rule.since = self._epoch
+            rule.since = rule.engine_since = self._epoch
             if text in known:
-                self._rules[text] = known[text]
+                before = known[text]
+                rule.since, rule.live = before.since, before.live
+                if rule.compiled == before.compiled:
+                    rule.engine_since = before.engine_since
         self.gone = [
             (rule.id, rule.version, rule.live)
             for text, rule in known.items()
@@ -159,7 +178,7 @@ class KeyGroup:
             "types": self._names.types,
             "due": self._due,
             "epoch": self._epoch,
-            "rules": {f: [r.id, r.version, r.since, r.live] for f, r in self._rules.items()},
+            "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
             "meanings": {f: [m.conditions, m.slots] for f, m in self._meanings.items()},
         }
 
@@ -304,12 +323,52 @@ class KeyGroup:
         if fingerprint != partitioning.fingerprint:
             slot.fresh = False
             slot.translate = self._translation(fingerprint, partitioning)
-        if together and matcher.kernel is not None:
+        if any(
+            self._rules[text].since <= epoch < self._rules[text].engine_since
+            for text in fingerprints_of(partitioning)
+        ):
+            self._move(slot, together, matcher, partitioning)
+        elif together and matcher.kernel is not None:
             rules = self._known_in(epoch, fingerprints_of(matcher.kernel.partitioning))
             slot.together = decode(together, rules)
             if slot.translate is not None:
                 slot.translate.keys_state(slot.together)
         return slot
+
+    def _move(
+        self, slot: _Slot, together: bytes, matcher: PartitioningMatcher, partitioning: Partitioning
+    ) -> None:
+        """Give each rule's state to the engine that runs it now."""
+        every = fingerprints_of(partitioning)
+        known = self._known_in(slot.epoch, every)
+        codec = SnapshotCodec(known, self._names.topics)
+        states = {key: codec.decode(data) for key, (_, data) in slot.entries.items()}
+        if together:
+            for key, state in key_states(decode(together, known), self._names).items():
+                # Events that wait are with both engines, where both had rules.
+                mine = states.setdefault(key, KeyState(state.waiting))
+                mine.rules |= state.rules
+        slot.entries = {}
+        if matcher.interpreter is not None:
+            numbers = _places(every, fingerprints_of(matcher.interpreter.partitioning))
+            writer = SnapshotCodec([every[n] for n in numbers], self._names.topics)
+            for key, state in states.items():
+                part = KeyState(state.waiting, _renumbered(state.rules, numbers))
+                if not part.idle:
+                    slot.entries[key] = (part.deadline, writer.encode(part))
+        if matcher.kernel is not None:
+            numbers = _places(every, fingerprints_of(matcher.kernel.partitioning))
+            slot.together = keys_state(
+                {
+                    key: KeyState(state.waiting, _renumbered(state.rules, numbers))
+                    for key, state in states.items()
+                },
+                self._names,
+            )
+            if slot.translate is not None:
+                slot.translate.keys_state(slot.together)
+        # What has moved is of this rule set now; what is left of an earlier one stays away.
+        slot.epoch = self._epoch
 
     def _known_in(self, epoch: int, fingerprints: Sequence[str]) -> list[str]:
         """The fingerprints, but for rules that came later: they find nothing stored."""
@@ -414,6 +473,15 @@ class _Translation:
 
     def _row(self, row: _Columns) -> _Columns:
         return [None if was is None or not row else row[was] for was in self._columns]
+
+
+def _places(every: Sequence[str], some: Sequence[str]) -> dict[int, int]:
+    """For the number of each of ``some`` among ``every``, its number among them."""
+    return {every.index(text): number for number, text in enumerate(some)}
+
+
+def _renumbered(rules: Mapping[int, RuleState], numbers: Mapping[int, int]) -> dict[int, RuleState]:
+    return {numbers[number]: state for number, state in rules.items() if number in numbers}
 
 
 def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:

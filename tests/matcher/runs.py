@@ -22,7 +22,7 @@ from tests.oracle import Answer, Path, Seen
 
 KEY = parse("key", steps=frozenset())
 END_OF_TIME = 1 << 60
-#: What the events of ``stream`` and ``written`` hold: the kernel has programs for known types alone.
+#: What the events of ``stream`` and ``written`` hold: for unknown types the kernel has no programs.
 TYPES = RecordTypes((("", "Event", RecordType({"key": STRING, "name": STRING, "price": INT})),))
 
 

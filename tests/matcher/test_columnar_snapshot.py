@@ -22,6 +22,7 @@ from hypothesis.extra import numpy as hnp
 
 from service.compiler.rule_set import compile_rules
 from service.errors import StateError
+from service.matcher.columnar.conversion import key_states, keys_state
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.kernel import FINISHED, FOREVER, NEVER, PARTIAL
 from service.matcher.columnar.keys import KeysMatcher, KeysState
@@ -201,6 +202,16 @@ def content(state: KeysState, names: Names) -> Any:
 
 
 runs = st.builds(Run, RULE_SETS, keyed().filter(bool), st.integers(0, 12))
+
+
+@property_of
+@given(runs)
+def test_the_interpreter_can_take_over_and_give_back(run: Run) -> None:
+    """Nothing is lost on the way to the interpreter's states and back, and all goes on the same."""
+    names = run.job._states[0].names
+    read = keys_state(key_states(run.state, names), names)
+    assert run.content(read) == run.content(run.state)
+    assert found_by(run.goes_on(read)) == found_by(run.goes_on(run.copy()))
 
 
 @property_of

@@ -228,6 +228,8 @@ TRUE: list[tuple[str, list[dict[str, Any]], dict[str, Any]]] = [
     ("(LAST(p.b) AND b AND i = 1) = (i = LAST(p.i))", [{"b": True, "i": 1}], {"b": True, "i": 1}),
     # Arithmetic: DOUBLE.
     ("d = LAST(p.d) + 0.5D", column("d", 1.0), {"d": 1.5}),
+    ("d > LAST(p.d) * 1.1", column("d", 10.0), {"d": 11.1}),
+    ("LAST(p.d) < 1.5", column("d", 1.25), {}),
     ("d = LAST(p.d) - i", column("d", 1.0), {"d": -1.0, "i": 2}),
     ("d = LAST(p.d) * LAST(p.j)", [{"d": 0.5, "j": 3}], {"d": 1.5}),
     ("d = i / LAST(p.i)", column("i", 4), {"i": 1, "d": 0.25}),

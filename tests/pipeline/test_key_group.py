@@ -491,7 +491,6 @@ def test_damage(looks: str) -> None:
 # Rules that change the engine.
 
 
-@pytest.mark.xfail(strict=True, reason="each engine reads only what it has written itself")
 @pytest.mark.parametrize(
     ("before", "after"), [(RecordTypes(), TYPES), (TYPES, RecordTypes())], ids=["to", "from"]
 )

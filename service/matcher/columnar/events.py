@@ -58,6 +58,19 @@ class EventTable:
     payload: list[bytes | None] | None = None
 
     @classmethod
+    def of(cls, events: Sequence[Event], names: Names) -> EventTable:
+        """These events, in this order; names that are new get numbers."""
+        return cls(
+            np.array([event.time for event in events], np.int64),
+            np.array([names.topic(event.at.topic) for event in events], np.int32),
+            np.array([event.at.partition for event in events], np.int32),
+            np.array([event.at.offset for event in events], np.int64),
+            np.array([names.type(event.type) for event in events], np.int32),
+            [event.columns for event in events] if any(e.columns for e in events) else None,
+            [event.payload for event in events] if any(e.payload for e in events) else None,
+        )
+
+    @classmethod
     def empty(cls) -> EventTable:
         """No events."""
         i64, i32 = np.zeros(0, np.int64), np.zeros(0, np.int32)

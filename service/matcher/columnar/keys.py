@@ -142,13 +142,12 @@ class KeysMatcher:
         for previous, step, event in held.nodes.tolist():
             nodes.append(Taken(nodes[previous] if previous >= 0 else None, step, events[event]))
         partials = (
-            Partial(row["state"], events[row["first"]], nodes[row["last"]], int(row["deadline"]),
-                    int(row["matched"]))
-            for row in held.partials
-        )  # fmt: skip
+            Partial(state, events[first], nodes[last], deadline, matched)
+            for deadline, state, first, last, _, matched in held.partials.tolist()
+        )
         finished = (
-            Finished(events[row["first"]], nodes[row["last"]], int(row["time"]))
-            for row in held.finished
+            Finished(events[first], nodes[last], time)
+            for time, first, last in held.finished.tolist()
         )
         for unit in held.units:
             quiet = int(unit["quiet"])

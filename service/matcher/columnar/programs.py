@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -269,43 +270,48 @@ class _Writer:
         kinds = [self._typing.type_of(left), self._typing.type_of(right)]
         double = double or DOUBLE in kinds
         for node, kind in zip((left, right), kinds, strict=True):
+            if double:
+                self._double(node)
+                continue
             written = self.write(node)
-            if double and written in _WHOLE:
-                self._add(kernel.TO_DOUBLE)
-            elif written == DATE and TIMESTAMP in kinds:
+            if written == DATE and TIMESTAMP in kinds:
                 self._add(kernel.TO_MOMENT)
             elif written != kind:
                 raise _Unsupported
         alike = {kind for kind in kinds if kind != NULL}
-        numbers = alike <= {INT, BIGINT, DOUBLE}
-        if not (len(alike) <= 1 or numbers or alike == {DATE, TIMESTAMP}):
+        if not (double or len(alike) <= 1 or alike <= {INT, BIGINT} or alike == {DATE, TIMESTAMP}):
             raise _Unsupported
         self._add(code, double=double)
 
     def _arithmetic(self, operator: str, arguments: Sequence[Node], kind: SqlType) -> SqlType:
         if operator == "NEGATE" and kind == DOUBLE:
-            self._number(arguments[0], double=True)
+            self._double(arguments[0])
             self._add(kernel.NEGATE, double=True)
             return kind
         if kind == DOUBLE and operator in ("+", "-", "*", "/"):
             for argument in arguments:
-                self._number(argument, double=True)
+                self._double(argument)
             self._add(_ARITHMETIC.get(operator, kernel.DIVIDE), double=True)
             return kind
         if kind == INT and operator in _ARITHMETIC:
             for argument in arguments:
-                self._number(argument, double=False)
+                if self.write(argument) not in _WHOLE:
+                    raise _Unsupported
             # Two INTs never leave the range of 64 bits; leaving that of 32 makes NULL.
             self._add(_ARITHMETIC[operator])
             return kind
         raise _Unsupported
 
-    def _number(self, node: Node, *, double: bool) -> None:
+    def _double(self, node: Node) -> None:
+        """Write a number as DOUBLE."""
+        if isinstance(node, Literal) and isinstance(node.value, Decimal):
+            self._add(kernel.CONSTANT, value=float(node.value), double=True)
+            return
         written = self.write(node)
-        if written not in (*_WHOLE, DOUBLE):
-            raise _Unsupported
-        if double and written != DOUBLE:
+        if written in _WHOLE:
             self._add(kernel.TO_DOUBLE)
+        elif written not in (DOUBLE, NULL):
+            raise _Unsupported
 
 
 def _supported(kind: SqlType) -> SqlType:
