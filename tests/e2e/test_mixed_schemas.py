@@ -84,6 +84,21 @@ CONDITIONS = {
     "total > 12.34": (),
     "ref = '12345678-1234-5678-1234-567812345678'": (2, 3),
 }
+#: Of an event and the one right before it: true of those at these offsets.
+LOOK_BACKS = {
+    "seen = LAST(s.seen)": (3,),
+    "day = LAST(s.day) AND day < seen": (3,),
+    "ref = LAST(s.ref)": (3,),
+    "total = LAST(s.total)": (3,),
+    "a.b.c = LAST(s.a.b.c)": (3,),
+    "note = LAST(s.note)": (3,),
+    "price < LAST(s.price)": (4,),
+    "price = LAST(s.price)": (2, 3),
+    "price * 1.5D > LAST(s.price)": (1, 2, 3),
+    "status <> LAST(s.status)": (1, 2, 4),
+    "ts > LAST(s.ts)": (1, 2, 3, 4),
+    "LAST(s.region) IS NULL": (),
+}
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +130,9 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     scenario.send("micros", Sent(scenario.avro(micros, {"id": "end", "ts": at(1000) * 1000})))
     for number, condition in enumerate(CONDITIONS):
         scenario.rule(_rule(f"condition-{number}", "events", where=condition))
+    for number, condition in enumerate(LOOK_BACKS):
+        pair = [{"step": "s"}, {"step": "t", "after": "next", "where": condition}]
+        scenario.rule({**_rule(f"look-back-{number}", "events"), "pattern": pair})
     rule = _rule("values", "events", where="price > 4000000000")
     columns = ["seen", "day", "total", "ref", "a.b.c", "tags", "attrs", "status"]
     scenario.rule({**rule, "emit": {"events": columns}})
@@ -134,6 +152,16 @@ def test_a_condition_is_true_of_exactly_these(outputs: Outputs, condition: str) 
     matches, timeouts = outputs.of(rule)
     assert matches == [found(rule, "k", at(n), s=n) for n in CONDITIONS[condition]]
     assert timeouts == []
+
+
+@pytest.mark.parametrize("condition", LOOK_BACKS)
+def test_a_condition_that_looks_back_is_true_of_exactly_these(
+    outputs: Outputs, condition: str
+) -> None:
+    """Columns of every type against those of the event before, in whichever engine."""
+    rule = f"look-back-{list(LOOK_BACKS).index(condition)}"
+    expected = [found(rule, "k", at(n), s=n - 1, t=n) for n in LOOK_BACKS[condition]]
+    assert outputs.of(rule) == (expected, [])
 
 
 def test_values_are_emitted_in_their_public_form(outputs: Outputs) -> None:
