@@ -2,6 +2,7 @@
 
 ``spec/flink-answers.jsonl`` holds a case a line: a pattern, events with watermarks, and the
 matches, timeouts and late events of Flink's own operator; or why it refuses the pattern.
+``spec/flink-answers-random.jsonl`` has random ones, with deeper groups and more ties.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from service.pattern.document import load_rules
 from tests.conformance import Case, cases, difference, document, feed
 from tests.oracle import Path, Seen, UndefinedError, answer_to
 
-CASES = list(cases(pathlib.Path(__file__).parent / "spec" / "flink-answers.jsonl"))
+SPEC = pathlib.Path(__file__).parent / "spec"
+CASES = list(cases(SPEC / "flink-answers.jsonl"))
+RANDOM_CASES = list(cases(SPEC / "flink-answers-random.jsonl"))
 ANSWERED = [case for case in CASES if "invalid" not in case]
 
 #: The only reasons for which the oracle may pass.
@@ -32,7 +35,7 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", CASES + RANDOM_CASES, ids=lambda case: case["id"])
 def test_machine(case: Case) -> None:
     """The machine gives Flink's answer, or refuses what Flink refuses."""
     assert difference(case) is None

@@ -29,7 +29,7 @@ from service.matcher.partial import (
     Taken,
 )
 from service.matcher.skip import release
-from service.matcher.transitions import Outcome, Transitions
+from service.matcher.transitions import PASS, Outcome, Transitions
 from service.model import Event
 
 #: The events that the current event was taken behind, by their last one and the step.
@@ -166,23 +166,24 @@ class Machine:
             first, previous, matched = event, None, NOT_MATCHED
         else:
             first, previous, matched = partial.first, partial.last, partial.matched
-        if outcome.passes_to_match and previous is not None and matched != ITSELF_MATCHED:
-            state.finished.append(Finished(first, previous, event.time))
-        for step, target, completes in outcome.takes:
-            last = taking.get((id(previous), step))
+        for step, target, completes in outcome.moves:
+            last = previous
+            if step != PASS:
+                last = taking.get((id(previous), step))
+                if last is None:
+                    last = taking[id(previous), step] = Taken(previous, step, event)
             if last is None:
-                last = taking[id(previous), step] = Taken(previous, step, event)
-            if completes:
+                continue
+            if completes and (step != PASS or matched != ITSELF_MATCHED):
                 state.finished.append(Finished(first, last, event.time))
-            if not outcome.stops and self.plan.states[target].kind is not Kind.FINAL:
-                deadline = self._deadline(target, first, last)
+            if outcome.stops or self.plan.states[target].kind is Kind.FINAL:
+                continue
+            deadline = self._deadline(target, first, last)
+            if step != PASS:
                 inherited = min(matched, BEGINNING_MATCHED)
                 kept.append(Partial(target, first, last, deadline, inherited))
-        if not outcome.stops and previous is not None:
-            for target in outcome.passes:
-                deadline = self._deadline(target, first, previous)
-                if deadline > event.time:  # else it could only repeat, and the gap is over
-                    kept.append(Partial(target, first, previous, deadline, matched))
+            elif deadline > event.time:  # else it could only repeat, and the gap is over
+                kept.append(Partial(target, first, last, deadline, matched))
 
     def _deadline(self, target: int, first: Event, last: Taken) -> int:
         deadline = FOREVER if self._window is None else first.time + self._window

@@ -16,8 +16,13 @@ from service.compiler.plan import Action, Kind, Plan
 _MOST_ENTRIES = 65_536
 
 
-class Take(NamedTuple):
-    """Take the event for step number ``step``, go to ``target``; ``completes``: that is a match."""
+#: The step number of a move that does not take the event.
+PASS = -1
+
+
+class Move(NamedTuple):
+    """A way on: take the event for step number ``step``, or let it pass, and go to ``target``.
+    ``completes``: that is a match."""
 
     step: int
     target: int
@@ -27,14 +32,14 @@ class Take(NamedTuple):
 class Outcome(NamedTuple):
     """What one event does to one partial match.
 
-    ``passes``: states it moves to without the event. ``passes_to_match``: it becomes a match
-    without the event. ``stops``: a NOT step was violated, nothing goes on. ``unchanged``: it stays
-    exactly as it is.
+    ``moves``: each becomes a branch of its own. Their order is that of Flink's edges: of matches
+    with one start that are found at once, a skip strategy lets the first go first. ``takes``: some
+    move takes the event. ``stops``: a NOT step was violated, nothing goes on. ``unchanged``: it
+    stays exactly as it is.
     """
 
-    takes: tuple[Take, ...]
-    passes: tuple[int, ...]
-    passes_to_match: bool
+    moves: tuple[Move, ...]
+    takes: bool
     stops: bool
     unchanged: bool
 
@@ -71,9 +76,8 @@ class Transitions:
 
     def _resolve(self, start: int, true: int) -> Outcome:
         states = self._plan.states
-        takes: dict[Take, None] = {}
-        passes: dict[int, None] = {}
-        passes_to_match = stops = False
+        moves: dict[Move, None] = {}
+        stops = False
         todo, seen = [start], {start}
         while todo:
             state = states[todo.pop()]
@@ -83,19 +87,18 @@ class Transitions:
                 target = states[edge.target]
                 if edge.action is Action.TAKE:
                     completes = self._reaches_match(edge.target, true)
-                    takes[Take(self._steps[state.step], edge.target, completes)] = None
+                    moves[Move(self._steps[state.step], edge.target, completes)] = None
                 elif target.kind is Kind.STOP:
                     stops = True
                 elif edge.action is Action.PROCEED:
                     if edge.target not in seen:
                         seen.add(edge.target)
                         todo.append(edge.target)
-                elif target.kind is Kind.FINAL:
-                    passes_to_match = True
                 else:
-                    passes[edge.target] = None
-        unchanged = not (takes or stops or passes_to_match) and tuple(passes) == (start,)
-        return Outcome(tuple(takes), tuple(passes), passes_to_match, stops, unchanged)
+                    moves[Move(PASS, edge.target, target.kind is Kind.FINAL)] = None
+        unchanged = not stops and tuple(moves) == (Move(PASS, start, completes=False),)
+        takes = any(move.step != PASS for move in moves)
+        return Outcome(tuple(moves), takes, stops, unchanged)
 
     def _reaches_match(self, start: int, true: int) -> bool:
         states = self._plan.states

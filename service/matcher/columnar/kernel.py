@@ -35,7 +35,8 @@ DONE, GROW, DRAIN = 0, 1, 2
 
 NO_SKIP, TO_NEXT, PAST_LAST_EVENT, TO_FIRST, TO_LAST = 0, 1, 2, 3, 4
 DROP_OLDEST, REJECT_NEW, PAUSE_RULE = 0, 1, 2
-UNCHANGED, STOPS, PASSES_TO_MATCH = 1, 2, 4
+UNCHANGED, STOPS, TAKES = 1, 2, 4
+PASS = -1
 SKIP_FAILED, LIMIT_REACHED = 0, 1
 NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = 0, 1, 2
 
@@ -67,11 +68,10 @@ RULE = _record(
 )  # fmt: skip
 #: A state of a plan; see :class:`service.compiler.plan.State`.
 STATE = _record(gap="i8", taking_gap="i8", absence="u1", live="u1", final="u1")
-#: What an event does to a partial match: rows of ``TAKE`` and of states it passes to.
-OUTCOME = _record(
-    first_take="i4", end_take="i4", first_pass="i4", end_pass="i4", flags="u1"
-)  # fmt: skip
-TAKE = _record(step="i4", target="i4", completes="u1")
+#: What an event does to a partial match: rows of ``MOVE``.
+OUTCOME = _record(first_move="i4", end_move="i4", flags="u1")
+#: See :class:`service.matcher.transitions.Move`.
+MOVE = _record(step="i4", target="i4", completes="u1")
 #: A kind of event, by what is true of it for a rule. The outcome for a state and the answers to
 #: its questions is at ``first_outcome + (state << questions) + answers``, the mask of the
 #: questions that matter at ``first_asked + state``.
@@ -112,7 +112,7 @@ TALLY = _record(started="i8", dropped="i8")
 CONTROL = _record(
     **dict.fromkeys(
         (
-            "unit", "position", "watermark", "drain_at", "most_takes", "most_moves",
+            "unit", "position", "watermark", "drain_at", "most_moves",
             "open", "deadline", "quiet", "paused", "limited", "events_bound",
             "serial", "first_node", "live_nodes",
             "nodes", "partials", "following", "finished", "matches", "timeouts", "failures",
@@ -146,7 +146,7 @@ _COMPILER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
 @compiled
 def run(
-    rules, states, outcomes, takes, passes, classes, outcome_of, asked, questions, operations,
+    rules, states, outcomes, moves, classes, outcome_of, asked, questions, operations,
     looks, wholes, doubles, nulls, stack, path, time_of, feed, units, held, held_finished, nodes,
     partials, following, finished, event_mark, matches, timeouts, failures, tallies, kept_partials,
     kept_finished, controls,
@@ -166,7 +166,7 @@ def run(
             if control.matches + control.timeouts + control.failures >= control.drain_at:
                 return DRAIN
             if (
-                control.nodes + (control.partials + 1) * control.most_takes > len(nodes)
+                control.nodes + (control.partials + 1) * control.most_moves > len(nodes)
                 and control.nodes - control.first_node > 2 * control.live_nodes + 1024
             ):
                 _collect(nodes, partials, finished, matches, timeouts, failures, control)
@@ -194,8 +194,8 @@ def run(
             elif not control.paused and time >= rule.effective_from:
                 fed = feed[control.position]
                 _apply(
-                    fed.event, time, classes[fed.event_class], rule, states, outcomes, takes,
-                    passes, outcome_of, asked, questions, operations, looks, wholes, doubles,
+                    fed.event, time, classes[fed.event_class], rule, states, outcomes, moves,
+                    outcome_of, asked, questions, operations, looks, wholes, doubles,
                     nulls, stack, path, time_of, nodes, partials, following, finished,
                     event_mark, matches, failures, tallies[unit.rule], control,
                 )  # fmt: skip
@@ -249,9 +249,9 @@ def _close(unit, partials, finished, kept_partials, kept_finished, control):
 def _reckon(control):
     """How much room the next event needs at most, whatever it does."""
     moving = control.partials + 1
-    control.need_nodes = control.nodes + moving * control.most_takes
+    control.need_nodes = control.nodes + moving * control.most_moves
     control.need_partials = moving * control.most_moves
-    control.need_finished = control.finished + moving * (control.most_takes + 2)
+    control.need_finished = control.finished + moving * (control.most_moves + 2)
     control.need_matches = control.matches + control.need_finished
     control.need_timeouts = control.timeouts + control.partials
     control.need_failures = control.failures + 2 * control.need_finished + 2
@@ -322,7 +322,7 @@ def _moved(row, base, nodes):
 
 @compiled
 def _apply(
-    event, time, event_class, rule, states, outcomes, takes, passes, outcome_of, asked, questions,
+    event, time, event_class, rule, states, outcomes, moves, outcome_of, asked, questions,
     operations, looks, wholes, doubles, nulls, stack, path, time_of, nodes, partials, following,
     finished, event_mark, matches, failures, tally, control,
 ):  # fmt: skip
@@ -346,7 +346,7 @@ def _apply(
             operations, looks, wholes, doubles, nulls, stack, path, time_of, nodes,
         )
     ]  # fmt: skip
-    opens = opening.first_take < opening.end_take
+    opens = opening.flags & TAKES
     if touched == count and not opens:
         return
     # Partial matches on one node have one start: all of these are looked at for repetitions.
@@ -372,13 +372,13 @@ def _apply(
         else:
             _follow(
                 outcome, event, time, partial.first, partial.last, partial.matched, rule,
-                first_state, states, takes, passes, time_of, nodes, following, finished, control,
+                first_state, states, moves, time_of, nodes, following, finished, control,
             )  # fmt: skip
     if opens:
         tally.started += 1
         _follow(
-            opening, event, time, event, NONE, NOT_MATCHED, rule, first_state, states, takes,
-            passes, time_of, nodes, following, finished, control,
+            opening, event, time, event, NONE, NOT_MATCHED, rule, first_state, states, moves,
+            time_of, nodes, following, finished, control,
         )  # fmt: skip
     for row in range(control.following):
         partials[touched + row] = following[row]
@@ -660,31 +660,27 @@ def _aggregate(look, count, value, wholes, doubles, nulls, path):
 
 @compiled
 def _follow(
-    outcome, event, time, first, last, matched, rule, first_state, states, takes, passes, time_of,
-    nodes, following, finished, control,
+    outcome, event, time, first, last, matched, rule, first_state, states, moves, time_of, nodes,
+    following, finished, control,
 ):  # fmt: skip
     """What becomes of a partial match, or, where ``last`` is ``NONE``, of one that may start."""
-    stops = outcome.flags & STOPS
-    if outcome.flags & PASSES_TO_MATCH and last != NONE and matched != ITSELF_MATCHED:
-        _finish(first, last, time, finished, control)
-    for row in range(outcome.first_take, outcome.end_take):
-        taken = _take(last, takes[row].step, event, nodes, control)
-        if takes[row].completes:
-            _finish(first, taken, time, finished, control)
-        target = takes[row].target
-        state = states[first_state + target]
-        if not stops and not state.final:
-            deadline = _deadline(time_of[first], time, rule, state)
+    for row in range(outcome.first_move, outcome.end_move):
+        move = moves[row]
+        takes = move.step != PASS
+        if not takes and last == NONE:
+            continue
+        end = _take(last, move.step, event, nodes, control) if takes else last
+        if move.completes and (takes or matched != ITSELF_MATCHED):
+            _finish(first, end, time, finished, control)
+        state = states[first_state + move.target]
+        if outcome.flags & STOPS or state.final:
+            continue
+        deadline = _deadline(time_of[first], time_of[nodes[end].event], rule, state)
+        if takes:
             inherited = min(matched, BEGINNING_MATCHED)
-            _stand(target, first, taken, deadline, inherited, nodes, following, control)
-    if not stops and last != NONE:
-        for row in range(outcome.first_pass, outcome.end_pass):
-            target = passes[row]
-            deadline = _deadline(
-                time_of[first], time_of[nodes[last].event], rule, states[first_state + target]
-            )
-            if deadline > time:  # else it could only repeat, and the gap is over
-                _stand(target, first, last, deadline, matched, nodes, following, control)
+            _stand(move.target, first, end, deadline, inherited, nodes, following, control)
+        elif deadline > time:  # else it could only repeat, and the gap is over
+            _stand(move.target, first, end, deadline, matched, nodes, following, control)
 
 
 @inlined
@@ -1124,7 +1120,7 @@ def prepare() -> None:
     values = rows(np.int64, 0, 1)
     nodes, partials, finished = rows(NODE), rows(PARTIAL), rows(FINISHED)
     run(
-        rows(RULE), rows(STATE), rows(OUTCOME), rows(TAKE), rows(np.int32), rows(CLASS),
+        rows(RULE), rows(STATE), rows(OUTCOME), rows(MOVE), rows(CLASS),
         rows(np.int32), rows(np.int32), rows(QUESTION), rows(OPERATION), rows(LOOK), values,
         values.view(np.float64), values.astype(np.uint8), rows(VALUE), rows(np.int32),
         rows(np.int64), rows(FEED), rows(UNIT), partials, finished, nodes, partials, partials,

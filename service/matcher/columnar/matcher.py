@@ -232,7 +232,6 @@ class Run:
         control = self._controls[0]
         control["watermark"] = watermark
         control["drain_at"] = _DRAIN_AT
-        control["most_takes"] = self._tables.most_takes
         control["most_moves"] = self._tables.most_moves
         control["nodes"] = known
 
@@ -240,8 +239,8 @@ class Run:
         tables, values = self._tables, self._values
         while True:
             status = kernel.run(
-                tables.rules, tables.states, tables.outcomes, tables.takes, tables.passes,
-                tables.classes, tables.outcome_of, tables.asked, tables.questions,
+                tables.rules, tables.states, tables.outcomes, tables.moves, tables.classes,
+                tables.outcome_of, tables.asked, tables.questions,
                 values.operations, tables.looks, values.wholes, values.doubles, values.nulls,
                 self._stack, self._path, self._times, self._feed, self._units,
                 self._before.partials, self._before.finished, self._nodes, self._partials,

@@ -221,23 +221,20 @@ class Tables:
         self.outcome_of = np.array(self._outcome, np.int32)
         self.asked = np.array(self._asked, np.int32)
         outcomes = list(self._outcome_numbers)
-        self.most_takes = max((len(o.takes) for o in outcomes), default=1) or 1
-        self.most_moves = max((len(o.takes) + len(o.passes) for o in outcomes), default=1) or 1
-        self.takes = np.array(
-            [(t.step, t.target, t.completes) for o in outcomes for t in o.takes], kernel.TAKE
+        self.most_moves = max((len(outcome.moves) for outcome in outcomes), default=1) or 1
+        self.moves = np.array([move for o in outcomes for move in o.moves], kernel.MOVE)
+        ends = np.cumsum([0, *(len(outcome.moves) for outcome in outcomes)]).tolist()
+        self.outcomes = np.array(
+            [(*span, _flags(o)) for span, o in zip(pairwise(ends), outcomes, strict=True)],
+            kernel.OUTCOME,
         )
-        self.passes = np.array([target for o in outcomes for target in o.passes], np.int32)
-        take_ends = np.cumsum([0, *(len(o.takes) for o in outcomes)]).tolist()
-        pass_ends = np.cumsum([0, *(len(o.passes) for o in outcomes)]).tolist()
-        spans = zip(pairwise(take_ends), pairwise(pass_ends), outcomes, strict=True)
-        self.outcomes = np.array([(*t, *p, _flags(o)) for t, p, o in spans], kernel.OUTCOME)
 
 
 def _flags(outcome: Outcome) -> int:
     return (
         (kernel.UNCHANGED if outcome.unchanged else 0)
         | (kernel.STOPS if outcome.stops else 0)
-        | (kernel.PASSES_TO_MATCH if outcome.passes_to_match else 0)
+        | (kernel.TAKES if outcome.takes else 0)
     )
 
 
