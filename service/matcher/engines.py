@@ -49,17 +49,16 @@ class PartitioningMatcher:
     def __init__(
         self, partitioning: Partitioning, types: RecordTypes, engine: Engine = Engine.FASTEST
     ) -> None:
-        fast: tuple[PlannedRule, ...] = ()
-        slow: tuple[PlannedRule, ...] = ()
+        fast: list[PlannedRule] = []
+        slow: list[PlannedRule] = []
         for rule in partitioning.rules:
-            if engine is Engine.FASTEST and can_run(rule.plan, partitioning.slots, types):
-                fast += (rule,)
-            else:
-                slow += (rule,)
-        self.interpreter = KeyedMatcher(replace(partitioning, rules=slow), types) if slow else None
-        self.kernel = None
+            compiled = engine is Engine.FASTEST and can_run(rule.plan, partitioning.slots, types)
+            (fast if compiled else slow).append(rule)
+        self.interpreter = self.kernel = None
+        if slow:
+            self.interpreter = KeyedMatcher(replace(partitioning, rules=tuple(slow)), types)
         if fast:
-            self.kernel = KeysMatcher(replace(partitioning, rules=fast), types)
+            self.kernel = KeysMatcher(replace(partitioning, rules=tuple(fast)), types)
 
     def advance(
         self,

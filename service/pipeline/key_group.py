@@ -239,9 +239,13 @@ class KeyGroup:
     ) -> Iterator[Outputs]:
         partitioning = self._partitionings[number]
         prefix = _prefix(partitioning)
+
+        def home(key: str | None) -> str:
+            slot = 0 if key is None else zlib.crc32(key.encode()) % self._options.slots
+            return f"{prefix}/{slot}"
+
         arrivals = Arrivals() if rows is None else self._arrivals(number, rows)
-        slot_of = [self._slot(key) for key in arrivals.keys]
-        touched = {f"{prefix}/{slot}" for slot in slot_of}
+        touched = {home(key) for key in arrivals.keys}
         touched |= {
             name
             for name, due in self._due.items()
@@ -251,8 +255,8 @@ class KeyGroup:
         slots = [self._read(matcher, partitioning, load(name)) for name in names]
         if matcher.interpreter is not None:
             events: dict[str, dict[str | None, list[Event]]] = {name: {} for name in names}
-            for key, mine in self._events(arrivals).items():
-                events[f"{prefix}/{self._slot(key)}"][key] = mine
+            for key, mine in arrivals.by_key(self._names).items():
+                events[home(key)][key] = mine
             outputs = Outputs()
             for name, slot in zip(names, slots, strict=True):
                 self._interpret(matcher.interpreter, slot, events[name], watermark, outputs)
@@ -265,7 +269,7 @@ class KeyGroup:
             yield from matcher.kernel.advance(state, arrivals, watermark, self._names)
             self._count_together(fingerprints, state, 1)
             place = {name: at for at, name in enumerate(names)}
-            homes = [place[f"{prefix}/{self._slot(key)}"] for key in state.keys]
+            homes = [place[home(key)] for key in state.keys]
             if slots:
                 parts = parted(state, np.array(homes, np.int64), len(slots))
         for name, slot, part in zip(names, slots, parts, strict=True):
@@ -297,19 +301,6 @@ class KeyGroup:
             payload=rows.column("value").to_pylist() if partitioning.keeps_payload else None,
         )
         return Arrivals(keys, masks, key, mask, events)
-
-    def _events(self, arrivals: Arrivals) -> dict[str | None, list[Event]]:
-        """The events by key, as the interpreter wants them."""
-        by_key: dict[str | None, list[Event]] = {}
-        for row, (key, mask) in enumerate(
-            zip(arrivals.key.tolist(), arrivals.mask.tolist(), strict=True)
-        ):
-            event = arrivals.events.event(row, self._names)._replace(bits=arrivals.masks[mask])
-            by_key.setdefault(arrivals.keys[key], []).append(event)
-        return by_key
-
-    def _slot(self, key: str | None) -> int:
-        return 0 if key is None else zlib.crc32(key.encode()) % self._options.slots
 
     # Slots.
 

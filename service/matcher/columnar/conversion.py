@@ -12,7 +12,7 @@ import numpy as np
 
 from service.matcher.columnar import kernel
 from service.matcher.columnar.events import EventTable, Names
-from service.matcher.columnar.keys import KeysMatcher, KeysState
+from service.matcher.columnar.keys import Arrivals, KeysMatcher, KeysState
 from service.matcher.columnar.matcher import NODE, UNIT, Held
 from service.matcher.keyed import KeyState
 from service.matcher.partial import Finished, Partial, RuleState, Taken, order
@@ -22,13 +22,11 @@ from service.model import Event
 def key_states(state: KeysState, names: Names) -> dict[str | None, KeyState]:
     """What is remembered, key by key, as the interpreter has it."""
     states: dict[str | None, KeyState] = {key: KeyState() for key in state.keys}
-    for row, (key, mask) in enumerate(
-        zip(state.waiting_key.tolist(), state.waiting_mask.tolist(), strict=True)
-    ):
-        event = state.waiting.event(row, names)._replace(bits=state.masks[mask])
-        states[state.keys[key]].waiting.append(event)
-    for each in states.values():
-        each.waiting.sort(key=order)
+    waiting = Arrivals(
+        state.keys, state.masks, state.waiting_key, state.waiting_mask, state.waiting
+    )
+    for key, events in waiting.by_key(names).items():
+        states[key].waiting = sorted(events, key=order)
     for name, number, rule_state in KeysMatcher.rule_states(state, names):
         states[name].rules[number] = rule_state
     return states

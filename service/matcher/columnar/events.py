@@ -6,7 +6,7 @@ emit, original bytes) is kept in lists, and only where some rule needs it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,28 +81,21 @@ class EventTable:
 
     def take(self, rows: I64) -> EventTable:
         """The events of these rows, in this order."""
-        columns, payload = self.columns, self.payload
-        numbers = rows.tolist() if columns is not None or payload is not None else ()
+        return self._at(rows, lambda values: [values[row] for row in rows.tolist()])
+
+    def rows(self, span: slice) -> EventTable:
+        """The events of a span of rows."""
+        return self._at(span, lambda values: values[span])
+
+    def _at(self, rows: I64 | slice, of_list: Callable[[list[Any]], list[Any]]) -> EventTable:
         return EventTable(
             self.time[rows],
             self.topic[rows],
             self.partition[rows],
             self.offset[rows],
             self.type[rows],
-            None if columns is None else [columns[row] for row in numbers],
-            None if payload is None else [payload[row] for row in numbers],
-        )
-
-    def rows(self, span: slice) -> EventTable:
-        """The events of a span of rows."""
-        return EventTable(
-            self.time[span],
-            self.topic[span],
-            self.partition[span],
-            self.offset[span],
-            self.type[span],
-            None if self.columns is None else self.columns[span],
-            None if self.payload is None else self.payload[span],
+            None if self.columns is None else of_list(self.columns),
+            None if self.payload is None else of_list(self.payload),
         )
 
     def event(self, row: int, names: Names) -> Event:

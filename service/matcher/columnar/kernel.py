@@ -265,16 +265,11 @@ def _collect(nodes, partials, finished, matches, timeouts, failures, control):
     base, end = control.first_node, control.nodes
     control.serial += 1
     serial = control.serial
-    for row in range(control.partials):
-        _mark(partials[row].last, base, serial, nodes)
-    for row in range(control.finished):
-        _mark(finished[row].last, base, serial, nodes)
-    for row in range(control.matches):
-        _mark(matches[row].last, base, serial, nodes)
-    for row in range(control.timeouts):
-        _mark(timeouts[row].last, base, serial, nodes)
-    for row in range(control.failures):
-        _mark(failures[row].last, base, serial, nodes)
+    _mark_all(partials, control.partials, base, serial, nodes)
+    _mark_all(finished, control.finished, base, serial, nodes)
+    _mark_all(matches, control.matches, base, serial, nodes)
+    _mark_all(timeouts, control.timeouts, base, serial, nodes)
+    _mark_all(failures, control.failures, base, serial, nodes)
     place = base
     for row in range(base, end):
         if nodes[row].mark == serial:
@@ -282,24 +277,28 @@ def _collect(nodes, partials, finished, matches, timeouts, failures, control):
             place += 1
     control.nodes = place
     control.live_nodes = place - base
-    for row in range(control.partials):
-        partials[row].last = _moved(partials[row].last, base, nodes)
-    for row in range(control.finished):
-        finished[row].last = _moved(finished[row].last, base, nodes)
-    for row in range(control.matches):
-        matches[row].last = _moved(matches[row].last, base, nodes)
-    for row in range(control.timeouts):
-        timeouts[row].last = _moved(timeouts[row].last, base, nodes)
-    for row in range(control.failures):
-        failures[row].last = _moved(failures[row].last, base, nodes)
+    _move_all(partials, control.partials, base, nodes)
+    _move_all(finished, control.finished, base, nodes)
+    _move_all(matches, control.matches, base, nodes)
+    _move_all(timeouts, control.timeouts, base, nodes)
+    _move_all(failures, control.failures, base, nodes)
 
 
 @compiled
-def _mark(last, base, serial, nodes):
-    row = last
-    while row >= base and nodes[row].mark != serial:
-        nodes[row].mark = serial
-        row = nodes[row].previous
+def _mark_all(table, count, base, serial, nodes):
+    """Mark the nodes from ``base`` on that the table's first rows stand on."""
+    for place in range(count):
+        row = table[place].last
+        while row >= base and nodes[row].mark != serial:
+            nodes[row].mark = serial
+            row = nodes[row].previous
+
+
+@compiled
+def _move_all(table, count, base, nodes):
+    """Let the table's first rows follow the nodes that were put elsewhere."""
+    for place in range(count):
+        table[place].last = _moved(table[place].last, base, nodes)
 
 
 @compiled
@@ -1070,20 +1069,16 @@ def _reject_new(rule, nodes, partials, finished, event_mark, control):
 def compact(nodes, count, partials, finished, event_mark, serial):
     """Keep the nodes that partial and finished matches stand on (these are moved along), and mark
     their events in ``event_mark``; returns how many nodes there are then."""
-    for row in range(len(partials)):
-        _mark(partials[row].last, 0, serial, nodes)
-    for row in range(len(finished)):
-        _mark(finished[row].last, 0, serial, nodes)
+    _mark_all(partials, len(partials), 0, serial, nodes)
+    _mark_all(finished, len(finished), 0, serial, nodes)
     place = 0
     for row in range(count):
         if nodes[row].mark == serial:
             event_mark[nodes[row].event] = serial
             _put(row, place, 0, nodes)
             place += 1
-    for row in range(len(partials)):
-        partials[row].last = nodes[partials[row].last].child
-    for row in range(len(finished)):
-        finished[row].last = nodes[finished[row].last].child
+    _move_all(partials, len(partials), 0, nodes)
+    _move_all(finished, len(finished), 0, nodes)
     return place
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -42,6 +42,14 @@ class Arrivals:
     key: I64 = field(default_factory=_no_numbers)
     mask: I64 = field(default_factory=_no_numbers)
     events: EventTable = field(default_factory=EventTable.empty)
+
+    def by_key(self, names: Names) -> dict[str | None, list[Event]]:
+        """The events by key, each with its bits, as the interpreter wants them."""
+        by_key: dict[str | None, list[Event]] = {}
+        for row, (key, mask) in enumerate(zip(self.key.tolist(), self.mask.tolist(), strict=True)):
+            event = self.events.event(row, names)._replace(bits=self.masks[mask])
+            by_key.setdefault(self.keys[key], []).append(event)
+        return by_key
 
 
 @dataclass(slots=True)
@@ -166,31 +174,10 @@ class KeysMatcher:
         self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
     ) -> Iterator[Outputs]:
         outputs, size = Outputs(), 0
-        for key, rule, time, length, last in zip(
-            findings.match_key.tolist(),
-            findings.match_rule.tolist(),
-            findings.match_time.tolist(),
-            findings.match_chains.lengths,
-            _taken(findings.match_chains, events, names),
-            strict=True,
+        for key, rule, length, found in chain(
+            _matches(findings, events, names), _timeouts(findings, events, names)
         ):
-            match = Finished(_first(last), last, time)
-            self._reporters[rule].report(keys[key], Found(matches=[match]), outputs)
-            size += length
-            if size >= _MOST_TAKEN_EVENTS:
-                yield outputs
-                outputs, size = Outputs(), 0
-        for key, rule, deadline, matched, length, last in zip(
-            findings.timeout_key.tolist(),
-            findings.timeout_rule.tolist(),
-            findings.timeout_deadline.tolist(),
-            findings.timeout_matched.tolist(),
-            findings.timeout_chains.lengths,
-            _taken(findings.timeout_chains, events, names),
-            strict=True,
-        ):
-            expired = Expired(_first(last), last, deadline, bool(matched))
-            self._reporters[rule].report(keys[key], Found(timeouts=[expired]), outputs)
+            self._reporters[rule].report(keys[key], found, outputs)
             size += length
             if size >= _MOST_TAKEN_EVENTS:
                 yield outputs
@@ -227,15 +214,41 @@ def _in_order(came: EventTable, key: I64, rows: I64, names: Names) -> I64:
     return np.lexsort((came.offset[rows], came.partition[rows], topic, came.time[rows], key[rows]))
 
 
-def _taken(chains: Chains, events: EventTable, names: Names) -> Iterator[Taken]:
+def _matches(
+    findings: Findings, events: EventTable, names: Names
+) -> Iterator[tuple[int, int, int, Found]]:
+    """Each match: key, rule, how many events it holds, and itself."""
+    for key, rule, time, (first, last, length) in zip(
+        findings.match_key.tolist(),
+        findings.match_rule.tolist(),
+        findings.match_time.tolist(),
+        _taken(findings.match_chains, events, names),
+        strict=True,
+    ):
+        yield key, rule, length, Found(matches=[Finished(first, last, time)])
+
+
+def _timeouts(
+    findings: Findings, events: EventTable, names: Names
+) -> Iterator[tuple[int, int, int, Found]]:
+    """Each timeout, likewise."""
+    for key, rule, deadline, matched, (first, last, length) in zip(
+        findings.timeout_key.tolist(),
+        findings.timeout_rule.tolist(),
+        findings.timeout_deadline.tolist(),
+        findings.timeout_matched.tolist(),
+        _taken(findings.timeout_chains, events, names),
+        strict=True,
+    ):
+        yield key, rule, length, Found(timeouts=[Expired(first, last, deadline, bool(matched))])
+
+
+def _taken(chains: Chains, events: EventTable, names: Names) -> Iterator[tuple[Event, Taken, int]]:
+    """Each chain: its first event, its end, and its length."""
     for number in range(len(chains.ends)):
-        last: Taken | None = None
-        for step, row in chains.chain(number):
-            last = Taken(last, step, events.event(row, names))
+        taken = [(step, events.event(row, names)) for step, row in chains.chain(number)]
+        last = None
+        for step, event in taken:
+            last = Taken(last, step, event)
         assert last is not None
-        yield last
-
-
-def _first(last: Taken) -> Event:
-    *_, first = last.chain()
-    return first.event
+        yield taken[0][1], last, len(taken)

@@ -68,12 +68,6 @@ class Chains(NamedTuple):
     steps: I32
     events: I32
 
-    @property
-    def lengths(self) -> list[int]:
-        """How many events each chain has."""
-        lengths: list[int] = np.diff(self.ends, prepend=0).tolist()
-        return lengths
-
     def chain(self, number: int) -> Iterator[tuple[int, int]]:
         """Step number and event number of each event of one chain, first to last."""
         start = int(self.ends[number - 1]) if number else 0

@@ -79,16 +79,6 @@ class Values(NamedTuple):
     operations: Table
 
 
-def lanes_of(partitioning: Partitioning, types: RecordTypes) -> dict[int, SqlType]:
-    """The columns, by number, that programs read, with their types."""
-    numbers: dict[int, SqlType] = {}
-    for rule in partitioning.rules:
-        for each in _programs(rule.plan, partitioning.slots, types):
-            if isinstance(each, Program):
-                numbers.update(each.columns)
-    return numbers
-
-
 class Tables:
     """The arrays of a partitioning's rules."""
 
@@ -102,7 +92,11 @@ class Tables:
             each for plan in self._plans for each in _programs(plan, partitioning.slots, types)
         ]
         self._write_programs(questions)
-        self._lanes = lanes_of(partitioning, types)
+        #: The columns, by number, that programs read, with their types.
+        self._lanes: dict[int, SqlType] = {}
+        for each in questions:
+            if isinstance(each, Program):
+                self._lanes.update(each.columns)
         self._forget()
         self._freeze()
 
