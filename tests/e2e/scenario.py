@@ -106,6 +106,7 @@ class Scenario:
             "outputs": {
                 "topics": {kind: self.topic(kind) for kind in Outputs.KINDS},
                 "create_topics": {"partitions": 1, "replication": 1},
+                "transactional_id_prefix": self._name,
             },
             "registry": {"url": self._registry_url, "max_attempts": 2},
             "time": {"allowed_disorder": "0 ms"},
