@@ -106,7 +106,6 @@ class Scenario:
             "outputs": {
                 "topics": {kind: self.topic(kind) for kind in Outputs.KINDS},
                 "create_topics": {"partitions": 1, "replication": 1},
-                "transactional_id_prefix": self._name,
             },
             "registry": {"url": self._registry_url, "max_attempts": 2},
             "time": {"allowed_disorder": "0 ms"},
@@ -122,6 +121,9 @@ class Scenario:
         }
         for name, section in sections.items():
             document[name] = {**document.get(name, {}), **section}
+        # Another checkpoint is another job.
+        job = f"{self._name}.{Path(document['state']['checkpoint']).name}"
+        document["outputs"] = {"transactional_id_prefix": job, **document["outputs"]}
         return document
 
     def service(self, **sections: Mapping[str, Any]) -> Service:
