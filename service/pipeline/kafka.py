@@ -22,6 +22,7 @@ from service.config import Settings
 from service.errors import StartError
 from service.observability.logs import logger
 from service.pipeline.marks import TOPIC_CONFIG
+from service.pipeline.patience import may_pass
 from service.pipeline.watermark import Partition
 
 _log = logger(__name__)
@@ -107,7 +108,7 @@ class Cluster:
 
     def _ask(self, question: Callable[[], _T]) -> _T:
         asking = retry(
-            retry=retry_if_exception(_unreachable),
+            retry=retry_if_exception(may_pass),
             wait=wait_exponential(multiplier=0.5, max=10),
             stop=stop_after_delay(_PATIENCE_SECONDS),
             before_sleep=self._waiting,
@@ -122,14 +123,3 @@ class Cluster:
 
     def _waiting(self, state: RetryCallState) -> None:
         _log.warning("waiting_for_kafka", servers=self._servers, attempt=state.attempt_number)
-
-
-def _unreachable(error: BaseException) -> bool:
-    if not isinstance(error, KafkaException):
-        return False
-    return error.args[0].code() in (
-        KafkaError._TRANSPORT,  # noqa: SLF001  librdkafka's local errors are named so
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
-        KafkaError.LEADER_NOT_AVAILABLE,
-    )
