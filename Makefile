@@ -14,7 +14,7 @@ JARS_READY := $(JARS)/.fetched
 UV := uv==0.13.8
 ARGS ?=
 
-.PHONY: help setup demo test lint check bench bench-matcher lock clean
+.PHONY: help setup demo test test-faults lint check bench bench-matcher lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ lint: $(PYTHON_READY) ## Check style, format, types and import layers
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+
+test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
+	$(PY) -m tests.faults $(ARGS)
 
 check: lint test ## Run lint and test
 
