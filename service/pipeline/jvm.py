@@ -17,28 +17,28 @@ _CLOSING_SECONDS = 4.0
 
 def end_jvm() -> None:
     """Close the Java process, and return when it is gone. No Spark in this process afterwards."""
+    gateway = SparkContext._gateway  # noqa: SLF001  there is no public way
     process = _process()
-    if process is None:
+    if gateway is None or process is None or process.stdin is None:
         return
-    if process.stdin is not None:
-        with suppress(OSError):
-            process.stdin.close()
+    gateway.shutdown()
+    with suppress(OSError):
+        process.stdin.close()
     try:
         process.wait(_CLOSING_SECONDS)
     except subprocess.TimeoutExpired:
-        kill_jvm()
+        process.kill()
+        process.wait()
 
 
 def kill_jvm() -> None:
-    """Kill the Java process."""
+    """Kill the Java process, for a process that ends in the same moment."""
     process = _process()
     if process is not None:
         with suppress(OSError):
             process.kill()
-            process.wait(_CLOSING_SECONDS)
 
 
 def _process() -> subprocess.Popen[bytes] | None:
-    gateway = SparkContext._gateway  # noqa: SLF001  there is no public way
-    found = getattr(gateway, "proc", None)
+    found = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
     return found if isinstance(found, subprocess.Popen) else None

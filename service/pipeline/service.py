@@ -283,6 +283,8 @@ class Service:
     def _before_batch(self, batch: int) -> None:
         self._timekeeper.batch_started()
         self._started[batch] = time.monotonic()
+        with bound(run=self._run, batch=batch):
+            _log.debug("batch_started")
 
     def _after_batch(self, batch: int, reports: list[bytes]) -> None:
         seconds = time.monotonic() - self._started.pop(batch)

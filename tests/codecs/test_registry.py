@@ -14,7 +14,7 @@ import pytest
 
 from service.codecs.registry import Registry, SchemaNotFoundError
 from service.codecs.registry_settings import RegistrySettings
-from service.errors import ConfigurationError, RegistryError, SchemaError
+from service.errors import ConfigurationError, RegistryAwayError, RegistryError, SchemaError
 
 ANSWER = tuple[int, Any]
 ADDRESS = {"type": "record", "name": "geo.Address", "fields": [{"name": "c", "type": "string"}]}
@@ -188,7 +188,7 @@ def test_passing_failures_are_retried(
 def test_retries_end(registry: Registry, script: Script, waits: list[float]) -> None:
     """After the last attempt the failure is an error, and a later call asks again."""
     script.answers["/schemas/ids/7"] = [(503, "down")]
-    with pytest.raises(RegistryError, match="HTTP 503"):
+    with pytest.raises(RegistryAwayError, match="HTTP 503"):
         registry.get_schema(7)
     assert len(waits) == 2
     script.answers["/schemas/ids/7"] = [(200, {"schema": json.dumps(ADDRESS)})]
@@ -198,7 +198,7 @@ def test_retries_end(registry: Registry, script: Script, waits: list[float]) -> 
 def test_unreachable(waits: list[float]) -> None:
     """Nobody at the address: an error that names it, after the attempts."""
     settings = RegistrySettings("http://127.0.0.1:9", max_attempts=2, timeout_seconds=1)
-    with pytest.raises(RegistryError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"):
+    with pytest.raises(RegistryAwayError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"):
         Registry(settings, sleep=waits.append).ping()
     assert len(waits) == 1
 
@@ -240,7 +240,7 @@ def test_secrets_stay_out_of_errors(url: str, script: Script) -> None:
     """A registry that repeats the password does not bring it into the message."""
     script.answers["/schemas/types"] = [(401, {"error_code": 401, "message": "bad me:hunter2"})]
     settings = RegistrySettings(url, username="me", password="hunter2")
-    with pytest.raises(RegistryError, match=r"bad me:\*\*\*") as caught:
+    with pytest.raises(ConfigurationError, match=r"bad me:\*\*\*") as caught:
         Registry(settings).ping()
     assert "hunter2" not in str(caught.value)
 
