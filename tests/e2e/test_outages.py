@@ -113,18 +113,20 @@ def test_the_registry_stays_away(
         stream = Stream(scenario)
         scenario.rule(sequence("b", "b"))
         limits = {**QUICK, "outage_limit": "1 second"}
-        with (
-            pytest.raises(RegistryAwayError, match=r"cannot be reached .*the limit is 1 s"),
-            scenario.running(registry={"max_attempts": 1}, lifecycle=limits) as service,
-        ):
-            stream.send(("k", "a", 0))
-            scenario.wait_for_records(1)
-            newer = scenario.register("events", NEWER)
-            relay.cut()
-            datum = {"ts": at(4), "k": "k", "name": "b", "v": 0.0, "extra": "e"}
-            stream.send(Sent(scenario.avro(newer, datum)))
-            _until(lambda: _waits_for(service._health, "schema registry"))
-            _until(lambda: scenario._failures)
+
+        def run() -> None:
+            with scenario.running(registry={"max_attempts": 1}, lifecycle=limits) as service:
+                stream.send(("k", "a", 0))
+                scenario.wait_for_records(1)
+                newer = scenario.register("events", NEWER)
+                relay.cut()
+                datum = {"ts": at(4), "k": "k", "name": "b", "v": 0.0, "extra": "e"}
+                stream.send(Sent(scenario.avro(newer, datum)))
+                _until(lambda: _waits_for(service._health, "schema registry"))
+                _until(lambda: scenario._failures)
+
+        with pytest.raises(RegistryAwayError, match=r"cannot be reached .*the limit is 1 s"):
+            run()
         relay.connect()
         outputs = scenario.decide()
     assert outputs.of("b") == ([found("b", "k", at(4), b=1)], [])
@@ -179,17 +181,17 @@ def test_the_broker_stays_away(
     scenario = Scenario(KafkaAccess(own_broker.bootstrap), registry, spark, tmp_path / "job")
     stream = Stream(scenario)
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
-    with (
-        pytest.raises(KafkaAwayError, match=r"does not answer.*the limit is 2 s"),
-        scenario.running(
-            kafka={"bootstrap_servers": own_broker.bootstrap, "source_properties": IMPATIENT},
-            lifecycle={**QUICK, "outage_limit": "2 seconds"},
-        ),
-    ):
-        stream.send(("k", "a", 0))
-        scenario.wait_for_records(1)
-        own_broker.stop()
-        _until(lambda: scenario._failures)
+    kafka = {"bootstrap_servers": own_broker.bootstrap, "source_properties": IMPATIENT}
+
+    def run() -> None:
+        with scenario.running(kafka=kafka, lifecycle={**QUICK, "outage_limit": "2 seconds"}):
+            stream.send(("k", "a", 0))
+            scenario.wait_for_records(1)
+            own_broker.stop()
+            _until(lambda: scenario._failures)
+
+    with pytest.raises(KafkaAwayError, match=r"does not answer.*the limit is 2 s"):
+        run()
 
 
 def test_the_broker_is_silent_in_the_middle_of_batches(

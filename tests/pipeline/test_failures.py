@@ -13,26 +13,26 @@ _FAILED = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: 
     "text",
     [
         (
-            "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node"
-            " assignment. Call: describeTopics"
+            "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a"
+            " node assignment. Call: describeTopics"
         ),
         (
             "java.util.concurrent.TimeoutException: Cannot fetch record for offset 5 in 120000"
             " milliseconds"
         ),
         (
-            "Caused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls"
-            " given in bootstrap.servers"
+            "Caused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap"
+            " urls given in bootstrap.servers"
         ),
         "Caused by: org.apache.kafka.common.errors.DisconnectException",
         "service.errors.KafkaAwayError: the transaction could not be committed",
         (
-            "service.errors.OutputError: 3 output records could not be written; the first: 3 records"
-            " not acknowledged after 120 s"
+            "service.errors.OutputError: 3 output records could not be written; the first: 3"
+            " records not acknowledged after 120 s"
         ),
         (
-            "service.errors.OutputError: 3 output records could not be written; the first: out: Local:"
-            " Message timed out"
+            "service.errors.OutputError: 3 output records could not be written; the first: out:"
+            " Local: Message timed out"
         ),
     ],
 )
