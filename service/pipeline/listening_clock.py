@@ -7,7 +7,14 @@ else the end of an outage would find every partition idle, and their events late
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def awaits_data(status: Mapping[str, Any]) -> bool:
+    """Whether a query with this status has just been told by Kafka that there is nothing new: it
+    is not so at its beginning, nor while it asks."""
+    return not status["isTriggerActive"] and status["message"].startswith("Waiting for")
 
 
 class ListeningClock:

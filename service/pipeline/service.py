@@ -49,7 +49,7 @@ from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
 from service.pipeline.failures import kafka_away
 from service.pipeline.kafka import Cluster
-from service.pipeline.listening_clock import ListeningClock
+from service.pipeline.listening_clock import ListeningClock, awaits_data
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
@@ -255,14 +255,15 @@ class Service:
 
     def _watch(self, query: StreamingQuery, clock: ClockFile) -> None:
         """Wait for the query to end, telling it what idleness says about time."""
+        with self._telling:
+            self._listened.look(listening=False)  # since the last query ended
         while not query.awaitTermination(_LOOK_EVERY_SECONDS):  # type: ignore[arg-type]  # takes fractions
             if self._stopping.requested.is_set():
                 self._stopping.end(query)
                 continue
             self._look_at(query)
-            # Between two triggers Kafka has just answered.
             with self._telling:
-                self._listened.look(listening=not query.status["isTriggerActive"])
+                self._listened.look(listening=awaits_data(query.status))
             self._tell_time(clock)
 
     def _tell_time(self, clock: ClockFile) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from service.pipeline.listening_clock import ListeningClock
+import pytest
+
+from service.pipeline.listening_clock import ListeningClock, awaits_data
 from service.pipeline.timekeeper import Timekeeper
 
 FAST, SLOW = ("t", 0), ("t", 1)
@@ -30,6 +32,21 @@ def test_only_listening_counts() -> None:
     clock.batch_done(2_500)
     clock.look(listening=True)
     assert clock() == 2_650
+
+
+@pytest.mark.parametrize(
+    ("message", "active", "listening"),
+    [
+        ("Initializing sources", False, False),
+        ("Getting offsets from KafkaV2[Subscribe[events]]", True, False),
+        ("Processing new data", True, False),
+        ("Waiting for next trigger", False, True),
+        ("Waiting for data to arrive", False, True),
+    ],
+)
+def test_what_is_listening(message: str, active: bool, listening: bool) -> None:
+    """Only a query whose last question to Kafka was answered."""
+    assert awaits_data({"message": message, "isTriggerActive": active}) is listening
 
 
 def test_an_outage_makes_no_partition_idle() -> None:
