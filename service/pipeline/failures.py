@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.base import PySparkException
 
-from service.errors import KafkaAwayError
+from service.errors import KafkaAwayError, StartError
 
 _KAFKA_AWAY: Final = re.compile(
     r"""
@@ -36,6 +37,12 @@ def kafka_away(error: PySparkException) -> KafkaAwayError | None:
     """The error as KafkaAwayError, when the query failed because Kafka did not answer."""
     trace = str(getattr(error, "_stackTrace", None) or "")
     return kafka_away_in(f"{error}\n{trace}")
+
+
+def not_started(checkpoint: str, error: PySparkException | Py4JJavaError) -> StartError:
+    """The error of a query that did not even start, mostly for its checkpoint's place."""
+    told = str(error.java_exception if isinstance(error, Py4JJavaError) else error)
+    return StartError(f"no query can be started with state.checkpoint {checkpoint}: {told}")
 
 
 def kafka_away_in(report: str) -> KafkaAwayError | None:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -47,7 +48,7 @@ from service.pipeline.catalogue import Catalogue
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
-from service.pipeline.failures import kafka_away
+from service.pipeline.failures import kafka_away, not_started
 from service.pipeline.kafka import Cluster
 from service.pipeline.listening_clock import ListeningClock, awaits_data
 from service.pipeline.pack import NEW_SCHEMA_IDS
@@ -221,7 +222,10 @@ class Service:
                 # Batches may come back to back: between two of them is the only chance to speak.
                 self._tell_time(clock)
 
-            query = flow.start(spark, before, after)
+            try:
+                query = flow.start(spark, before, after)
+            except (PySparkException, Py4JJavaError) as error:
+                raise not_started(self._settings.state.checkpoint, error) from error
             with bound(query=str(query.id)):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from service.codecs.registry import Registry, SchemaNotFoundError
 from service.codecs.registry_settings import RegistrySettings
@@ -201,6 +209,38 @@ def test_unreachable(waits: list[float]) -> None:
     with pytest.raises(RegistryAwayError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"):
         Registry(settings, sleep=waits.append).ping()
     assert len(waits) == 1
+
+
+def test_a_certificate_of_nobody(tmp_path: Path, waits: list[float]) -> None:
+    """A registry whose certificate is not trusted is asked once: it would be the same again."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    pem = tmp_path / "server.pem"
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem.write_bytes(secret + certificate.public_bytes(Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        settings = RegistrySettings(f"https://127.0.0.1:{server.server_address[1]}")
+        with pytest.raises(ConfigurationError, match=r"cannot be trusted: .*self.signed"):
+            Registry(settings, sleep=waits.append).ping()
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert waits == []
 
 
 @pytest.mark.parametrize("answer", ["<html>", [1], {"id": "x"}])

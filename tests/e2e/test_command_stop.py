@@ -23,7 +23,7 @@ from tests.kafka_access import KafkaAccess
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-BACKLOG = 40_000
+BACKLOG = 8_000
 TRACES = ("Traceback", "\n\tat ")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from examples.embedded.process import free_ports
-from service.errors import ConfigurationError, RegistryAwayError, RuleSetError
+from service.errors import ConfigurationError, RegistryAwayError, RuleSetError, StartError
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess
@@ -63,6 +63,17 @@ def test_an_unknown_topic_is_named(sparkless: Scenario) -> None:
     assert "inputs.events.topics" in text
     assert sparkless.topic("missing") in text
     assert stream.topic in text
+
+
+@pytest.mark.spark
+def test_a_checkpoint_that_cannot_be_made(scenario: Scenario) -> None:
+    """The error names the setting and its value."""
+    Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    (scenario.folder / "file").write_text("not a folder", "utf-8")
+    checkpoint = str(scenario.folder / "file" / "checkpoint")
+    with pytest.raises(StartError, match=f"state.checkpoint {checkpoint}: .*[Ee]xception"):
+        scenario.service(state={"checkpoint": checkpoint}).run()
 
 
 def test_a_registry_that_is_away_is_an_error_of_its_own(sparkless: Scenario) -> None:
