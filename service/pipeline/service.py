@@ -231,8 +231,8 @@ class Service:
                 try:
                     self._watch(query, clock)
                 except PySparkException as error:
-                    # Told to stop meanwhile: whatever it was, the next start meets it again.
-                    self._stopping.check()
+                    if self._stopping.grace_ran_out:  # we ended it ourselves
+                        raise StopRequestedError from error
                     self._mend(error, flow.catalogue, outage)
                     continue
             self._stopping.check()

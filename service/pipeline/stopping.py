@@ -23,7 +23,7 @@ from service.observability.logs import logger
 from service.pipeline.waiting import StopRequestedError
 
 _log = logger(__name__)
-_HOLD_MS: Final = 10_000
+_HOLD_MS: Final = 3_600_000
 _INTERRUPTED: Final = (
     "py4j.protocol.Py4JJavaError: An error occurred while calling sleep:"
     " java.lang.InterruptedException"

@@ -219,6 +219,7 @@ def test_the_broker_is_silent_in_the_middle_of_batches(
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.network.timeout": "10s",
+                "spark.network.timeoutInterval": "5s",
                 "spark.executor.heartbeatInterval": "2s",
                 "spark.local.dir": str(scenario.folder / "scratch"),
                 "spark.sql.warehouse.dir": str(scenario.folder / "warehouse"),
