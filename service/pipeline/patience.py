@@ -10,14 +10,24 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_expone
 
 _T = TypeVar("_T")
 
-_PASSING: Final = frozenset(
-    {
-        KafkaError._TRANSPORT,  # noqa: SLF001  librdkafka's local errors are named so
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-    }
+#: The brokers do not answer, or are not ready yet.
+AWAY: Final = (
+    KafkaError._TRANSPORT,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
+    KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
+    KafkaError._RESOLVE,  # noqa: SLF001
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_CONTROLLER,
 )
 
 
@@ -26,7 +36,7 @@ def may_pass(error: BaseException) -> bool:
     if not isinstance(error, KafkaException):
         return False
     reason = error.args[0]
-    return bool(reason.retriable()) or reason.code() in _PASSING
+    return bool(reason.retriable()) or reason.code() in AWAY
 
 
 def patiently(call: Callable[[], _T], seconds: float) -> _T:
