@@ -30,6 +30,7 @@ from service.errors import (
     StartError,
     StateError,
 )
+from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
 from service.observability.logs import configure, logger
 from service.observability.metrics import Metrics
@@ -102,6 +103,7 @@ def _run(settings: Settings) -> None:
             health,
             metrics.registry,
             service.rules,
+            access_to(observability),
         )
         server.start()
 
