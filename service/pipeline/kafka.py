@@ -20,6 +20,7 @@ from tenacity import (
 from service.config import Settings
 from service.errors import StartError
 from service.observability.logs import logger
+from service.pipeline.refusals import Refusals, made
 from service.pipeline.watermark import Partition
 
 _log = logger(__name__)
@@ -34,8 +35,11 @@ class Cluster:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._servers = settings.kafka.bootstrap_servers
+        config = settings.kafka.admin_config()
+        self._refusals = Refusals(config)
         # What goes wrong is raised; librdkafka's own log would go on after we are done.
-        self._admin = AdminClient(settings.kafka.admin_config() | {"log_level": 0})
+        quiet = {"log_level": 0, "error_cb": self._refusals.heard}
+        self._admin = made(lambda: AdminClient(config | quiet))
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
@@ -81,7 +85,7 @@ class Cluster:
 
     def _ask(self, question: Callable[[], _T]) -> _T:
         asking = retry(
-            retry=retry_if_exception(_unreachable),
+            retry=retry_if_exception(self._passing),
             wait=wait_exponential(multiplier=0.5, max=10),
             stop=stop_after_delay(_PATIENCE_SECONDS),
             before_sleep=self._waiting,
@@ -90,9 +94,13 @@ class Cluster:
         try:
             return asking(question)()
         except KafkaException as error:
-            raise StartError(
-                f"kafka.bootstrap_servers {self._servers}: {error.args[0].str()}"
-            ) from error
+            reason = self._refusals.reason() or error.args[0].str()
+            raise StartError(f"kafka.bootstrap_servers {self._servers}: {reason}") from error
+
+    def _passing(self, error: BaseException) -> bool:
+        """Whether the same question may be answered a little later."""
+        self._admin.poll(0)
+        return _unreachable(error) and self._refusals.reason() is None
 
     def _waiting(self, state: RetryCallState) -> None:
         _log.warning("waiting_for_kafka", servers=self._servers, attempt=state.attempt_number)

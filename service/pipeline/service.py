@@ -50,6 +50,7 @@ from service.pipeline.kafka import Cluster
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
+from service.pipeline.refusals import refusal_of_source
 from service.pipeline.session import spark_session
 from service.pipeline.timekeeper import Timekeeper
 from service.pipeline.watermark import END, ClockStatement
@@ -393,6 +394,9 @@ def _failure(error: PySparkException) -> SparkCepError:
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
             return kind(own[-1])
+    refused = refusal_of_source(str(error))
+    if refused is not None:
+        return JobFailedError(f"the query failed: {refused}")
     told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
     python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
