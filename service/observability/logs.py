@@ -33,6 +33,7 @@ _QUIET: Final = (
     "httpx",
     "httpx2",
     "httpcore",
+    "httpcore2",
 )
 """Loggers of others that say too much below a warning."""
 

@@ -119,11 +119,15 @@ def made(client: Callable[[], _T]) -> _T:
 def refusal_of_source(text: str) -> str | None:
     """Which settings to look at when a query's error says that Spark's Kafka source was refused,
     or refused the broker."""
-    found = re.search(r"\b(Ssl|Sasl)AuthenticationException: ([^\n]+?)(?= SQLSTATE|\n|$)", text)
+    found = re.search(
+        r"((?:Ssl|Sasl)AuthenticationException: |Failed to create new Kafka)([^\n]+?)"
+        r"(?= SQLSTATE|\n|$)",
+        text,
+    )
     if found is None:
         return None
     return (
-        f"kafka.security or kafka.source_properties, Spark's Kafka source: {found[2]} (the reason"
+        f"kafka.security or kafka.source_properties, Spark's Kafka source: {found[0]} (the reason"
         " stands on standard error)"
     )
 

@@ -46,4 +46,5 @@ def test_errors_of_the_source() -> None:
     assert said is not None
     assert "kafka.source_properties" in said
     assert ": Authentication failed (" in said
+    assert refusal_of_source("x: Failed to create new KafkaAdminClient SQLSTATE: XXKST") is not None
     assert refusal_of_source("java.lang.ArithmeticException: / by zero") is None
