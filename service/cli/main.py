@@ -18,6 +18,7 @@ from service.cli.forms import Form
 from service.cli.signals import run_until_signalled
 from service.config import Settings, load
 from service.errors import Problem, SparkCepError
+from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
 from service.observability.logs import configure
 from service.observability.metrics import Metrics
@@ -87,6 +88,7 @@ def _run(settings: Settings) -> None:
             health,
             metrics.registry,
             service.rules,
+            access_to(observability),
         )
         server.start()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -19,13 +19,12 @@ from service.config import Settings
 from service.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
 from service.pipeline.marks import TOPIC_CONFIG
 from service.pipeline.patience import AWAY
+from service.pipeline.refusals import Refusals, made
 from service.pipeline.waiting import Patience, ask_once
 from service.pipeline.watermark import Partition
 
 _SECONDS = 10.0
 _T = TypeVar("_T")
-
-_REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001  librdkafka's names
 
 
 class Cluster:
@@ -36,7 +35,8 @@ class Cluster:
         self._servers = settings.kafka.bootstrap_servers
         self._patience = patience
         self._noticed: list[KafkaError] = []
-        self._admin = self._client(AdminClient, settings.kafka.admin_config())
+        self._config = settings.kafka.admin_config()
+        self._admin = self._client(AdminClient, self._config)
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
@@ -116,12 +116,12 @@ class Cluster:
     def _error(self, error: KafkaError) -> SparkCepError:
         # What is wrong with a connection does not come as the answer, but is told on the side.
         self._admin.poll(0)
-        refused = [each for each in self._noticed if each.code() in _REFUSED]
-        if error.code() in _REFUSED or refused:
-            return ConfigurationError(
-                f"{self._name} refuses the connection: {(refused or [error])[-1].str()};"
-                " see kafka.security"
-            )
+        refusals = Refusals(self._config)
+        for each in [error, *self._noticed]:
+            refusals.heard(each)
+        refused = refusals.reason()
+        if refused is not None:
+            return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
         if error.code() not in AWAY:
             return StartError(f"{self._name}: {error.str()}")
         told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
@@ -134,13 +134,7 @@ class Cluster:
     def _client(self, kind: Callable[[dict[str, Any]], Any], config: dict[str, Any]) -> Any:
         # What goes wrong is raised; librdkafka's own log would go on after we are done.
         config = config | {"log_level": 0, "error_cb": self._noticed.append}
-        try:
-            return kind(config)
-        except KafkaException as error:
-            raise ConfigurationError(
-                f"{self._name} cannot be used: {error.args[0].str()};"
-                " see kafka.security and kafka.sink_properties"
-            ) from error
+        return made(lambda: kind(config))
 
 
 def _made(answers: Mapping[str, Future[None]]) -> None:

@@ -59,6 +59,7 @@ from service.pipeline.output import Delivery
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
+from service.pipeline.refusals import refusal_of_source
 from service.pipeline.session import spark_session
 from service.pipeline.stopping import Stopping
 from service.pipeline.takeover import take_over
@@ -469,6 +470,9 @@ def _failure(error: PySparkException) -> SparkCepError:
             return kind(own[-1])
     if "CONCURRENT_STREAM_LOG_UPDATE" in str(error):
         return TakenOverError("another instance of the service works from the same checkpoint now")
+    refused = refusal_of_source(str(error))
+    if refused is not None:
+        return JobFailedError(f"the query failed: {refused}")
     told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
     python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
