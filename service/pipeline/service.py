@@ -43,6 +43,7 @@ from service.pattern.document import LoadedRule
 from service.pattern.type_check import type_check
 from service.pipeline import catalogue as catalogues
 from service.pipeline.catalogue import Catalogue
+from service.pipeline.checkpoint import Checkpoint, check_position, held
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
@@ -51,6 +52,7 @@ from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
 from service.pipeline.session import spark_session
+from service.pipeline.state_faults import state_fault
 from service.pipeline.timekeeper import Timekeeper
 from service.pipeline.watermark import END, ClockStatement
 from service.rules.folder import read_rules
@@ -112,20 +114,22 @@ class Service:
             for rule in self._rules.rules
         ]
 
-    def run(self) -> None:
-        """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input.
+    def run(self, *, planned_batch_only: bool = False) -> None:
+        """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input;
+        ``planned_batch_only``: only the batch that the checkpoint has planned and not done.
 
         Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError before
-        anything is read, and JobFailedError when the query fails for good.
+        anything is read, StateError when the checkpoint cannot be used, and JobFailedError when the query fails for good.
         """
         with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
             registry = Registry(registry_settings(self._settings))
             try:
-                self._run_with(registry, Path(scratch))
+                with held(str(self._settings.state.checkpoint)):
+                    self._run_with(registry, Path(scratch), planned_batch_only)
             finally:
                 registry.close()
 
-    def _run_with(self, registry: Registry, scratch: Path) -> None:
+    def _run_with(self, registry: Registry, scratch: Path, one_batch: bool) -> None:  # noqa: FBT001
         settings = self._settings
         self._rules = read_rules(settings.rules.folder)
         if len(self._rules.enabled) > settings.rules.max_rules:
@@ -157,10 +161,13 @@ class Service:
         kernel.prepare()
         spark = self._spark or spark_session(settings)
         try:
+            place = str(settings.state.checkpoint)
+            check_position(Checkpoint(spark, place).position(), settings, topics)
             self._metrics.replace(names.BUILD, {_build(spark): 1})
             flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json")
-            self._keep_running(spark, flow, clock_file)
-            if settings.trigger.at_end_of_input == "decide" and not self._stop.is_set():
+            self._keep_running(spark, flow, clock_file, one_batch)
+            decide = settings.trigger.at_end_of_input == "decide" and not one_batch
+            if decide and not self._stop.is_set():
                 clock_file.write(ClockStatement((), END), self._run)
                 self._keep_running(spark, flow, clock_file)
         finally:
@@ -187,7 +194,13 @@ class Service:
 
     # The query.
 
-    def _keep_running(self, spark: SparkSession, flow: Dataflow, clock: ClockFile) -> None:
+    def _keep_running(
+        self,
+        spark: SparkSession,
+        flow: Dataflow,
+        clock: ClockFile,
+        one_batch: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
         while not self._stop.is_set():
 
             def after(batch: int, reports: list[bytes]) -> None:
@@ -195,7 +208,10 @@ class Service:
                 # Batches may come back to back: between two of them is the only chance to speak.
                 self._tell_time(clock)
 
-            query = flow.start(spark, self._before_batch, after)
+            try:
+                query = flow.start(spark, self._before_batch, after, one_batch=one_batch)
+            except PySparkException as error:
+                raise self._failure(error) from error
             with bound(query=str(query.id)):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:
@@ -207,7 +223,7 @@ class Service:
                     if not ids:
                         self._metrics.increment(names.BATCHES, result="failed")
                         self._health.failed("the query failed")
-                        raise _failure(error) from error
+                        raise self._failure(error) from error
                     self._health.expect_progress(expected=False)
                     flow.catalogue.learn(ids)
                     self._health.expect_progress(expected=True)
@@ -219,6 +235,12 @@ class Service:
                     )
                     continue
             break
+
+    def _failure(self, error: PySparkException) -> SparkCepError:
+        own = _failure(error)
+        if not isinstance(own, JobFailedError):
+            return own
+        return state_fault(str(error), str(self._settings.state.checkpoint)) or own
 
     def _watch(self, query: StreamingQuery, clock: ClockFile) -> None:
         """Wait for the query to end, telling it what idleness says about time."""

@@ -6,13 +6,13 @@ import os
 import sys
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import urlparse
 
 import pyspark
 from pyspark.sql import SparkSession
 
 from service.config import SPARK_REDACTION_REGEX, Settings, reveal
 from service.errors import DependencyError, StartError
+from service.pipeline.checkpoint import is_local
 from service.pipeline.jars import fetch, resolve
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
@@ -82,6 +82,3 @@ def connector_jars(folder: Path | None) -> list[Path]:
         return fetch(["spark"], cache)
 
 
-def is_local(location: str) -> bool:
-    """Whether a checkpoint location is on a local disk."""
-    return urlparse(str(location)).scheme in ("", "file")
