@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from service.config import Settings
@@ -67,11 +68,12 @@ def held(location: str) -> Iterator[None]:
 class Position:
     """How far a checkpoint has come.
 
-    ``batch`` is the newest that was planned, ``committed`` the newest that is done (``None``:
-    none). ``offsets`` are by topic and partition where ``batch`` ends; ``partitions`` is the number
+    ``query`` is Spark's id of the query; ``batch`` is the newest batch that was planned,
+    ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition where ``batch`` ends; ``partitions`` is the number
     of state partitions that it has, ``committed_partitions`` that of ``committed``.
     """
 
+    query: str
     batch: int
     committed: int | None
     partitions: int
@@ -102,20 +104,29 @@ class Checkpoint:
         self._files = self._root.getFileSystem(java.sessionState().newHadoopConf())
 
     def position(self) -> Position | None:
-        """How far it has come; ``None`` when no batch was ever planned. StateError when the logs
-        cannot be read."""
+        """How far it has come; ``None`` when no batch was ever planned. StateError when a file that
+        says so is missing or damaged."""
         planned, done = self._batches("offsets"), self._batches("commits")
         if not planned:
             if done:
-                raise self._missing("offsets", done[-1])
+                raise self._missing(f"offsets/{done[-1]}")
             return None
+        (query,) = self._parsed("metadata")
         batch, committed = planned[-1], done[-1] if done else None
-        if committed is not None and committed not in planned:
-            raise self._missing("offsets", committed)
         conf, offsets = self._planned(batch)
-        before = conf if committed in (None, batch) else self._planned(committed or 0)[0]
+        before = conf
+        if committed is not None:
+            if committed not in planned:
+                raise self._missing(f"offsets/{committed}")
+            self._parsed(f"commits/{committed}", after=1)
+            before, _ = self._planned(committed)
         return Position(
-            batch, committed, int(conf[_PARTITIONS]), int(before[_PARTITIONS]), offsets
+            query=str(query["id"]),
+            batch=batch,
+            committed=committed,
+            partitions=int(conf[_PARTITIONS]),
+            committed_partitions=int(before[_PARTITIONS]),
+            offsets=offsets,
         )
 
     def files(self) -> set[str]:
@@ -139,36 +150,42 @@ class Checkpoint:
         return sorted(int(name) for name in names if name.isdigit())
 
     def _planned(self, batch: int) -> tuple[dict[str, str], dict[str, dict[int, int]]]:
-        """Spark's settings of a batch, and where it ends in Kafka: a line with a version, one of
-        settings, and one for each source, of which the clock is one."""
+        """Spark's settings of a batch, and where it ends in Kafka. Behind the settings is a line
+        for each source, of which the clock is one."""
+        name = f"offsets/{batch}"
+        head, *sources = self._parsed(name, after=1)
+        offsets: dict[str, dict[int, int]] = {}
+        for source in sources:
+            if "statement" not in source:
+                offsets |= {
+                    topic: {int(partition): offset for partition, offset in ends.items()}
+                    for topic, ends in source.items()
+                }
+        return head["conf"], offsets
+
+    def _parsed(self, name: str, after: int = 0) -> list[Any]:
+        """A file's lines, each of them JSON, behind the first ``after`` ones."""
+        path = self._path(self._root, name)
+        if not self._files.exists(path):
+            raise self._missing(name)
         try:
-            stream = self._files.open(self._path(self._root, f"offsets/{batch}"))
+            stream = self._files.open(path)
             try:
-                _, conf, *sources = self._text(stream, "UTF-8").splitlines()
+                lines = self._text(stream, "UTF-8").splitlines()[after:]
             finally:
                 stream.close()
-            offsets = {}
-            for source in map(json.loads, sources):
-                if "statement" not in source:
-                    offsets = {
-                        topic: {int(partition): offset for partition, offset in ends.items()}
-                        for topic, ends in source.items()
-                    }
-            conf = json.loads(conf)["conf"]
-            conf[_PARTITIONS]
-        except Exception as error:
-            # Java's errors and ours: a broken checksum, a cut line, a file of something else.
-            raise StateError(
-                f"{self.location}/offsets/{batch} is damaged ({_reason(error)}): {RESTORE}"
-            ) from error
-        return conf, offsets
+            # Spark writes a dash for a source that has no offset yet.
+            parsed = [json.loads(line) for line in lines if line != "-"]
+            if not parsed:
+                raise ValueError("it ends too early")
+        except (Py4JError, ValueError) as error:
+            # A checksum that does not fit, a cut line, a file of something else.
+            reason = (str(error).strip().splitlines() or [""])[-1][:200]
+            raise StateError(f"{self.location}/{name} is damaged ({reason}): {RESTORE}") from error
+        return parsed
 
-    def _missing(self, log: str, batch: int) -> StateError:
-        return StateError(f"{self.location}/{log}/{batch} is missing: {RESTORE}")
-
-
-def _reason(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:200]
+    def _missing(self, name: str) -> StateError:
+        return StateError(f"{self.location}/{name} is missing: {RESTORE}")
 
 
 def check_position(position: Position | None, settings: Settings, topics: Sequence[str]) -> None:

@@ -71,7 +71,12 @@ class Dataflow:
         return events.unionByName(clock)
 
     def start(
-        self, spark: SparkSession, before: BeforeBatch, after: AfterBatch, *, one_batch: bool = False
+        self,
+        spark: SparkSession,
+        before: BeforeBatch,
+        after: AfterBatch,
+        *,
+        one_batch: bool = False,
     ) -> StreamingQuery:
         """Start the query from its checkpoint, or anew where there is none. ``one_batch``: end
         after the batch that the checkpoint has planned and not done."""

@@ -129,7 +129,7 @@ class Service:
             finally:
                 registry.close()
 
-    def _run_with(self, registry: Registry, scratch: Path, one_batch: bool) -> None:  # noqa: FBT001
+    def _run_with(self, registry: Registry, scratch: Path, one_batch: bool) -> None:
         settings = self._settings
         self._rules = read_rules(settings.rules.folder)
         if len(self._rules.enabled) > settings.rules.max_rules:
@@ -199,7 +199,7 @@ class Service:
         spark: SparkSession,
         flow: Dataflow,
         clock: ClockFile,
-        one_batch: bool = False,  # noqa: FBT001, FBT002
+        one_batch: bool = False,
     ) -> None:
         while not self._stop.is_set():
 
@@ -418,4 +418,5 @@ def _failure(error: PySparkException) -> SparkCepError:
     told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
     python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
-    return JobFailedError(f"the query failed: {(python or told or lines or ['no message'])[-1]}")
+    text = (python or told or lines[:1] or ["no message"])[-1]
+    return JobFailedError(f"the query failed: {text}")

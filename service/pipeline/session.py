@@ -80,5 +80,3 @@ def connector_jars(folder: Path | None) -> list[Path]:
         return resolve("spark", cache)
     except DependencyError:
         return fetch(["spark"], cache)
-
-

@@ -76,11 +76,13 @@ _FAULTS = (
         r"CANNOT_LOAD_STATE_STORE|CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED|ChecksumException"
         r"|STATE_STORE_ROW_CHECKSUM_VERIFICATION_FAILED|ROW_FORMAT_VALIDATION_FAILURE"
         r"|Incomplete log file|BATCH_METADATA_NOT_FOUND|STDS_\w+|CANNOT_READ_\w+_FILE\w*"
-        r"|batch \d+ doesn't exist|Log file was malformed",
+        r"|batch \d+ doesn't exist|Log file was malformed"
+        r"|terminated with exception: (?:Unexpected (?:end-of-input|character)|Unrecognized token)",
         "a file of the checkpoint is missing or damaged",
         RESTORE,
     ),
 )
+_CAUSE = re.compile(r"^Caused by: .+", re.MULTILINE)
 _FILE = re.compile(r"(?:file:)?(?:[a-z0-9]+:/)?/[^\s,;:'\"()\[\]]+")
 
 
@@ -94,7 +96,9 @@ def state_fault(report: str, location: str) -> StateError | None:
         end = report.find("\n", found.end())
         line = report[report.rfind("\n", 0, found.start()) + 1 : end if end >= 0 else None].strip()
         file = _file(report, line, location)
-        return StateError(f"{fault.what} ({file or location}): {fault.remedy}\n  Spark: {line}")
+        causes = [text.strip() for text in _CAUSE.findall(report)]
+        told = "\n  ".join(["", line, *causes[-1:]])
+        return StateError(f"{fault.what} ({file or location}): {fault.remedy}{told}")
     return None
 
 
