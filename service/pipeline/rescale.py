@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import SparkSession
 
 from service.config import Settings
 from service.errors import ConfigurationError, SparkCepError, StateError
 from service.observability.logs import logger
-from service.pipeline.checkpoint import Checkpoint, Position, held
+from service.pipeline.checkpoint_files import CheckpointFiles, Position, held
 from service.pipeline.service import Service
 from service.pipeline.session import spark_session
 from service.pipeline.state_faults import state_fault
@@ -48,7 +50,7 @@ def rescale(settings: Settings, partitions: int, spark: SparkSession | None = No
         )
     session = spark or spark_session(settings)
     try:
-        checkpoint = Checkpoint(session, str(settings.state.checkpoint))
+        checkpoint = CheckpointFiles(session, str(settings.state.checkpoint))
         with held(checkpoint.location):
             position = _position(checkpoint)
         if position.uncommitted and not position.rescaling and position.partitions != partitions:
@@ -60,7 +62,7 @@ def rescale(settings: Settings, partitions: int, spark: SparkSession | None = No
             session.stop()
 
 
-def _position(checkpoint: Checkpoint) -> Position:
+def _position(checkpoint: CheckpointFiles) -> Position:
     position = checkpoint.position()
     if position is None:
         raise StateError(
@@ -78,7 +80,7 @@ def _repeat(settings: Settings, position: Position, spark: SparkSession) -> None
     job.run(planned_batch_only=True)
 
 
-def _rescale(spark: SparkSession, checkpoint: Checkpoint, partitions: int) -> Rescaled:
+def _rescale(spark: SparkSession, checkpoint: CheckpointFiles, partitions: int) -> Rescaled:
     position = _position(checkpoint)
     if position.uncommitted and not position.rescaling:
         raise StateError(
@@ -97,7 +99,7 @@ def _rescale(spark: SparkSession, checkpoint: Checkpoint, partitions: int) -> Re
     there = None if position.rescaling else checkpoint.files()
     try:
         spark._streamingCheckpointManager.repartition(checkpoint.location, partitions)  # noqa: SLF001
-    except Exception as error:
+    except (PySparkException, Py4JError) as error:
         raise _failed(checkpoint, there, partitions, error) from error
     done = _position(checkpoint)
     if done.uncommitted or done.partitions != partitions:
@@ -106,7 +108,7 @@ def _rescale(spark: SparkSession, checkpoint: Checkpoint, partitions: int) -> Re
 
 
 def _failed(
-    checkpoint: Checkpoint, there: set[str] | None, partitions: int, error: Exception
+    checkpoint: CheckpointFiles, there: set[str] | None, partitions: int, error: Exception
 ) -> StateError:
     """Take back what was written, if it began now; the error to raise."""
     reason: SparkCepError | None = state_fault(str(error), checkpoint.location)
@@ -118,7 +120,7 @@ def _failed(
         # The planned batch last: as long as it is there, no job starts on what is left of it.
         for name in sorted(checkpoint.files() - there, key=lambda name: "/offsets/" in name):
             checkpoint.delete(name)
-    except Exception:
+    except Py4JError:
         _log.exception("rescale_not_taken_back")
         return StateError(f"the rescale failed in the middle: {text}\n{again}")
     return StateError(f"the rescale failed, and the checkpoint is as it was before: {text}")

@@ -43,7 +43,7 @@ from service.pattern.document import LoadedRule
 from service.pattern.type_check import type_check
 from service.pipeline import catalogue as catalogues
 from service.pipeline.catalogue import Catalogue
-from service.pipeline.checkpoint import Checkpoint, check_position, held
+from service.pipeline.checkpoint_files import CheckpointFiles, check_position, held
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
@@ -119,7 +119,8 @@ class Service:
         ``planned_batch_only``: only the batch that the checkpoint has planned and not done.
 
         Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError before
-        anything is read, StateError when the checkpoint cannot be used, and JobFailedError when the query fails for good.
+        anything is read, StateError when the checkpoint cannot be used, and JobFailedError when the
+        query fails for good.
         """
         with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
             registry = Registry(registry_settings(self._settings))
@@ -162,7 +163,7 @@ class Service:
         spark = self._spark or spark_session(settings)
         try:
             place = str(settings.state.checkpoint)
-            check_position(Checkpoint(spark, place).position(), settings, topics)
+            check_position(CheckpointFiles(spark, place).position(), settings, topics)
             self._metrics.replace(names.BUILD, {_build(spark): 1})
             flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json")
             self._keep_running(spark, flow, clock_file, one_batch)
@@ -211,7 +212,7 @@ class Service:
             try:
                 query = flow.start(spark, self._before_batch, after, one_batch=one_batch)
             except PySparkException as error:
-                raise self._failure(error) from error
+                raise failure(error, str(self._settings.state.checkpoint)) from error
             with bound(query=str(query.id)):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:
@@ -223,7 +224,7 @@ class Service:
                     if not ids:
                         self._metrics.increment(names.BATCHES, result="failed")
                         self._health.failed("the query failed")
-                        raise self._failure(error) from error
+                        raise failure(error, str(self._settings.state.checkpoint)) from error
                     self._health.expect_progress(expected=False)
                     flow.catalogue.learn(ids)
                     self._health.expect_progress(expected=True)
@@ -235,12 +236,6 @@ class Service:
                     )
                     continue
             break
-
-    def _failure(self, error: PySparkException) -> SparkCepError:
-        own = _failure(error)
-        if not isinstance(own, JobFailedError):
-            return own
-        return state_fault(str(error), str(self._settings.state.checkpoint)) or own
 
     def _watch(self, query: StreamingQuery, clock: ClockFile) -> None:
         """Wait for the query to end, telling it what idleness says about time."""
@@ -407,14 +402,18 @@ def _build(spark: SparkSession) -> tuple[str, str, str]:
     return __version__, platform.python_version(), spark.version
 
 
-def _failure(error: PySparkException) -> SparkCepError:
-    """What went wrong, as one line out of a long report; our own errors keep their kind."""
+def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
+    """What went wrong with Spark on a checkpoint, as one line out of a long report; our own errors
+    keep their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for kind in (StateError, OutputError):
         name = f"{kind.__module__}.{kind.__name__}: "
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
             return kind(own[-1])
+    state = state_fault(str(error), checkpoint)
+    if state is not None:
+        return state
     told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
     python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from service.config import SPARK_REDACTION_REGEX, Settings, reveal
 from service.errors import DependencyError, StartError
-from service.pipeline.checkpoint import is_local
+from service.pipeline.checkpoint_files import is_local
 from service.pipeline.jars import fetch, resolve
 
 _STATE_STORE = "spark.sql.streaming.stateStore"

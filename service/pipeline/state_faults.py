@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from service.errors import StateError
-from service.pipeline.checkpoint import RESTORE
+from service.errors import RESTORE, StateError
 
 _SPACE = "make room, and start again: the batch is repeated, nothing is lost"
 _OTHER_JOB = (

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from service.config import Settings
 from service.errors import ConfigurationError, StateError
 from service.pipeline import rescale as rescaling
-from service.pipeline.checkpoint import Checkpoint
+from service.pipeline.checkpoint_files import CheckpointFiles
 from service.pipeline.rescale import Rescaled, rescale
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
@@ -64,7 +64,7 @@ def test_results_are_those_of_an_undisturbed_run(
             if partitions != before:
                 open_before = live(scenario)
                 assert open_before["abc"]
-                batch = Checkpoint(spark, str(scenario.folder / "checkpoint")).position().batch  # type: ignore[union-attr]
+                batch = CheckpointFiles(spark, str(scenario.folder / "checkpoint")).position().batch  # type: ignore[union-attr]
                 done = change(scenario, spark, before, partitions)
                 assert done == Rescaled(before, partitions, batch + 1)
             source.send(*stream[cut])

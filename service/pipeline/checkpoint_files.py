@@ -21,10 +21,9 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from service.config import Settings
-from service.errors import StateError
+from service.errors import RESTORE, StateError
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
-RESTORE = "restore the checkpoint from a copy, or start from a new checkpoint"
 
 
 def is_local(location: str) -> bool:
@@ -69,8 +68,9 @@ class Position:
     """How far a checkpoint has come.
 
     ``query`` is Spark's id of the query; ``batch`` is the newest batch that was planned,
-    ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition where ``batch`` ends; ``partitions`` is the number
-    of state partitions that it has, ``committed_partitions`` that of ``committed``.
+    ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition
+    where ``batch`` ends; ``partitions`` is the number of state partitions that it has,
+    ``committed_partitions`` that of ``committed``.
     """
 
     query: str
@@ -91,7 +91,7 @@ class Position:
         return self.uncommitted and self.partitions != self.committed_partitions
 
 
-class Checkpoint:
+class CheckpointFiles:
     """Files of a checkpoint, wherever it is: read through Hadoop's file systems, as Spark does."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
