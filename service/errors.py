@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
 #: What is left when a checkpoint is damaged.
 RESTORE = "restore the checkpoint from a copy, or start from a new checkpoint"
 

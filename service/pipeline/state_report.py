@@ -150,7 +150,11 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
         of_key=None if key is None else [],
     )
     sizes = {number: Size(len(row.state)) for number, row in stored.items()}
-    rules = {rule.fingerprint: RuleReport(rule.id, rule.version) for rule in first.rules}
+    rules = {
+        rule.fingerprint: RuleReport(rule.id, rule.version)
+        for group in decoded.values()
+        for rule in group.rules
+    }
     for line in lines:
         number, name, size, shares, partials = unpack(bytes(line[0]))
         slot = Size(*size)
@@ -178,7 +182,7 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
 
 @dataclass(frozen=True)
 class _SlotReader:
-    """A line for each slot: key group, name, size, shares of the rules, partial matches of a key."""
+    """A line for each slot: key group, name, size, shares of the rules, partials of a key."""
 
     key: str | None
 

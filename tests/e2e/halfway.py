@@ -80,10 +80,10 @@ class Copy:
             sorted(self.before.matches + ids.matches), sorted(self.before.timeouts + ids.timeouts)
         )
 
-    def newest(self, pattern: str) -> Path:
-        """The file with the largest number of those that ``pattern`` finds."""
-        found = self.checkpoint.glob(pattern)
-        return max(found, key=lambda file: (int(file.name.partition(".")[0]), str(file)))
+    def newest(self, folder: str, ending: str = "") -> Path:
+        """The file with the largest number in a folder of the checkpoint."""
+        found = (self.checkpoint / folder).glob(f"[0-9]*{ending}")
+        return max(found, key=lambda file: int(file.name.partition(".")[0]))
 
 
 class Halfway:
@@ -98,7 +98,8 @@ class Halfway:
         names = [(f"k{chance.randrange(KEYS)}", chance.choice("abcx")) for _ in range(EVENTS)]
         events = [(key, name, float(second)) for second, (key, name) in enumerate(names)]
         events.append(("k", "x", _END))
-        half = EVENTS // 2
+        self.events, self.half = events, EVENTS // 2
+        half = self.half
         for batch in range(BATCHES):
             stream.send(*events[half * batch // BATCHES : half * (batch + 1) // BATCHES])
             scenario.run(state=STATE, time=_TIME)
