@@ -97,8 +97,6 @@ def _rescale(spark: SparkSession, checkpoint: CheckpointFiles, partitions: int) 
     if before == partitions:
         return Rescaled(before, before, position.batch)
     there = None if position.rescaling else checkpoint.files()
-    # In a session without queries this starts the coordinator of state stores.
-    assert not spark.streams.active
     try:
         spark._streamingCheckpointManager.repartition(checkpoint.location, partitions)  # noqa: SLF001
     except (PySparkException, Py4JError) as error:

@@ -68,6 +68,8 @@ def spark_session(settings: Settings) -> SparkSession:
             f"Spark cannot start with spark.master {settings.spark.master!r}: {error}"
         ) from error
     session.sparkContext.setLogLevel("WARN")
+    # State is also read and moved where no query runs: this starts Spark's coordinator of it.
+    session.streams.resetTerminated()
     return session
 
 
