@@ -17,6 +17,8 @@ from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates
+from service.pipeline.progress import BatchReport
+from service.pipeline.service import Service
 from service.rules.folder import read_rules
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
@@ -80,6 +82,19 @@ class Copy:
             sorted(self.before.matches + ids.matches), sorted(self.before.timeouts + ids.timeouts)
         )
 
+    def run_one_batch(self, records: int) -> None:
+        """Run a batch of so many records, and stop; the next may be planned by then."""
+        service: Service
+
+        def stop(report: BatchReport) -> None:
+            self.scenario.reports.append(report)
+            if report.total("records"):
+                service.stop()
+
+        sections = self.sections(source={"max_offsets_per_trigger": records})
+        service = self.scenario.service(on_batch=stop, **sections)
+        service.run()
+
     def newest(self, folder: str, ending: str = "") -> Path:
         """The file with the largest number in a folder of the checkpoint."""
         found = (self.checkpoint / folder).glob(f"[0-9]*{ending}")
@@ -91,6 +106,7 @@ class Halfway:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
+        self._copies = 0
         for rule in _RULES:
             scenario.rule(rule)
         stream = Stream(scenario)
@@ -131,11 +147,13 @@ class Halfway:
         )
 
     def copy(self, folder: Path, damage: Callable[[Copy], None] | None = None) -> Copy:
-        """A copy of the checkpoint in ``folder``, which must not exist."""
-        shutil.copytree(self.scenario.folder / "checkpoint", folder)
-        name = folder.parent.name.replace("[", "-").strip("]")
+        """A copy of the checkpoint below ``folder``, with output topics of its own."""
+        self._copies += 1
+        # The output of a checkpoint is known by its name.
+        name = f"copy-{self._copies}"
         topics = {kind: self.scenario.topic(f"{name}-{kind}") for kind in Outputs.KINDS}
-        copy = Copy(self.scenario, folder, topics, self.before)
+        copy = Copy(self.scenario, folder / name, topics, self.before)
+        shutil.copytree(self.scenario.folder / "checkpoint", copy.checkpoint)
         if damage is not None:
             damage(copy)
         return copy

@@ -1,83 +1,123 @@
-"""Another number of state partitions, between two halves of a stream."""
+"""Another number of state partitions, for a job stopped half-way."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
+import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from service.config import Settings
 from service.errors import ConfigurationError, StateError
-from service.pipeline import rescale as rescaling
-from service.pipeline.checkpoint_files import CheckpointFiles
+from service.pipeline.checkpoint_files import CheckpointFiles, Position
 from service.pipeline.rescale import Rescaled, rescale
-from tests.e2e.outputs import Outputs
-from tests.e2e.scenario import Scenario
-from tests.e2e.stream import Stream, sequence
+from tests.e2e.halfway import BATCHES, STATE, Copy, Halfway
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-KEYS = [f"k{number}" for number in range(40)]
-RULES = (
-    sequence("abc", "a", "followed_by b", "followed_by_any c", within="400 seconds"),
-    sequence("strict", "a", "next b", within="300 seconds"),
-    sequence("all-keys", "a", "followed_by c", key=None, within="20 seconds"),
-)
+BEFORE = STATE["state_partitions"]
+LAST = BATCHES - 1
 
 
-def events(count: int) -> list[tuple[str, str, float]]:
-    """Events in the order of time, of all keys in turns."""
-    chance = random.Random(7)
-    return [(chance.choice(KEYS), chance.choice("abcx"), second) for second in range(count)]
+@pytest.fixture
+def copy(halfway: Halfway, tmp_path: Path) -> Copy:
+    """A copy of the checkpoint, made with two state partitions."""
+    return halfway.copy(tmp_path)
 
 
-def state(partitions: int) -> dict[str, Any]:
-    return {"key_groups": 8, "state_partitions": partitions}
+def position(copy: Copy, spark: SparkSession) -> Position:
+    """How far the copy has come."""
+    found = CheckpointFiles(spark, str(copy.checkpoint)).position()
+    assert found is not None
+    return found
 
 
-def change(scenario: Scenario, spark: SparkSession, settled: int, partitions: int) -> Rescaled:
-    """Rescale, with settings that still have the old number."""
-    settings = Settings.model_validate(scenario.document(state=state(settled)))
-    return rescale(settings, partitions, spark)
+def forget(file: Path) -> None:
+    """Delete a file of the checkpoint, with its checksum."""
+    file.unlink()
+    file.with_name(f".{file.name}.crc").unlink()
 
 
-def test_results_are_those_of_an_undisturbed_run(
-    new_scenario: Callable[[], Scenario], spark: SparkSession
-) -> None:
-    """Three thirds of a stream with 4, 2 and 5 partitions, with partial matches and events that
-    wait across both changes, against one run with 3."""
-    stream = events(600)
-    cuts = (slice(0, 200), slice(200, 400), slice(400, 600))
-    disturbed, undisturbed = new_scenario(), new_scenario()
-    time = {"allowed_disorder": "15 seconds"}
-    results: list[Outputs] = []
-    for scenario, numbers in ((disturbed, (4, 2, 5)), (undisturbed, (3, 3, 3))):
-        for rule in RULES:
-            scenario.rule(rule)
-        source = Stream(scenario)
-        before = numbers[0]
-        for cut, partitions in zip(cuts, numbers, strict=True):
-            if partitions != before:
-                open_before = live(scenario)
-                assert open_before["abc"]
-                batch = CheckpointFiles(spark, str(scenario.folder / "checkpoint")).position().batch  # type: ignore[union-attr]
-                done = change(scenario, spark, before, partitions)
-                assert done == Rescaled(before, partitions, batch + 1)
-            source.send(*stream[cut])
-            scenario.run(state=state(partitions), time=time)
-            before = partitions
-        results.append(scenario.decide(state=state(before), time=time))
-    changed, kept = results
-    for rule in RULES:
-        assert changed.of(rule["id"]) == kept.of(rule["id"])
-    assert changed.of("abc")[0]
-    assert changed.of("abc")[1]
-    assert (changed.late, kept.late) == ([], [])
+def test_results_do_not_change(halfway: Halfway, copy: Copy, spark: SparkSession) -> None:
+    """2 → 5 → 3 partitions with partial matches open and events waiting, a batch of the job in
+    between: the results are those of the core."""
+    assert halfway.live["abc"]
+    assert rescale(copy.settings(), 5, spark) == Rescaled(BEFORE, 5, LAST + 1)
+    copy.state["state_partitions"] = 5
+    copy.run_one_batch(len(halfway.events) // 4)
+    reached = position(copy, spark).batch
+    assert rescale(copy.settings(), 3, spark) == Rescaled(5, 3, reached + 1)
+    copy.state["state_partitions"] = 3
+    assert copy.finish() == halfway.expected
+    assert position(copy, spark).partitions == 3
 
 
-def live(scenario: Scenario) -> dict[str, float | None]:
-    return {r["id"]: scenario.metric("spark_cep_partial_matches", rule=r["id"]) for r in RULES}
+def test_an_undisturbed_run(halfway: Halfway, copy: Copy) -> None:
+    """The same without a rescale."""
+    assert copy.finish() == halfway.expected
+
+
+def test_setting_and_checkpoint(copy: Copy, spark: SparkSession) -> None:
+    """A job with another number is refused, and the message says how to change it; numbers that
+    cannot be, and one that is there already, do nothing."""
+    copy.state["state_partitions"] = 4
+    with pytest.raises(
+        StateError, match="checkpoint has 2: run `spark-cep rescale --partitions 4`"
+    ):
+        copy.finish()
+    with pytest.raises(ConfigurationError, match="--partitions 9: from 1 to 8"):
+        rescale(copy.settings(), 9, spark)
+    assert rescale(copy.settings(), BEFORE, spark) == Rescaled(BEFORE, BEFORE, LAST)
+    copy.checkpoint = copy.checkpoint.with_name("empty")
+    with pytest.raises(StateError, match="no job has run on it yet"):
+        rescale(copy.settings(), 4, spark)
+
+
+def test_while_a_job_runs(copy: Copy, spark: SparkSession) -> None:
+    """The checkpoint is held: neither a rescale nor a second job gets at it."""
+    copy.scenario.reports.clear()
+    with copy.scenario.running(**copy.sections()):
+        copy.scenario.wait_for_records(1)
+        with pytest.raises(StateError, match="in use by another process: stop the job"):
+            rescale(copy.settings(), 4, spark)
+        with pytest.raises(StateError, match="in use by another process"):
+            copy.finish()
+    assert position(copy, spark).partitions == BEFORE
+
+
+def test_a_batch_left_undone(halfway: Halfway, copy: Copy, spark: SparkSession) -> None:
+    """It is done first, with the old partitions; then the state is moved."""
+    forget(copy.newest("commits"))
+    assert position(copy, spark).uncommitted
+    assert rescale(copy.settings(), 4, spark) == Rescaled(BEFORE, 4, LAST + 1)
+    copy.state["state_partitions"] = 4
+    assert copy.finish().once() == halfway.expected
+
+
+def test_one_that_fails_is_taken_back(halfway: Halfway, copy: Copy, spark: SparkSession) -> None:
+    """State that cannot be read: the checkpoint is as before, and goes on when it is mended."""
+    files = CheckpointFiles(spark, str(copy.checkpoint))
+    changes = copy.newest("state/0/1", ".changelog")
+    aside = copy.checkpoint.with_name("aside")
+    shutil.move(changes, aside)
+    before = files.files()
+    with pytest.raises(StateError, match=f"as it was before: .*{changes.name}"):
+        rescale(copy.settings(), 4, spark)
+    assert files.files() == before
+    shutil.move(aside, changes)
+    assert copy.finish() == halfway.expected
+
+
+def test_one_that_was_killed(halfway: Halfway, copy: Copy, spark: SparkSession) -> None:
+    """Killed before its commit: no job starts on it, with neither number, until the same rescale
+    has come to its end."""
+    rescale(copy.settings(), 4, spark)
+    forget(copy.newest("commits"))
+    for number in (BEFORE, 4):
+        copy.state["state_partitions"] = number
+        with pytest.raises(StateError, match="in the middle of a rescale from 2 to 4"):
+            copy.finish()
+    with pytest.raises(StateError, match="in the middle of a rescale to 4"):
+        rescale(copy.settings(), 3, spark)
+    assert rescale(copy.settings(), 4, spark) == Rescaled(BEFORE, 4, LAST + 1)
+    assert copy.finish() == halfway.expected

@@ -22,15 +22,9 @@ from tests.e2e.stream import at
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
-@pytest.fixture
-def checkpoint(halfway: Halfway) -> Path:
-    """The checkpoint that is only read."""
-    return halfway.scenario.folder / "checkpoint"
-
-
 def test_what_is_held(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
     """Rules, partial matches, waiting events, bytes and the clock are those of the job."""
-    copy = halfway.copy(tmp_path / "checkpoint")
+    copy = halfway.copy(tmp_path)
     report = read_state(copy.settings(), spark=spark)
     assert {rule.id: rule.held.partial_matches for rule in report.rules} == halfway.live
     assert report.total.partial_matches == sum(filter(None, halfway.live.values()))
@@ -57,13 +51,11 @@ def test_what_is_held(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> 
 
 def test_one_key(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
     """The partial matches of a key, each with the events that it has taken, by name of step."""
-    copy = halfway.copy(tmp_path / "checkpoint")
+    copy = halfway.copy(tmp_path)
     settings = copy.settings()
     everything: Counter[str] = Counter()
     for key in ("k0", "k1", "absent"):
-        document = json.loads(
-            as_json(read_state(settings, key, spark), step_names(settings))
-        )
+        document = json.loads(as_json(read_state(settings, key, spark), step_names(settings)))
         partials = document["partial_matches"]
         assert bool(partials) == (key != "absent")
         for partial in partials:
@@ -77,11 +69,12 @@ def test_one_key(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_job_may_run_meanwhile(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
     """What is read is the state of a committed batch, and the job goes on."""
-    copy = halfway.copy(tmp_path / "checkpoint")
+    copy = halfway.copy(tmp_path)
     settings = copy.settings()
     before = read_state(settings, spark=spark).position.batch
+    copy.scenario.reports.clear()
     with copy.scenario.running(**copy.sections()):
-        copy.scenario.wait_for(lambda outputs: outputs.matches)
+        copy.scenario.wait_for_records(1)
         report = read_state(settings, spark=spark)
         assert report.position.committed is not None
         assert report.position.committed >= before
@@ -89,7 +82,7 @@ def test_a_job_may_run_meanwhile(halfway: Halfway, spark: SparkSession, tmp_path
 
 def test_no_checkpoint(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
     """A place where no job has run is named."""
-    copy = halfway.copy(tmp_path / "checkpoint")
+    copy = halfway.copy(tmp_path)
     copy.checkpoint = tmp_path / "elsewhere"
     with pytest.raises(StateError, match="elsewhere: no batch is committed there"):
         read_state(copy.settings(), spark=spark)
@@ -98,7 +91,7 @@ def test_no_checkpoint(halfway: Halfway, spark: SparkSession, tmp_path: Path) ->
 
 def test_the_commands(halfway: Halfway, tmp_path: Path) -> None:
     """``rescale`` and ``state`` as processes: what they print, and their exit codes."""
-    copy = halfway.copy(tmp_path / "checkpoint")
+    copy = halfway.copy(tmp_path)
     document = copy.scenario.document(
         **copy.sections(spark={"master": "local[2]", "jars_folder": str(JARS)})
     )
