@@ -24,6 +24,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+#: What is left when a checkpoint is damaged.
+RESTORE = "restore the checkpoint from a copy, or start from a new checkpoint"
+
 
 class SparkCepError(Exception):
     """Base of all errors that spark-cep raises on purpose."""

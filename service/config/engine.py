@@ -216,7 +216,10 @@ class State(Section):
     )
     state_partitions: int = setting(
         2,
-        description="Tasks that match; each adds about 60 ms to a batch. Fixed by the checkpoint.",
+        description=(
+            "Tasks that match; each adds about 60 ms to a batch. `spark-cep rescale` changes the "
+            "number of a checkpoint."
+        ),
         unit="partitions",
         ge=1,
         le=32_768,

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import urlparse
 
 import pyspark
 from pydantic import SecretStr
@@ -16,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from service.config import Settings, reveal, spark_redaction_regex, without
 from service.errors import DependencyError, StartError
+from service.pipeline.checkpoint_files import is_local
 from service.pipeline.jars import fetch, resolve
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
@@ -75,6 +75,8 @@ def spark_session(settings: Settings) -> SparkSession:
             f"Spark cannot start with spark.master {settings.spark.master!r}: {said}"
         ) from None
     session.sparkContext.setLogLevel("WARN")
+    # State is also read and moved where no query runs: this starts Spark's coordinator of it.
+    session.streams.resetTerminated()
     return session
 
 
@@ -98,8 +100,3 @@ def connector_jars(folder: Path | None) -> list[Path]:
         return resolve("spark", cache)
     except DependencyError:
         return fetch(["spark"], cache)
-
-
-def is_local(location: str) -> bool:
-    """Whether a checkpoint location is on a local disk."""
-    return urlparse(str(location)).scheme in ("", "file")
