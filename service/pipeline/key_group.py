@@ -1,5 +1,8 @@
 """One key group during one batch: its clock, its slots of keys, and the rules applied to them.
 
+Events ahead of the watermark wait in entries of their own, in order of time and of bounded size, so
+that a batch reads only those that hold something to apply, however many wait.
+
 Keys are spread over slots by hash; a slot is one entry of the state. A batch reads and writes the
 slots that its events and deadlines touch. A slot holds ``[fingerprint, epoch, entries, together]``:
 what bits and columns mean, the rule set it was last written under, one snapshot per key for the
@@ -15,32 +18,47 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from service.codecs.dead_letters import Reason
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.errors import StateError
 from service.matcher.columnar.conversion import key_states, keys_state
 from service.matcher.columnar.events import EventTable, Names
-from service.matcher.columnar.keys import Arrivals, KeysState
+from service.matcher.columnar.keys import Arrivals, KeysState, arrivals_together
 from service.matcher.columnar.snapshot import decode, encode, joined, parted
 from service.matcher.engines import PartitioningMatcher, fingerprints_of
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
 from service.matcher.partial import RuleState
 from service.matcher.snapshot import SnapshotCodec, pack, unpack
-from service.model import Coordinates, Event, LateEvent
+from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
-from service.pipeline.pack import PackedPartitioning
+from service.pipeline.pack import PackedPartitioning, Unkeyed
 from service.pipeline.watermark import Clock, Policy
 
 #: Of the state of a key group; that of snapshots is theirs.
-FORMAT = 2
+FORMAT = 3
+#: In format 2 events waited with their keys; from there they are taken up, and wait there no more.
+READABLE = (2, FORMAT)
+
+#: Events of one entry of those that wait.
+_MOST_WAITING = 4_096
+#: Late events that are objects at a time.
+_LATE_AT_ONCE = 1_000
+
+#: Names of such entries go on with this, those of slots with a number.
+_WAITING = "w"
+_OF_LATE = ["topic", "partition", "offset", "time", "record_key", "value", "headers"]
 
 Load = Callable[[str], bytes | None]
 Store = Callable[[str, bytes | None], None]
@@ -105,7 +123,11 @@ class KeyGroup:
     ) -> None:
         self.number = number
         self.clock = Clock(options.policy, options.allowed_disorder_ms)
-        self.late: list[LateEvent] = []
+        #: How many late events there were in this batch, by topic.
+        self.late: Counter[str] = Counter()
+        self._late_rows: list[pa.RecordBatch] = []
+        self._late_unkeyed: list[Unkeyed] = []
+        self._late_watermark = self.clock.watermark
         #: Id, version and partial matches of rules that went, or changed, since the last batch.
         self.gone: list[tuple[str, int, int]] = []
         self._options = options
@@ -134,10 +156,11 @@ class KeyGroup:
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Take over the group's state as stored."""
-        if stored["format"] != FORMAT:
+        if stored["format"] not in READABLE:
             raise StateError(
                 f"the checkpoint's state has format {stored['format']}, this version reads"
-                f" {FORMAT}: start from a new checkpoint, or run the version that wrote it"
+                f" {' and '.join(map(str, READABLE))}: start from a new checkpoint, or run the"
+                " version that wrote it"
             )
         for setting, value in self._layout.items():
             if stored[setting] != value:
@@ -187,11 +210,16 @@ class KeyGroup:
         return {rule.id: rule.live for rule in self._rules.values()}
 
     def run(
-        self, packets: Iterable[tuple[int, pa.RecordBatch]], load: Load, store: Store
+        self,
+        packets: Iterable[tuple[int, pa.RecordBatch]],
+        unkeyed: Iterable[Unkeyed],
+        load: Load,
+        store: Store,
     ) -> Iterator[Outputs]:
         """Apply a batch's events and decide every deadline that the watermark has reached."""
-        before = self.clock.watermark
+        before = self._late_watermark = self.clock.watermark
         watermark = self.clock.advance()
+        yield Outputs(dead_letters=list(self._not_late(unkeyed, before)))
         by_partitioning: dict[int, list[pa.RecordBatch]] = {}
         for number, rows in packets:
             by_partitioning.setdefault(number, []).append(rows)
@@ -210,7 +238,7 @@ class KeyGroup:
         for rows in batches:
             late = rows.column("time").to_numpy() <= watermark
             if late.any():
-                self._note_late(rows.filter(pa.array(late)), watermark)
+                self._note_late(rows.filter(pa.array(late)))
                 rows = rows.filter(pa.array(~late))  # noqa: PLW2901
             if rows.num_rows:
                 kept.append(rows)
@@ -219,13 +247,45 @@ class KeyGroup:
         (together,) = pa.Table.from_batches(kept).combine_chunks().to_batches()
         return together
 
-    def _note_late(self, rows: pa.RecordBatch, watermark: int) -> None:
-        # An event that several partitionings wanted is late once.
-        for row in rows.filter(rows.column("first")).to_pylist():
+    def _note_late(self, rows: pa.RecordBatch) -> None:
+        # An event that several partitionings wanted is late once. One without value only had to
+        # be known to have come.
+        rows = rows.filter(pc.and_(rows.column("first"), pc.is_valid(rows.column("value"))))
+        for topic in pc.value_counts(rows.column("topic")).to_pylist():
+            self.late[topic["values"]] += topic["counts"]
+        if self._options.emit_late and rows.num_rows:
+            self._late_rows.append(rows.select(_OF_LATE))
+
+    def _not_late(self, unkeyed: Iterable[Unkeyed], watermark: int) -> Iterator[DeadLetter]:
+        """Of events without key, the dead letters of those that are not late."""
+        for event in unkeyed:
+            at = Coordinates(event.topic, event.partition, event.offset)
+            if event.time > watermark:
+                yield DeadLetter(
+                    at, Reason.MISSING_KEY.value, event.detail, event.record_key, event.value
+                )
+                continue
+            self.late[event.topic] += 1
+            if self._options.emit_late:
+                self._late_unkeyed.append(event)
+
+    def late_events(self) -> Iterator[LateEvent]:
+        """The late events of the batch; none with ``emit_late`` off."""
+        rows = (
+            row
+            for rows in self._late_rows
+            for start in range(0, rows.num_rows, _LATE_AT_ONCE)
+            for row in rows.slice(start, _LATE_AT_ONCE).to_pylist()
+        )
+        for row in chain((event._asdict() for event in self._late_unkeyed), rows):
             at = Coordinates(row["topic"], row["partition"], row["offset"])
-            headers = _headers(row["headers"])
-            self.late.append(
-                LateEvent(at, row["time"], watermark, row["record_key"], row["value"], headers)
+            yield LateEvent(
+                at,
+                row["time"],
+                self._late_watermark,
+                row["record_key"],
+                row["value"],
+                _headers(row["headers"]),
             )
 
     def _advance(
@@ -245,12 +305,14 @@ class KeyGroup:
             return f"{prefix}/{slot}"
 
         arrivals = Arrivals() if rows is None else self._arrivals(number, rows)
-        touched = {home(key) for key in arrivals.keys}
-        touched |= {
+        due = {
             name
             for name, due in self._due.items()
             if due <= watermark and name.partition("/")[0] == prefix
         }
+        waited = {name for name in due if _holds_waiting(name)}
+        arrivals = self._ready(arrivals, waited, watermark, partitioning, load, store)
+        touched = {home(key) for key in arrivals.keys} | (due - waited)
         names = sorted(touched)
         slots = [self._read(matcher, partitioning, load(name)) for name in names]
         if matcher.interpreter is not None:
@@ -274,6 +336,63 @@ class KeyGroup:
                 parts = parted(state, np.array(homes, np.int64), len(slots))
         for name, slot, part in zip(names, slots, parts, strict=True):
             self._write(name, slot, part, matcher, partitioning, store)
+
+    # Events ahead of the watermark.
+
+    def _ready(
+        self,
+        arrivals: Arrivals,
+        waited: Iterable[str],
+        watermark: int,
+        partitioning: Partitioning,
+        load: Load,
+        store: Store,
+    ) -> Arrivals:
+        """What the watermark has reached of the events that came and of the entries ``waited``;
+        the others wait, in entries of bounded size by time."""
+        names = sorted(waited)
+        loaded = [self._read_waiting(partitioning, load(name)) for name in names]
+        if loaded:
+            arrivals = arrivals_together([*loaded, arrivals])
+        ahead = np.flatnonzero(arrivals.events.time > watermark)
+        for name in names:
+            store(name, None)
+            del self._due[name]
+        if not len(ahead):
+            return arrivals
+        ahead = ahead[np.argsort(arrivals.events.time[ahead], kind="stable")]
+        free = (
+            name
+            for number in count()
+            if (name := f"{_prefix(partitioning)}/{_WAITING}{number}") not in self._due
+        )
+        for start in range(0, len(ahead), _MOST_WAITING):
+            part = arrivals.take(ahead[start : start + _MOST_WAITING])
+            name = next(free)
+            state = KeysState(
+                keys=part.keys,
+                masks=part.masks,
+                waiting=part.events,
+                waiting_key=part.key,
+                waiting_mask=part.mask,
+            )
+            store(name, pack((partitioning.fingerprint, encode(state, ()))))
+            self._due[name] = state.deadline
+        return arrivals.take(np.flatnonzero(arrivals.events.time <= watermark))
+
+    def _read_waiting(self, partitioning: Partitioning, stored: bytes | None) -> Arrivals:
+        if stored is None:
+            raise StateError(
+                "the state lacks events that it says are waiting: it is damaged; restore a copy of"
+                " the checkpoint"
+            )
+        fingerprint, data = unpack(stored)
+        state = decode(data, ())
+        if fingerprint != partitioning.fingerprint:
+            self._translation(fingerprint, partitioning).keys_state(state)
+        return Arrivals(
+            state.keys, state.masks, state.waiting_key, state.waiting_mask, state.waiting
+        )
 
     # Events of a batch.
 
@@ -479,6 +598,10 @@ def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:
     """How the partitioning's columns travel."""
     words = -(-len(partitioning.conditions) // WORD_BITS)
     return PackedPartitioning(number, words, len(partitioning.slots))
+
+
+def _holds_waiting(name: str) -> bool:
+    return name.partition("/")[2].startswith(_WAITING)
 
 
 def _prefix(partitioning: Partitioning) -> str:

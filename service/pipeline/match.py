@@ -30,7 +30,7 @@ from service.matcher.engines import PartitioningMatcher
 from service.matcher.outputs import Outputs
 from service.matcher.snapshot import pack, unpack
 from service.pipeline.key_group import KeyGroup, MatchOptions
-from service.pipeline.pack import Kind, rows_of
+from service.pipeline.pack import Kind, Unkeyed, rows_of
 from service.pipeline.watermark import ClockStatement
 
 OUTPUT_SQL_SCHEMA = "kind INT, packet BINARY"
@@ -73,6 +73,7 @@ class MatchProcessor(StatefulProcessor):
         records: list[Any] = []
         counts: Counter[tuple[str, ...]] = Counter()
         events: list[tuple[int, pa.RecordBatch]] = []
+        unkeyed: list[Unkeyed] = []
         for row in rows:
             kind = row[1]
             if kind >= Kind.EVENTS:
@@ -81,6 +82,8 @@ class MatchProcessor(StatefulProcessor):
                 group.clock.read(unpack(bytes(row[2])))
             elif kind == Kind.CLOCK:
                 group.clock.state(ClockStatement.from_json(unpack(bytes(row[2]))))
+            elif kind == Kind.UNKEYED:
+                unkeyed += [Unkeyed(*fields) for fields in unpack(bytes(row[2]))]
             elif kind == Kind.RECORDS:
                 records.extend(unpack(bytes(row[2])))
             else:
@@ -88,7 +91,7 @@ class MatchProcessor(StatefulProcessor):
                     counts[tuple(what)] += count
         self._state_ns = matching = encoding = 0
         began = perf_counter_ns()
-        for outputs in group.run(events, self._load, self._store):
+        for outputs in group.run(events, unkeyed, self._load, self._store):
             matched = perf_counter_ns()
             self._encode(outputs, records, counts)
             encoded = perf_counter_ns()
@@ -100,10 +103,13 @@ class MatchProcessor(StatefulProcessor):
             began = perf_counter_ns()
         matching += perf_counter_ns() - began
         self._group_state.update((pack(group.packed()),))
-        for event in group.late:
-            counts["late", event.at.topic] += 1
-            if self._options.emit_late and event.record_value is not None:
-                records.append(self._encoder.late(event))
+        for topic, count in group.late.items():
+            counts["late", topic] += count
+        for event in group.late_events() if self._options.emit_late else ():
+            records.append(self._encoder.late(event))
+            if len(records) >= _RECORDS_PER_PACKET:
+                yield from _packets(records)
+                records = []
         yield from _packets(records)
         counts["busy_us", "state"] = self._state_ns // 1000
         counts["busy_us", "match"] = (matching - self._state_ns) // 1000
