@@ -21,7 +21,8 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
-from itertools import chain, count
+from itertools import chain
+from itertools import count as numbers_from
 from typing import Any
 
 import numpy as np
@@ -363,7 +364,7 @@ class KeyGroup:
         ahead = ahead[np.argsort(arrivals.events.time[ahead], kind="stable")]
         free = (
             name
-            for number in count()
+            for number in numbers_from(0)
             if (name := f"{_prefix(partitioning)}/{_WAITING}{number}") not in self._due
         )
         for start in range(0, len(ahead), _MOST_WAITING):

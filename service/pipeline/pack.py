@@ -250,7 +250,7 @@ class Packer:
         columns = ("topic", "partition", "offset", "time", "record_key", "value", "headers")
         return [
             Unkeyed(
-                *(row[name] for name in columns),
+                **{name: row[name] for name in columns},
                 detail=f"a key is null: {'; '.join(self.key_texts[row[TYPE_COLUMN]])}",
             )
             for row in rows.select([*columns, TYPE_COLUMN]).to_pylist()

@@ -58,6 +58,8 @@ from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
+#: Spark looks for records at each trigger; so much later a batch for them has called us.
+_NOTICED_AFTER_MS = 1_000
 
 
 class _StopRequestedError(Exception):
@@ -98,6 +100,7 @@ class Service:
             time_settings.partition_idle_after,
             time_settings.advance_when_idle,
             lambda: time.monotonic_ns() // 1_000_000,
+            settings.trigger.interval + _NOTICED_AFTER_MS,
         )
 
     def stop(self) -> None:
