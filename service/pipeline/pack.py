@@ -224,7 +224,7 @@ class Packer:
         names = ("topic", "partition", "offset", "time", TYPE_COLUMN, "record_key", "value")
         judged = set(Fault) - {Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.MISSING_KEY}
         numbers = [n for n, fault in enumerate(faults) if fault in judged]
-        rows = batch.select([*names, "fault"]).take(pa.array(numbers)).to_pylist()
+        rows = batch.select([*names, "fault"]).take(pa.array(numbers, pa.int32())).to_pylist()
         self._refuse_new_ids([r["value"] for r in rows if r["fault"] == Fault.UNKNOWN_ID])
         letters: list[Any] = []
         cleared = [False] * batch.num_rows
