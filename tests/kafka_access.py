@@ -49,7 +49,8 @@ class KafkaAccess:
 
     def add_partitions(self, topic: str, count: int) -> None:
         """Let the topic have ``count`` partitions; wait until records can go to all of them."""
-        (added,) = self.admin().create_partitions([NewPartitions(topic, count)]).values()
+        admin = self.admin()  # must outlive the future
+        (added,) = admin.create_partitions([NewPartitions(topic, count)]).values()
         added.result(_SECONDS)
         deadline = time.monotonic() + _SECONDS
         while len(_producer(self.bootstrap).list_topics(topic).topics[topic].partitions) < count:

@@ -60,10 +60,9 @@ class Timekeeper:
     ) -> None:
         """A batch ended: event time by partition as the key groups know it, and what was read."""
         self._in_flight = False
-        self._done_at = self._now()
-        now = self._done_at if self._batch_started is None else self._batch_started
+        now = self._done_at = self._now()
+        self._silence_known = now if self._batch_started is None else self._batch_started
         self._batch_started = None
-        self._silence_known = now
         for partition, time in maxima:
             self._maxima[partition] = time
             self._read_at.setdefault(partition, now)
