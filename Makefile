@@ -13,8 +13,9 @@ PYTHON_READY := .venv/.installed
 JARS_READY := $(JARS)/.fetched
 UV := uv==0.13.8
 ARGS ?=
+MINUTES ?= 30
 
-.PHONY: help setup demo test lint check bench bench-matcher lock clean
+.PHONY: help setup demo test lint check bench bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +42,9 @@ bench: setup ## Run the benchmarks (ARGS=...)
 
 bench-matcher: $(PYTHON_READY) ## Measure the matcher alone next to Flink's operator (ARGS=...)
 	$(PY) -m bench.matcher $(ARGS)
+
+soak: setup ## Load, rules, kills and late data together: does anything grow? (MINUTES=30, ARGS=...)
+	$(PY) -m bench.soak --minutes $(MINUTES) $(ARGS)
 
 lock: $(PYTHON_READY) ## Pin anew: the newest allowed Python packages, and the jars' checksums
 	$(PY) -m venv $(WORK)/uv
