@@ -57,6 +57,8 @@ _MOST_WAITING = 4_096
 #: Late events that are objects at a time.
 _LATE_AT_ONCE = 1_000
 
+#: Stands for any rule set.
+_UNKNOWN = b""
 #: Names of such entries go on with this, those of slots with a number.
 _WAITING = "w"
 _OF_LATE = ["topic", "partition", "offset", "time", "record_key", "value", "headers"]
@@ -137,6 +139,9 @@ class KeyGroup:
         self._matchers = matchers
         self._names = Names()
         self._due: dict[str, int] = {}
+        #: Entries that were written under another rule set: what their bits and columns meant.
+        self._stale: dict[str, bytes] = {}
+        self._fingerprints = {_prefix(part): part.fingerprint for part in plan.partitionings}
         self._epoch = 0
         compiled = {
             text
@@ -172,6 +177,7 @@ class KeyGroup:
         self.clock.restore(stored["clock"])
         self._names = Names(stored["topics"], stored["types"])
         self._due = stored["due"]
+        self._note_stale(stored.get("stale", {}), stored.get("fingerprints"))
         for fingerprint, (conditions, slots) in stored["meanings"].items():
             self._meanings.setdefault(fingerprint, _Meaning(conditions, slots))
         known = {text: _Rule(*values) for text, values in stored["rules"].items()}
@@ -192,6 +198,37 @@ class KeyGroup:
             if text not in self._rules
         ]
 
+    def _note_stale(
+        self, stale: dict[str, bytes], fingerprints: Mapping[str, bytes] | None
+    ) -> None:
+        """Find the entries that were written under another rule set. ``fingerprints``: those of the
+        last one, by prefix; ``None``: format 2, which did not say."""
+        self._stale = stale
+        for name in self._due.keys() - stale.keys():
+            prefix = name.partition("/")[0]
+            was = _UNKNOWN if fingerprints is None else fingerprints[prefix]
+            if was != self._fingerprints.get(prefix):
+                stale[name] = was
+
+    def _meanings_needed(self) -> dict[bytes, list[list[str]]]:
+        """Of this rule set, and of those that entries were written under."""
+        needed = {*self._stale.values(), *self._fingerprints.values()}
+        return {
+            fingerprint: [meaning.conditions, meaning.slots]
+            for fingerprint, meaning in self._meanings.items()
+            if fingerprint in needed or _UNKNOWN in needed
+        }
+
+    def _keep(self, name: str, data: bytes, due: int, store: Store) -> None:
+        store(name, data)
+        self._due[name] = due
+        self._stale.pop(name, None)
+
+    def _remove(self, name: str, store: Store) -> None:
+        store(name, None)
+        self._due.pop(name, None)
+        self._stale.pop(name, None)
+
     def packed(self) -> dict[str, Any]:
         """The group's state to store."""
         return {
@@ -203,7 +240,9 @@ class KeyGroup:
             "due": self._due,
             "epoch": self._epoch,
             "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
-            "meanings": {f: [m.conditions, m.slots] for f, m in self._meanings.items()},
+            "meanings": self._meanings_needed(),
+            "fingerprints": self._fingerprints,
+            "stale": self._stale,
         }
 
     def live(self) -> dict[str, int]:
@@ -227,8 +266,7 @@ class KeyGroup:
         prefixes = {_prefix(part) for part in self._partitionings}
         for name in [name for name in self._due if name.partition("/")[0] not in prefixes]:
             # No rule has this key any more: its partial matches are gone with the rules.
-            store(name, None)
-            del self._due[name]
+            self._remove(name, store)
         for number, matcher in enumerate(self._matchers):
             rows = self._timely(by_partitioning.get(number, []), before)
             yield from self._advance(number, matcher, rows, watermark, load, store)
@@ -357,8 +395,7 @@ class KeyGroup:
             arrivals = arrivals_together([*loaded, arrivals])
         ahead = np.flatnonzero(arrivals.events.time > watermark)
         for name in names:
-            store(name, None)
-            del self._due[name]
+            self._remove(name, store)
         if not len(ahead):
             return arrivals
         ahead = ahead[np.argsort(arrivals.events.time[ahead], kind="stable")]
@@ -377,8 +414,8 @@ class KeyGroup:
                 waiting_key=part.key,
                 waiting_mask=part.mask,
             )
-            store(name, pack((partitioning.fingerprint, encode(state, ()))))
-            self._due[name] = state.deadline
+            data = pack((partitioning.fingerprint, encode(state, ())))
+            self._keep(name, data, state.deadline, store)
         return arrivals.take(np.flatnonzero(arrivals.events.time <= watermark))
 
     def _read_waiting(self, partitioning: Partitioning, stored: bytes | None) -> Arrivals:
@@ -524,14 +561,14 @@ class KeyGroup:
         entries = slot.entries if matcher.interpreter is not None else {}
         if not entries and together.idle:
             if slot.stored:
-                store(name, None)
-            self._due.pop(name, None)
+                self._remove(name, store)
             return
         data = b""
         if not together.idle and matcher.kernel is not None:
             data = encode(together, fingerprints_of(matcher.kernel.partitioning))
-        store(name, pack((partitioning.fingerprint, self._epoch, entries, data)))
-        self._due[name] = min([together.deadline, *(due for due, _ in entries.values())])
+        due = min([together.deadline, *(due for due, _ in entries.values())])
+        slot_data = pack((partitioning.fingerprint, self._epoch, entries, data))
+        self._keep(name, slot_data, due, store)
 
     def _count(self, fingerprints: Sequence[str], state: KeyState, sign: int) -> None:
         for number, rule_state in state.rules.items():

@@ -391,6 +391,30 @@ def test_other_rules_change(
             assert store.live[one] == live_of(alone)[one]
 
 
+def test_what_rule_sets_meant_is_forgotten() -> None:
+    """Only those are remembered under which something was written that is still there: a slot that
+    no batch touches, and events that wait."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST)))
+
+    def meanings() -> int:
+        assert store.group is not None
+        return len(unpack(store.group)["meanings"])
+
+    store.advance(several("a=1@1", "k"), 1)
+    store.advance(several("a=1@40", "k"), 2)
+    for number in range(5):
+        other = PAIR.format("other", "key", f"price = {number}")
+        store.change(plan_of(PAIR.format("r", "key", FAST), other))
+        store.advance([], 3 + number)
+        assert meanings() == 2
+    store.advance(several("b=2@39", "k"), 39)  # the slot is written, the event waits
+    assert (len(store.outputs.matches), meanings()) == (1, 2)
+    store.advance([], 40)
+    assert meanings() == 1
+    store.advance(several("b=2@41", "k"), 41)
+    assert len(store.outputs.matches) == 2
+
+
 def test_what_is_stored_gets_new_columns_as_null() -> None:
     """An event that came before a rule that reads more of it has no value there."""
     store = Store(plan_of(PAIR.format("r", "key", "TRUE")))
@@ -480,6 +504,28 @@ def test_another_layout(
     store.group = pack({**group_state, setting: value})
     with pytest.raises(StateError, match=message):
         store.advance([], 2)
+
+
+def test_the_format_before() -> None:
+    """Where events waited in slots: they are applied, also under another rule set."""
+    text = PAIR.format("r", "key", FAST)
+    store = Store(plan_of(text))
+    store.advance(several("a=1@5", "k"), 1)
+    assert store.group is not None
+    ((waiting, data),) = store.slots.items()
+    fingerprint, events = unpack(data)
+    slot = slot_name("k")
+    store.slots = {slot: pack((fingerprint, 0, {}, events))}
+    group = unpack(store.group)
+    assert list(group["due"]) == [waiting]
+    old = {k: v for k, v in group.items() if k not in ("fingerprints", "stale")}
+    store.group = pack({**old, "format": 2, "due": {slot: 5}})
+    store.change(plan_of(PAIR.format("other", "key", "price = 3"), text))
+    store.advance(several("b=2@4", "l"), 4)
+    store.advance(several("b=2@6", "k"), 6)
+    assert [match.key for match in store.outputs.matches if match.rule_id == "r"] == ["k"]
+    store.advance([], END_OF_TIME)
+    assert len(unpack(store.group)["meanings"]) == 1
 
 
 @pytest.mark.parametrize("looks", [FAST, SLOW], ids=["kernel", "interpreter"])
