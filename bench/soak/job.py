@@ -24,7 +24,7 @@ TOPICS = {
     "dead_letter": "soak.dead-letters",
 }
 _ROOT = Path(__file__).parents[2]
-_START_SECONDS = 180.0
+_START_SECONDS = 300.0
 _STOP_SECONDS = 60.0
 
 

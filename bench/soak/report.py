@@ -61,7 +61,7 @@ def plot(result: Result, file: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise DependencyError("the plot needs matplotlib: pip install -e .[bench]") from error
+        raise DependencyError("the plot needs matplotlib: pip install -e .[dev]") from error
     figure = Figure(figsize=(9, 1.9 * len(_PANELS)), layout="constrained")
     for axes, (title, names) in zip(
         figure.subplots(len(_PANELS), 1, sharex=True), _PANELS, strict=True
