@@ -44,7 +44,7 @@ WATCHED = (
     Watched("batch_seconds", "s", 0.1),
     Watched("lag_records", "records", 500.0),
 )
-_RULES = Path(__file__).with_name("rules.yaml")
+RULES_FILE = Path(__file__).with_name("rules.yaml")
 _LATE_AFTER_SECONDS = 20
 _DRAIN_SECONDS = 300.0
 #: Of the part without kills, what is left out: caches fill, code is compiled.
@@ -162,7 +162,7 @@ class Soak:
         """The whole soak."""
         shutil.rmtree(self._folder, ignore_errors=True)
         (self._folder / "rules").mkdir(parents=True)
-        shutil.copy(_RULES, self._folder / "rules")
+        shutil.copy(RULES_FILE, self._folder / "rules")
         with (
             EmbeddedBroker(self._folder / "broker", self._jars) as broker,
             EmbeddedRegistry(self._folder / "registry", self._jars) as registry,
@@ -191,7 +191,9 @@ class Soak:
             finally:
                 job.kill()
             self._say(f"{stream.count} records; the core runs over them again")
-            plan = compile_rules(one.rule for one in load_rules(_RULES.read_text(), str(_RULES)))
+            plan = compile_rules(
+                one.rule for one in load_rules(RULES_FILE.read_text(), str(RULES_FILE))
+            )
             verdict = compare(expected(stream, plan), written(broker.bootstrap, TOPICS))
         with_batch_times(self._samples)
         return Result(

@@ -84,24 +84,34 @@ def test_one_job_through_all_of_it(scenario: Scenario) -> None:
     assert (outputs.dead_letters, scenario.total("records")) == ([], 29)
 
 
-@pytest.mark.parametrize(("policy", "matched"), [("partition_minimum", 1), ("maximum", 0)])
-def test_the_policies(scenario: Scenario, policy: str, matched: int) -> None:
-    """An event of a partition that lags behind is in time by the minimum, and late by the maximum,
-    also where it has no key; with ``drop`` as many are counted as are written otherwise."""
+@pytest.mark.parametrize(("policy", "late"), [("partition_minimum", False), ("maximum", True)])
+def test_the_policies(scenario: Scenario, policy: str, late: bool) -> None:
+    """Events of a partition that lags behind are in time by the minimum, and late by the maximum,
+    one without key too: either late or a dead letter. With ``drop`` as many are counted as are
+    written otherwise."""
     stream = Stream(scenario, partitions=2)
-    scenario.rule(AB)
+    scenario.rule(AB | {"key": "NULLIF(k, 'nobody')"})
     time = {"watermark": policy}
     stream.send(("k", "x", HOUR), stream.event("m", "a", 0, partition=1))
     scenario.run(time=time)
-    stream.send(stream.event("m", "b", 1, partition=1), stream.event("m", "x", 2, partition=1))
+    stream.send(
+        stream.event("m", "b", 1, partition=1),
+        stream.event("nobody", "b", 1, partition=1),
+        stream.event("m", "x", 2, partition=1),
+    )
     shutil.copytree(scenario.folder / "checkpoint", scenario.folder / "dropping")
     outputs = scenario.run(time=time)
-    assert len(outputs.matches) == matched
-    assert len(outputs.late) == scenario.total("late") == 1 - matched
+    expected = (0, [(b"1", b"1"), (b"1", b"2")], 0) if late else (1, [], 1)
+    written = [
+        (record.headers["spark-cep-partition"], record.headers["spark-cep-offset"])
+        for record in outputs.late
+    ]
+    assert (len(outputs.matches), sorted(written), len(outputs.dead_letters)) == expected
+    assert scenario.total("late") == len(written)
     scenario.run(
         time=time,
         state={"checkpoint": str(scenario.folder / "dropping")},
         outputs={"late_events": "drop"},
     )
-    assert len(scenario.outputs().late) == 1 - matched
-    assert scenario.total("late") == 2 * (1 - matched)
+    assert len(scenario.outputs().late) == len(written)
+    assert scenario.total("late") == 2 * len(written)
