@@ -34,11 +34,11 @@ class SoakJob:
 
     def __init__(self, folder: Path, jars: Path, bootstrap: str, registry: str) -> None:
         self.port = free_ports(1)[0]
-        self.checkpoint = folder / "checkpoint"
+        self.folders = {"checkpoint": folder / "checkpoint", "scratch": folder / "scratch"}
         self.starts = 0
         config = folder / "config.yaml"
         config.write_text(yaml.safe_dump(self._document(folder, jars, bootstrap, registry)))
-        scratch = folder / "scratch"
+        scratch = self.folders["scratch"]
         scratch.mkdir()
         self._child = ChildProcess(
             "the job",
@@ -70,7 +70,7 @@ class SoakJob:
             "time": {"allowed_disorder": f"{ALLOWED_DISORDER_MS} ms"},
             "source": {"max_offsets_per_trigger": 50_000},
             "state": {
-                "checkpoint": str(self.checkpoint),
+                "checkpoint": str(self.folders["checkpoint"]),
                 "key_groups": 8,
                 "slots_per_key_group": 8,
                 "state_partitions": 2,

@@ -12,7 +12,7 @@ _PANELS = (
                      "driver_memory_mib")),
     ("open files", ("jvm_open_files", "workers_open_files", "driver_open_files")),
     ("state rows, partial matches", ("state_rows", "partial_matches")),
-    ("checkpoint files", ("checkpoint_files",)),
+    ("files", ("checkpoint_files", "scratch_files")),
     ("batch, s", ("batch_seconds",)),
     ("lag, records", ("lag_records",)),
 )  # fmt: skip

@@ -38,6 +38,9 @@ WATCHED = (
     Watched("workers_open_files", "files", 4.0),
     Watched("checkpoint_files", "files", 50.0),
     Watched("checkpoint_mib", "MiB", 2.0),
+    # Spark removes the files of past shuffles when the JVM collects what refers to them.
+    Watched("scratch_files", "files", 500.0, of_minima=True),
+    Watched("scratch_mib", "MiB", 20.0, of_minima=True),
     Watched("state_rows", "rows", 50.0),
     Watched("state_mib", "MiB", 4.0),
     Watched("partial_matches", "partial matches", 200.0),
@@ -259,7 +262,7 @@ class Soak:
     def _sample(self, job: SoakJob) -> dict[str, float]:
         figures = {"seconds": self._passed, "run": float(job.starts)}
         pid = job.pid
-        return figures if pid is None else figures | sample(pid, job.checkpoint, job.port)
+        return figures if pid is None else figures | sample(pid, job.folders, job.port)
 
     @property
     def _passed(self) -> float:

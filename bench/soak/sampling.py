@@ -1,4 +1,4 @@
-"""What a running job takes: memory and open files by kind of process, files of its checkpoint, and
+"""What a running job takes: memory and open files by kind of process, files of its checkpoint and scratch folder, and
 its own metrics. Reads ``/proc``, so Linux alone."""
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ import os
 import subprocess
 import urllib.request
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +18,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MIB = 1 << 20
 
 
-def sample(pid: int, checkpoint: Path, metrics_port: int) -> dict[str, float]:
-    """Figures of the job whose driver is ``pid``; what cannot be had is left out."""
+def sample(pid: int, folders: Mapping[str, Path], metrics_port: int) -> dict[str, float]:
+    """Figures of the job whose driver is ``pid``; what cannot be had is left out. ``folders``: by
+    the name that their figures are to have."""
     figures = _processes(pid)
-    figures |= _files(checkpoint)
+    for name, folder in folders.items():
+        figures |= _files(name, folder)
     with suppress(OSError, ValueError):
         figures |= _metrics(metrics_port)
     return figures
@@ -54,15 +57,15 @@ def _old_generation(pid: int) -> float:
     return float(table.get("OU", "0")) / 1024
 
 
-def _files(checkpoint: Path) -> dict[str, float]:
+def _files(what: str, top: Path) -> dict[str, float]:
     count = size = 0
-    for folder, _, names in os.walk(checkpoint):
+    for folder, _, names in os.walk(top):
         for name in names:
             # Files come and go while they are counted.
             with suppress(OSError):
                 size += (Path(folder) / name).stat().st_size
                 count += 1
-    return {"checkpoint_files": float(count), "checkpoint_mib": size / _MIB}
+    return {f"{what}_files": float(count), f"{what}_mib": size / _MIB}
 
 
 def _metrics(port: int) -> dict[str, float]:

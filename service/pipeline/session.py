@@ -38,6 +38,11 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Spark keeps what a UI would show, also without one: of a thousand batches the plan, as text.
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "2000",
         "spark.redaction.regex": SPARK_REDACTION_REGEX,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
