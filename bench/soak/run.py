@@ -103,7 +103,12 @@ class _Feed(threading.Thread):
         self._schema_id = schema_id
         self._stop_asked = threading.Event()
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 50}
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 50,
+                "log_level": 0,
+            }
         )
 
     def run(self) -> None:

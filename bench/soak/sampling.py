@@ -1,5 +1,5 @@
-"""What a running job takes: memory and open files by kind of process, files of its checkpoint and scratch folder, and
-its own metrics. Reads ``/proc``, so Linux alone."""
+"""What a running job takes: memory and open files by kind of process, files of its checkpoint and
+scratch folder, and its own metrics. Reads ``/proc``, so Linux alone."""
 
 from __future__ import annotations
 

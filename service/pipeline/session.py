@@ -38,7 +38,7 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Spark keeps what a UI would show, also without one: of a thousand batches the plan, as text.
+        # Spark keeps what a UI would show, also without one: plans of a thousand batches, as text.
         "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "100",
