@@ -81,7 +81,7 @@ def test_one_job_through_all_of_it(scenario: Scenario) -> None:
     newest = "spark_cep_newest_event_timestamp_seconds"
     assert scenario.metric(newest, topic=other.topic, partition="0") == at(HOUR) / 1000
     assert scenario.metric(newest, topic=stream.topic, partition="2") == at(10 * HOUR) / 1000
-    assert (outputs.dead_letters, scenario.total("records")) == ([], 29)
+    assert (outputs.dead_letters, scenario.total("records")) == ([], 26)
 
 
 @pytest.mark.parametrize(("policy", "late"), [("partition_minimum", False), ("maximum", True)])
