@@ -108,6 +108,13 @@ WATERMARK = Gauge(
 WATERMARK_LAG = Gauge(
     "spark_cep_watermark_lag_seconds", "How far the watermark is behind the clock.", "seconds"
 )
+NEWEST_EVENT = Gauge(
+    "spark_cep_newest_event_timestamp_seconds",
+    "Largest event time read from the partition, in seconds since 1970: the smallest of them holds "
+    "the watermark back.",
+    "seconds",
+    ("topic", "partition"),
+)
 
 # Batches.
 BATCHES = Counter(
@@ -176,6 +183,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     DEAD_LETTERS,
     WATERMARK,
     WATERMARK_LAG,
+    NEWEST_EVENT,
     BATCHES,
     BATCH_DURATION,
     STAGE_DURATION,

@@ -72,6 +72,8 @@ from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
+#: Spark looks for records at each trigger; so much later a batch for them has called us.
+_NOTICED_AFTER_MS = 1_000
 
 
 class JobFailedError(SparkCepError):
@@ -110,6 +112,7 @@ class Service:
             time_settings.partition_idle_after,
             time_settings.advance_when_idle,
             self._listened,
+            settings.trigger.interval + _NOTICED_AFTER_MS,
         )
 
     def stop(self) -> None:

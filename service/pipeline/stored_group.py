@@ -131,7 +131,10 @@ class StoredGroup:
         self, stored: bytes
     ) -> tuple[KeysState, list[tuple[str | None, KeyState]], list[str]]:
         """State of the kernel, states of the interpreter by key, fingerprints by rule number."""
-        _, epoch, entries, together = unpack(unsealed(stored))
+        _, *values = unpack(unsealed(stored))
+        if len(values) == 1:  # events that wait for the watermark
+            return decode(values[0], ()), [], []
+        epoch, entries, together = values
         fingerprints = [rule.fingerprint for rule in self.rules if rule.since <= epoch]
         codec = SnapshotCodec(fingerprints, self._names.topics)
         states = [(key, codec.decode(data)) for key, (_, data) in entries.items()]

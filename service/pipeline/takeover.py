@@ -66,9 +66,9 @@ def _agree(
         raise StateError(
             f"output and checkpoint disagree: {found[0]} (marks in {delivery.marks_topic},"
             f" checkpoint {checkpoint.location}). Going on would write records again. If the"
-            " checkpoint was lost or is an older copy, restore the right one; if another job uses the same"
-            " outputs.transactional_id_prefix, give each its own; to go on all the same, set"
-            " outputs.if_marks_disagree: go_on for one start"
+            " checkpoint was lost or is an older copy, restore the right one. If another job has"
+            " the same outputs.transactional_id_prefix, give each its own. To go on all the same,"
+            " set outputs.if_marks_disagree: go_on for one start"
         )
     _log.warning("marks_disagree", reason=found[0], topic=delivery.marks_topic)
     return False
