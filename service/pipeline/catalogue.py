@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from service.codecs.avro_schema import AvroSchema, parse
+from service.codecs.dead_letters import without_bytes
 from service.codecs.reader_schemas import record_names, record_schema
 from service.codecs.registry import Registry, SchemaNotFoundError
 from service.codecs.resolution import resolves
@@ -83,6 +84,8 @@ class Catalogue:
                 self.unknown_ids.add(schema_id)
                 continue
             try:
+                if problem := without_bytes(schema):
+                    raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
                 self.writers[schema_id] = tuple(self._writers(schema_id, schema))
             except SchemaError as error:
                 self.unreadable[schema_id] = str(error)

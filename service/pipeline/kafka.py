@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 from tenacity import (
     RetryCallState,
@@ -17,6 +18,7 @@ from tenacity import (
     wait_exponential,
 )
 
+from service.codecs.outputs import LARGEST_RECORD
 from service.config import Settings
 from service.errors import StartError
 from service.observability.logs import logger
@@ -25,6 +27,7 @@ from service.pipeline.watermark import Partition
 _log = logger(__name__)
 _SECONDS = 10.0
 _PATIENCE_SECONDS = 60.0
+_LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
 _T = TypeVar("_T")
 
 
@@ -78,6 +81,19 @@ class Cluster:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise StartError(f"topic {topic} cannot be created: {error}") from error
         return missing
+
+    def largest_record(self, topics: Sequence[str]) -> int:
+        """Bytes of the largest record that the producer sends and all of ``topics`` take. What
+        may not be asked is taken for the brokers' default."""
+        bounds = [int(self._settings.kafka.producer_config().get(_LARGEST_SENT, LARGEST_RECORD))]
+        wanted = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+        for topic, future in self._admin.describe_configs(wanted).items():
+            try:
+                bounds.append(int(future.result(_SECONDS)[_LARGEST_TAKEN].value))
+            except (KafkaException, KeyError) as error:
+                _log.warning("topic_not_described", topic=topic.name, reason=str(error))
+                bounds.append(LARGEST_RECORD)
+        return min(bounds)
 
     def _ask(self, question: Callable[[], _T]) -> _T:
         asking = retry(

@@ -24,7 +24,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from service.codecs.outputs import OutputEncoder
+from service.codecs.dead_letters import Reason
+from service.codecs.outputs import OutputEncoder, OutputRecord
 from service.compiler.rule_set import RuleSetPlan
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.outputs import Outputs
@@ -103,7 +104,7 @@ class MatchProcessor(StatefulProcessor):
         for event in group.late:
             counts["late", event.at.topic] += 1
             if self._options.emit_late and event.record_value is not None:
-                records.append(self._encoder.late(event))
+                self._add(self._encoder.late(event), records, counts)
         yield from _packets(records)
         counts["busy_us", "state"] = self._state_ns // 1000
         counts["busy_us", "match"] = (matching - self._state_ns) // 1000
@@ -125,11 +126,20 @@ class MatchProcessor(StatefulProcessor):
     ) -> None:
         encoder = self._encoder
         counts.update(outputs.counts)
-        records.extend(encoder.match(match) for match in outputs.matches)
-        records.extend(encoder.timeout(timeout) for timeout in outputs.timeouts)
+        for match in outputs.matches:
+            self._add(encoder.match(match), records, counts)
+        for timeout in outputs.timeouts:
+            self._add(encoder.timeout(timeout), records, counts)
         for letter in outputs.dead_letters:
             counts["dead_letters", letter.reason] += 1
             records.append(encoder.dead_letter(letter))
+
+    def _add(
+        self, record: OutputRecord, records: list[Any], counts: Counter[tuple[str, ...]]
+    ) -> None:
+        records.append(record)
+        if self._encoder.is_dead_letter(record):
+            counts["dead_letters", Reason.OUTPUT_TOO_LARGE.value] += 1
 
     def _load(self, name: str) -> bytes | None:
         began = perf_counter_ns()

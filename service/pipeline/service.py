@@ -183,7 +183,7 @@ class Service:
         names_of_topics = OutputTopics(
             topics.matches, topics.timeouts, topics.late, topics.dead_letters
         )
-        return OutputEncoder(names_of_topics, ids)
+        return OutputEncoder(names_of_topics, ids, largest=cluster.largest_record(topics.all()))
 
     # The query.
 
