@@ -22,6 +22,9 @@ from service.config.topics import Input
 from service.errors import ConfigurationError, RegistryError, SchemaError
 from service.pattern.types import RecordType, record_type
 
+#: Ids have four bytes in the framing, and are Java's ints in every registry.
+LARGEST_REGISTERED = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class EventType:
@@ -78,6 +81,10 @@ class Catalogue:
         Raises RegistryError when the registry cannot be reached: nothing is decided then.
         """
         for schema_id in ids:
+            if schema_id > LARGEST_REGISTERED:
+                # To a registry that is no id at all, and its answer may look like an outage.
+                self.unknown_ids.add(schema_id)
+                continue
             try:
                 schema = self.registry.get_schema(schema_id)
             except SchemaNotFoundError:

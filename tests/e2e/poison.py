@@ -69,7 +69,7 @@ def text(value: bytes) -> bytes:
 def body(values: Mapping[str, Any], **raw: bytes) -> bytes:
     """An event's Avro body; ``raw`` columns are put in as they are."""
     parts = BytesIO()
-    for name, kind in COLUMNS.items():
+    for name in COLUMNS:
         if name in raw:
             parts.write(raw[name])
         else:
@@ -139,7 +139,9 @@ def broken_kinds(flat: int, nested: int) -> list[Broken]:
         "unknown_schema_id": {
             "unknown id": frame(UNKNOWN_ID, whole[5:]),
             "unknown id and garbage": frame(UNKNOWN_ID, garbage),
-            "the largest id": frame(2**32 - 1, b""),
+            "id 0": frame(0, b""),
+            "the largest id": frame(2**31 - 1, b""),
+            "more than an id can be": frame(2**32 - 1, b""),
         },
         "undecodable": {
             "no body": whole[:5],
