@@ -10,6 +10,7 @@
     ├── DependencyError        a pinned jar is missing or is not the pinned one
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
+    ├── FuseError              too many records became dead letters
     └── StartError             Kafka or Spark could not be started or reached
 
 A message names the file, field, rule or offset, what was found and what is allowed.
@@ -47,6 +48,10 @@ class StateError(SparkCepError):
 
 class OutputError(SparkCepError):
     """An output record could not be written to its topic."""
+
+
+class FuseError(SparkCepError):
+    """The fuse stopped the job: too large a share of records became dead letters."""
 
 
 class StartError(SparkCepError):

@@ -1,7 +1,7 @@
 """The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere.
 
 Exit codes: 0 done or stopped as asked, 1 the job failed, 2 wrong use of the command (typer's),
-3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state.
+3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state, 8 fuse.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from service.config import Settings, load
 from service.errors import (
     ConfigurationError,
     DependencyError,
+    FuseError,
     Problem,
     RegistryError,
     RuleSetError,
@@ -52,6 +53,7 @@ EXIT_CODES: tuple[tuple[type[SparkCepError], int], ...] = (
     (RegistryError, 6),
     (SchemaError, 6),
     (StateError, 7),
+    (FuseError, 8),
     (SparkCepError, 1),
 )
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
+from service.config.engine import Fuse, Observability, Rules, Source, Spark, State, Time, Trigger
 from service.config.kafka import Kafka
 from service.config.problems import Origin, SettingProblem, describe
 from service.config.quantities import contradiction, refused, setting
@@ -56,6 +56,7 @@ class Settings(BaseSettings):
     spark: Spark = setting(Spark(), description="The Spark application.")
     trigger: Trigger = setting(Trigger(), description="When batches run.")
     rules: Rules = setting(Rules(), description="The rule set.")
+    fuse: Fuse = setting(Fuse(), description="Too many dead letters.")
     observability: Observability = setting(Observability(), description="Metrics, health and logs.")
 
     @classmethod

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
@@ -41,6 +42,36 @@ _NAME = StructType([StructField("name", StringType())])
 _RECORDS_PER_PACKET = 1_000
 
 
+@dataclass
+class _Given:
+    """What one batch brings to a key group."""
+
+    events: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
+    maxima: list[Any] = field(default_factory=list)
+    statement: ClockStatement = field(default_factory=ClockStatement)
+    records: list[Any] = field(default_factory=list)
+    counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, rows: Iterator[Row]) -> _Given:
+        """Read the group's packets."""
+        given = cls()
+        for row in rows:
+            kind, packet = row[1], bytes(row[2])
+            if kind >= Kind.EVENTS:
+                given.events.append((kind - Kind.EVENTS, rows_of(packet)))
+            elif kind == Kind.MAXIMA:
+                given.maxima.append(unpack(packet))
+            elif kind == Kind.CLOCK:
+                given.statement = ClockStatement.from_json(unpack(packet))
+            elif kind == Kind.RECORDS:
+                given.records.extend(unpack(packet))
+            else:
+                for *what, count in unpack(packet):
+                    given.counts[tuple(what)] += count
+        return given
+
+
 class MatchProcessor(StatefulProcessor):
     """Applies all partitionings of a rule set to the packets of one key group at a time."""
 
@@ -48,17 +79,42 @@ class MatchProcessor(StatefulProcessor):
         self._plan = plan
         self._encoder = encoder
         self._options = options
-        self._matchers: tuple[PartitioningMatcher, ...] = ()
+        #: Plan and matchers without the paused plans, by their fingerprints.
+        self._active: dict[tuple[str, ...], tuple[RuleSetPlan, list[PartitioningMatcher]]] = {}
         self._state_ns = 0
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state; build the matchers once per task."""
+        """Open the state."""
         self._group_state = handle.getValueState("group", _VALUE)
         self._slot_state = handle.getMapState("slots", _NAME, _VALUE)
-        if not self._matchers:
-            self._matchers = tuple(
-                PartitioningMatcher(part, self._options.types) for part in self._plan.partitionings
-            )
+
+    def _active_without(
+        self, paused: tuple[str, ...]
+    ) -> tuple[RuleSetPlan, list[PartitioningMatcher]]:
+        """Plan and matchers, built once per task for each set of paused plans. Bits and columns
+        keep their numbers."""
+        if paused not in self._active:
+            plan = self._plan.without(paused)
+            matchers = [PartitioningMatcher(p, self._options.types) for p in plan.partitionings]
+            self._active[paused] = (plan, matchers)
+        return self._active[paused]
+
+    def _group(self, number: int, given: _Given) -> KeyGroup:
+        """The key group as the batch finds it."""
+        value = self._group_state.get()
+        stored = None if value is None else unpack(bytes(value[0]))
+        paused = given.statement.paused
+        if paused is None:
+            paused = () if stored is None else tuple(stored.get("paused", ()))
+        plan, matchers = self._active_without(paused)
+        group = KeyGroup(number, plan, self._options, matchers, paused)
+        if stored is not None:
+            group.restore(stored)
+        # Partitions to wait for, before what was read of them.
+        group.clock.state(given.statement)
+        for maxima in given.maxima:
+            group.clock.read(maxima)
+        return group
 
     def handleInputRows(  # noqa: N802  Spark's name
         self,
@@ -67,29 +123,12 @@ class MatchProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Row]:
         """One key group's packets of one batch in, output packets out."""
-        group = KeyGroup(key[0], self._plan, self._options, self._matchers)
-        stored = self._group_state.get()
-        if stored is not None:
-            group.restore(unpack(bytes(stored[0])))
-        records: list[Any] = []
-        counts: Counter[tuple[str, ...]] = Counter()
-        events: list[tuple[int, pa.RecordBatch]] = []
-        for row in rows:
-            kind = row[1]
-            if kind >= Kind.EVENTS:
-                events.append((kind - Kind.EVENTS, rows_of(bytes(row[2]))))
-            elif kind == Kind.MAXIMA:
-                group.clock.read(unpack(bytes(row[2])))
-            elif kind == Kind.CLOCK:
-                group.clock.state(ClockStatement.from_json(unpack(bytes(row[2]))))
-            elif kind == Kind.RECORDS:
-                records.extend(unpack(bytes(row[2])))
-            else:
-                for *what, count in unpack(bytes(row[2])):
-                    counts[tuple(what)] += count
+        given = _Given.of(rows)
+        group = self._group(key[0], given)
+        records, counts = given.records, given.counts
         self._state_ns = matching = encoding = 0
         began = perf_counter_ns()
-        for outputs in group.run(events, self._load, self._store):
+        for outputs in group.run(given.events, self._load, self._store):
             matched = perf_counter_ns()
             self._encode(outputs, records, counts)
             encoded = perf_counter_ns()
@@ -127,19 +166,28 @@ class MatchProcessor(StatefulProcessor):
         encoder = self._encoder
         counts.update(outputs.counts)
         for match in outputs.matches:
-            self._add(encoder.match(match), records, counts)
+            self._add(encoder.match(match), records, counts, match.rule_id)
         for timeout in outputs.timeouts:
-            self._add(encoder.timeout(timeout), records, counts)
+            self._add(encoder.timeout(timeout), records, counts, timeout.rule_id)
         for letter in outputs.dead_letters:
             counts["dead_letters", letter.reason] += 1
+            if letter.rule_id is not None:
+                counts["rule_dead_letters", letter.rule_id, letter.reason] += 1
             records.append(encoder.dead_letter(letter))
 
     def _add(
-        self, record: OutputRecord, records: list[Any], counts: Counter[tuple[str, ...]]
+        self,
+        record: OutputRecord,
+        records: list[Any],
+        counts: Counter[tuple[str, ...]],
+        rule_id: str | None = None,
     ) -> None:
         records.append(record)
         if self._encoder.is_dead_letter(record):
-            counts["dead_letters", Reason.OUTPUT_TOO_LARGE.value] += 1
+            reason = Reason.OUTPUT_TOO_LARGE.value
+            counts["dead_letters", reason] += 1
+            if rule_id is not None:
+                counts["rule_dead_letters", rule_id, reason] += 1
 
     def _load(self, name: str) -> bytes | None:
         began = perf_counter_ns()

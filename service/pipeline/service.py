@@ -28,6 +28,7 @@ from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.config import Settings
 from service.errors import (
     ConfigurationError,
+    FuseError,
     OutputError,
     Problem,
     RuleSetError,
@@ -40,12 +41,14 @@ from service.observability.health import Health
 from service.observability.logs import bound, logger
 from service.observability.metrics import Metrics
 from service.pattern.document import LoadedRule
+from service.pattern.tree import Rule
 from service.pattern.type_check import type_check
 from service.pipeline import catalogue as catalogues
 from service.pipeline.catalogue import Catalogue
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
+from service.pipeline.fuse import Blown, Fuse
 from service.pipeline.kafka import Cluster
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
@@ -90,6 +93,9 @@ class Service:
         self._started: dict[int, float] = {}
         self._seen_batch = -1
         self._rules: RuleSet = RuleSet()
+        self._fuse = Fuse(settings.fuse, lambda: time.monotonic_ns() // 1_000_000)
+        self._blown: Blown | None = None
+        self._paused: dict[str, Rule] = {}
         self._run = uuid.uuid4().hex[:12]
         time_settings = settings.time
         self._timekeeper = Timekeeper(
@@ -108,7 +114,12 @@ class Service:
     def rules(self) -> list[dict[str, object]]:
         """What runs, for ``/rules``."""
         return [
-            {"id": rule.id, "version": rule.version, "enabled": rule.enabled}
+            {
+                "id": rule.id,
+                "version": rule.version,
+                "enabled": rule.enabled,
+                "paused": rule.id in self._paused,
+            }
             for rule in self._rules.rules
         ]
 
@@ -166,6 +177,12 @@ class Service:
         finally:
             if self._spark is None:
                 spark.stop()
+        if self._blown is not None:
+            topic = settings.outputs.topics.dead_letters
+            raise FuseError(
+                f"the fuse stopped the job: {self._blown.told(topic)}. Nothing is lost: the next"
+                " start goes on behind the last batch"
+            )
         _log.info("stopped")
 
     def _outputs(self, registry: Registry, cluster: Cluster) -> OutputEncoder:
@@ -191,7 +208,7 @@ class Service:
         while not self._stop.is_set():
 
             def after(batch: int, reports: list[bytes]) -> None:
-                self._after_batch(batch, reports)
+                self._heed_fuse(self._after_batch(batch, reports), clock, flow.plan)
                 # Batches may come back to back: between two of them is the only chance to speak.
                 self._tell_time(clock)
 
@@ -255,7 +272,37 @@ class Service:
         self._timekeeper.batch_started()
         self._started[batch] = time.monotonic()
 
-    def _after_batch(self, batch: int, reports: list[bytes]) -> None:
+    def _heed_fuse(self, report: BatchReport, clock: ClockFile, plan: RuleSetPlan) -> None:
+        """Stop, or pause rules, as the fuse says. The batch is written; Spark commits it after."""
+        found = self._fuse.batch_done(
+            report.total("records"),
+            report.total("relevant"),
+            report.by_label("dead_letters"),
+            report.rule_dead_letters,
+        )
+        topic = self._settings.outputs.topics.dead_letters
+        pausing = {}
+        for blown in found:
+            if blown.rule is None:
+                self._blown = blown
+                self.stop()
+            elif blown.rule not in self._paused:
+                pausing[blown.rule] = blown
+        if not pausing:
+            return
+        plans = [each for each in plan.plans if each.rule.id in pausing]
+        for each in plans:
+            rule = each.rule
+            self._paused[rule.id] = rule
+            with bound(run=self._run, batch=report.batch, rule=rule.id):
+                told = pausing[rule.id].told(topic)
+                _log.warning("rule_paused", version=rule.version, reason=told)
+        clock.pause((each.fingerprint for each in plans), self._run)
+        self._metrics.replace(
+            names.RULE_PAUSED, {(r.id, str(r.version)): 1 for r in self._paused.values()}
+        )
+
+    def _after_batch(self, batch: int, reports: list[bytes]) -> BatchReport:
         seconds = time.monotonic() - self._started.pop(batch)
         report = merge(batch, seconds, reports, self._settings.time.watermark)
         self._timekeeper.batch_done(report.maxima, report.read)
@@ -281,18 +328,20 @@ class Service:
                 seconds=round(seconds, 3),
             )
         self._on_batch(report)
+        return report
 
     def _tell_of_gone_rules(self, report: BatchReport) -> None:
         """Say which rules' partial matches went: those of rules that changed or were removed."""
         now = {loaded.rule.id: loaded.rule.version for loaded in self._rules.loaded}
         for (rule, version), live in report.gone.items():
             with bound(run=self._run, batch=report.batch, rule=rule):
-                changed = now.get(rule) == version
+                changed = now.get(rule) == version and rule not in self._paused
+                reason = "changed without a new version" if changed else "replaced or removed"
                 (_log.warning if changed and live else _log.info)(
                     "rule_state_dropped",
                     version=version,
                     partial_matches=live,
-                    reason="changed without a new version" if changed else "replaced or removed",
+                    reason="paused by the fuse" if rule in self._paused else reason,
                 )
 
 
