@@ -58,6 +58,9 @@ class StartError(SparkCepError):
     """Kafka or Spark could not be started or reached."""
 
 
+MOST_TOLD = 200
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A place in a rule file: 1-based line and column, and how many characters it covers."""
@@ -105,8 +108,12 @@ class Problem:
 
 
 class RuleSetError(SparkCepError):
-    """One or more rules are refused; ``problems`` holds every reason found, in file order."""
+    """One or more rules are refused; ``problems`` holds every reason found, in file order, and the
+    text the first ``MOST_TOLD`` of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n\n".join(problem.render() for problem in self.problems))
+        told = [problem.render() for problem in self.problems[:MOST_TOLD]]
+        if len(self.problems) > MOST_TOLD:
+            told.append(f"and {len(self.problems) - MOST_TOLD:,} more problems")
+        super().__init__("\n\n".join(told))
