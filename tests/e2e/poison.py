@@ -15,7 +15,7 @@ import fastavro
 
 from service.codecs.framing import frame
 from tests.e2e.schemas import MICROS, MILLIS, field, record
-from tests.e2e.stream import at
+from tests.e2e.stream import at, sequence
 from tests.kafka_access import Sent
 
 DAY = 86_400_000
@@ -82,6 +82,17 @@ _KINDS = {
 }
 
 
+def without_logical_types(schema: Any) -> Any:
+    """A schema for values as they stand in the bytes."""
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {name: plain(part) for name, part in node.items() if name != "logicalType"}
+        return [plain(part) for part in node] if isinstance(node, list) else node
+
+    return fastavro.parse_schema(plain(schema))
+
+
 def values(key: str, name: str, time_ms: int, v: float = 0.0, **more: Any) -> dict[str, Any]:
     """A sound event, as the columns of a rule see it."""
     return {
@@ -99,6 +110,19 @@ def values(key: str, name: str, time_ms: int, v: float = 0.0, **more: Any) -> di
         "attributes": {"": "", "a": "ü"},
         **more,
     }
+
+
+def rules() -> list[dict[str, Any]]:
+    """Rules of both engines that read columns of every type, in Spark and in Python."""
+    plain = sequence("plain", "a", "followed_by b", within="5 minutes")
+    columns = ["tags", "attributes", "seen", "day", "wide", "mood", "n"]
+    plain["emit"] = {"events": columns}
+    rising = sequence("rising", "a", "followed_by c", within="5 minutes")
+    rising["pattern"][1]["where"] = "name = 'c' AND v >= a.v"
+    exact = sequence("exact", "b", "followed_by d", within="5 minutes")
+    exact["pattern"][1]["where"] = "name = 'd' AND amount + 0 >= FIRST(b.amount) AND day = b.day"
+    strict = sequence("strict", "a", "next b", within="1 minute")
+    return [plain, rising, exact, strict]
 
 
 class Broken(NamedTuple):

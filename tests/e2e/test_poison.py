@@ -18,7 +18,7 @@ from tests.e2e import poison
 from tests.e2e.outputs import Outputs
 from tests.e2e.poison import Broken
 from tests.e2e.scenario import Scenario
-from tests.e2e.stream import at, sequence
+from tests.e2e.stream import at
 from tests.kafka_access import Sent
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -35,19 +35,6 @@ class Run(NamedTuple):
     outputs: Outputs
     broken: dict[int, Broken]
     expected: tuple[list[str], list[str]]
-
-
-def rules() -> list[dict[str, Any]]:
-    """Rules of both engines that read columns of every type, in Spark and in Python."""
-    plain = sequence("plain", "a", "followed_by b", within="5 minutes")
-    columns = ["tags", "attributes", "seen", "day", "wide", "mood", "n"]
-    plain["emit"] = {"events": columns}
-    rising = sequence("rising", "a", "followed_by c", within="5 minutes")
-    rising["pattern"][1]["where"] = "name = 'c' AND v >= a.v"
-    exact = sequence("exact", "b", "followed_by d", within="5 minutes")
-    exact["pattern"][1]["where"] = "name = 'd' AND amount + 0 >= FIRST(b.amount) AND day = b.day"
-    strict = sequence("strict", "a", "next b", within="1 minute")
-    return [plain, rising, exact, strict]
 
 
 def good_events(count: int) -> list[dict[str, Any]]:
@@ -72,7 +59,7 @@ def run(request: pytest.FixtureRequest, new_scenario: Callable[[], Scenario]) ->
     topic = scenario.input("events", record="Event")
     nested = scenario.register("events", poison.NESTED)
     flat = scenario.register("events", poison.EVENT)
-    for rule in rules():
+    for rule in poison.rules():
         scenario.rule(rule)
     kinds = poison.broken_kinds(flat, nested)
     share = SHARES[request.param]

@@ -157,11 +157,10 @@ def where(text: str) -> bytes:
     return json.dumps(rule(pattern=[{"step": "a", "where": text}])).encode()
 
 
-def lots(**levels: int) -> bytes:
-    """Mappings of aliases of mappings of aliases: many nodes from few bytes."""
+def lots(levels: int) -> bytes:
+    """Lists of aliases of lists of aliases: many nodes from few bytes."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    for n in range(1, levels["levels"]):
-        lines.append(f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 10) + "]")
+    lines += [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 10) + "]" for n in range(1, levels)]
     return "\n".join(lines).encode()
 
 
@@ -192,7 +191,9 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "100,000 minus signs": lambda: where("- " * 100_000 + "v > 1"),
     "10,000 additions": lambda: where("v" + " + v" * 10_000 + " > 1"),
     "10,000 ORs": lambda: where("v > 1" + " OR v > 1" * 10_000),
-    "10,000 CASEs": lambda: where("CASE WHEN v > 1 THEN " * 10_000 + "1" + " END" * 10_000 + " > 0"),
+    "10,000 CASEs": lambda: where(
+        "CASE WHEN v > 1 THEN " * 10_000 + "1" + " END" * 10_000 + " > 0"
+    ),
     "10,000 calls": lambda: where("abs(" * 10_000 + "v" + ")" * 10_000 + " > 1"),
     "a list of 50,000": lambda: where(f"n IN ({', '.join(map(str, range(50_000)))})"),
     "100,000 quotes": lambda: where("'" * 100_001),
