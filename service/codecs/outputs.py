@@ -163,7 +163,8 @@ class OutputEncoder:
         """The record, or, where it is too large, the dead letter that names its last event."""
         if record.size <= self._largest:
             return record
-        taken = [event.at for events in result.steps.values() for event in events]
+        events = [event for taken in result.steps.values() for event in taken]
+        taken = [event.at for event in sorted(events, key=lambda event: (event.time, event.at))]
         first = f"{taken[0].topic}-{taken[0].partition}@{taken[0].offset}"
         detail = (
             f"the {kind} {result.match_id} of {len(taken)} events from {first} on has"

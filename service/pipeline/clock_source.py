@@ -80,7 +80,9 @@ class _Reader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
 def _only_pauses(last: str, newest: str) -> str:
     """What was stated last before a bounded run, with the newest pauses: the clock stands still
     in it, or it would have no end."""
-    stated, paused = json.loads(last or newest), json.loads(newest)["clock"]["paused"]
+    if not last or not newest:
+        return last
+    stated, paused = json.loads(last), json.loads(newest)["clock"]["paused"]
     if stated["clock"]["paused"] == paused:
         return last
     # Its partitions were waited for, and are read.
