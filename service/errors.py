@@ -12,6 +12,7 @@
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
     │   └── TakenOverError     another instance writes the output now
+    ├── FuseError              too many records became dead letters
     ├── StartError             Spark, a port or Kafka cannot be had
     │   └── KafkaAwayError         Kafka does not answer
     └── GraceError             the job was told to stop and took too long
@@ -64,6 +65,10 @@ class TakenOverError(OutputError):
     """Another instance of the service has taken over the output; this one must end."""
 
 
+class FuseError(SparkCepError):
+    """The fuse stopped the job: too large a share of records became dead letters."""
+
+
 class StartError(SparkCepError):
     """Spark, a port or Kafka cannot be had."""
 
@@ -74,6 +79,9 @@ class KafkaAwayError(StartError):
 
 class GraceError(SparkCepError):
     """The job was told to stop, and its batch did not end within the grace period."""
+
+
+MOST_TOLD = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +131,12 @@ class Problem:
 
 
 class RuleSetError(SparkCepError):
-    """One or more rules are refused; ``problems`` holds every reason found, in file order."""
+    """One or more rules are refused; ``problems`` holds every reason found, in file order, and the
+    text the first ``MOST_TOLD`` of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n\n".join(problem.render() for problem in self.problems))
+        told = [problem.render() for problem in self.problems[:MOST_TOLD]]
+        if len(self.problems) > MOST_TOLD:
+            told.append(f"and {len(self.problems) - MOST_TOLD:,} more problems")
+        super().__init__("\n\n".join(told))

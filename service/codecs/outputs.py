@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 import fastavro
 
+from service.codecs.dead_letters import Reason
 from service.codecs.framing import frame
 from service.codecs.values import output_value
 from service.errors import OutputError
@@ -38,6 +39,10 @@ OFFSET_HEADER = "spark-cep-offset"
 EVENT_TIME_HEADER = "spark-cep-event-time"
 WATERMARK_HEADER = "spark-cep-watermark"
 
+#: Bytes of a record that producers send, and brokers take, when nothing else is set.
+LARGEST_RECORD = 1_000_000
+_RECORD_OVERHEAD = 200
+
 Header = tuple[str, bytes | None]
 
 
@@ -48,6 +53,12 @@ class OutputRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: list[Header]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record in Kafka's protocol, at most."""
+        headers = sum(len(n.encode()) + len(v or b"") + 10 for n, v in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers + _RECORD_OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +97,33 @@ def wall_clock() -> int:
 
 class OutputEncoder:
     """Turns what the matcher and the decoder hand out into records; ``clock`` gives processing
-    time in milliseconds."""
+    time in milliseconds. No record has more than ``largest`` bytes: in place of a match, timeout
+    or late event that would have more, there is a dead letter, and a dead letter leaves out the
+    bytes of its record."""
 
     def __init__(
         self,
         topics: OutputTopics,
         schema_ids: OutputSchemaIds,
         clock: Callable[[], int] = wall_clock,
+        largest: int = LARGEST_RECORD,
     ) -> None:
         self._topics = topics
         self._ids = schema_ids
         self._clock = clock
+        self._largest = largest
+
+    def is_dead_letter(self, record: OutputRecord) -> bool:
+        """Whether a record is a dead letter, if need be in place of another."""
+        return record.topic == self._topics.dead_letters
 
     def match(self, match: Match) -> OutputRecord:
         """The record of a complete match."""
         datum = self._common(match) | {"time": match.time}
         value = _encode("match", self._ids.match, datum, f"match {match.match_id}")
-        return OutputRecord(
-            self._topics.matches, _utf8(match.key), value, _rule_headers("match", match)
-        )
+        headers = _rule_headers("match", match)
+        record = OutputRecord(self._topics.matches, _utf8(match.key), value, headers)
+        return self._fitting(record, match, "match")
 
     def timeout(self, timeout: Timeout) -> OutputRecord:
         """The record of a partial match whose deadline passed."""
@@ -113,9 +132,9 @@ class OutputEncoder:
             "already_matched": timeout.already_matched,
         }
         value = _encode("timeout", self._ids.timeout, datum, f"timeout {timeout.match_id}")
-        return OutputRecord(
-            self._topics.timeouts, _utf8(timeout.key), value, _rule_headers("timeout", timeout)
-        )
+        headers = _rule_headers("timeout", timeout)
+        record = OutputRecord(self._topics.timeouts, _utf8(timeout.key), value, headers)
+        return self._fitting(record, timeout, "timeout")
 
     def late(self, event: LateEvent) -> OutputRecord:
         """The original record of a late event; its own headers come first."""
@@ -128,10 +147,46 @@ class OutputEncoder:
             (EVENT_TIME_HEADER, b"%d" % event.time),
             (WATERMARK_HEADER, b"%d" % event.watermark),
         ]
-        return OutputRecord(self._topics.late, event.record_key, event.record_value, headers)
+        record = OutputRecord(self._topics.late, event.record_key, event.record_value, headers)
+        if record.size <= self._largest:
+            return record
+        detail = (
+            f"the event of time {event.time} is late (watermark {event.watermark}), and too large"
+            f" for the topic of late events: {record.size} bytes of at most {self._largest}"
+        )
+        reason = Reason.OUTPUT_TOO_LARGE.value
+        return self.dead_letter(
+            DeadLetter(event.at, reason, detail, event.record_key, event.record_value)
+        )
+
+    def _fitting(self, record: OutputRecord, result: Match | Timeout, kind: Kind) -> OutputRecord:
+        """The record, or, where it is too large, the dead letter that names its last event."""
+        if record.size <= self._largest:
+            return record
+        events = [event for taken in result.steps.values() for event in taken]
+        taken = [event.at for event in sorted(events, key=lambda event: (event.time, event.at))]
+        first = f"{taken[0].topic}-{taken[0].partition}@{taken[0].offset}"
+        detail = (
+            f"the {kind} {result.match_id} of {len(taken)} events from {first} on has"
+            f" {record.size} bytes, and its topic takes {self._largest}"
+        )
+        reason = Reason.OUTPUT_TOO_LARGE.value
+        return self.dead_letter(DeadLetter(taken[-1], reason, detail, rule_id=result.rule_id))
 
     def dead_letter(self, letter: DeadLetter) -> OutputRecord:
         """The record of something that could not be processed, under its original key."""
+        record = self._dead_letter(letter)
+        if record.size <= self._largest:
+            return record
+        key, value = letter.record_key or b"", letter.record_value or b""
+        missing = f"(left out, too large for this topic: the value, {len(value)} bytes"
+        letter = replace(letter, record_value=None)
+        if len(key) * 2 > self._largest // 2:
+            missing += f"; the key, {len(key)} bytes"
+            letter = replace(letter, record_key=None)
+        return self._dead_letter(replace(letter, detail=f"{letter.detail} {missing})"))
+
+    def _dead_letter(self, letter: DeadLetter) -> OutputRecord:
         datum = {
             "topic": letter.at.topic,
             "partition": letter.at.partition,

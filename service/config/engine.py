@@ -81,9 +81,9 @@ class Time(Section):
     max_ahead: PositiveDuration | None = setting(
         86_400_000,
         description=(
-            "An event whose time is further than this ahead of its Kafka record's timestamp is a "
-            "dead letter, because one wrong clock would make every other event late; `null`: no "
-            "limit."
+            "An event whose time is further than this ahead of its Kafka record's timestamp, or "
+            "of the clock when its batch began, is a dead letter, because one wrong clock would "
+            "make every other event late; `null`: no limit but the year 9999."
         ),
     )
 
@@ -294,6 +294,42 @@ class Rules(Section):
     folder: Path = setting(Path("rules"), description="Folder of rule files (`.yaml`, `.yml`).")
     max_rules: int = setting(
         1000, description="Most rules that are accepted.", unit="rules", ge=1, le=100_000
+    )
+
+
+class Fuse(Section):
+    """When too much ends as dead letters."""
+
+    max_share: float | None = setting(
+        None,
+        description=(
+            "Largest share of records that may become dead letters (0.1: a tenth); with more, the "
+            "job stops after the batch with exit code 8. `null`: it goes on whatever comes."
+        ),
+        gt=0,
+        lt=1,
+    )
+    max_rule_share: float | None = setting(
+        None,
+        description=(
+            "Most dead letters of one rule, as a share of the events that went on to the matcher; "
+            "with more, that rule is paused until the next start. `null`: no rule is paused."
+        ),
+        gt=0,
+        lt=1,
+    )
+    window: PositiveDuration = setting(
+        300_000,
+        description="What the shares are of: the batches of so long, at least the newest one.",
+    )
+    min_records: int = setting(
+        1000,
+        description=(
+            "Fewest records (for a rule: events that went on to the matcher) in the window to "
+            "judge by, so that one bad record in a small batch does not count as a large share."
+        ),
+        unit="records",
+        ge=1,
     )
 
 

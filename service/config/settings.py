@@ -16,7 +16,7 @@ from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
+from service.config.engine import Fuse, Observability, Rules, Source, Spark, State, Time, Trigger
 from service.config.kafka import Kafka
 from service.config.lifecycle import Lifecycle
 from service.config.problems import Origin, SettingProblem, describe
@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     trigger: Trigger = setting(Trigger(), description="When batches run.")
     lifecycle: Lifecycle = setting(Lifecycle(), description="Waiting and stopping.")
     rules: Rules = setting(Rules(), description="The rule set.")
+    fuse: Fuse = setting(Fuse(), description="Too many dead letters.")
     observability: Observability = setting(Observability(), description="Metrics, health and logs.")
 
     @classmethod

@@ -163,6 +163,9 @@ STATE_BYTES = Gauge("spark_cep_state_bytes", "Memory that the state store uses."
 RULES_LOADED = Gauge(
     "spark_cep_rules_loaded_info", "A rule that is running.", "1", ("rule", "version")
 )
+RULE_PAUSED = Gauge(
+    "spark_cep_rule_paused_info", "A rule that the fuse has paused.", "1", ("rule", "version")
+)
 BUILD = Gauge(
     "spark_cep_build_info",
     "What is running.",
@@ -194,6 +197,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     STATE_ROWS,
     STATE_BYTES,
     RULES_LOADED,
+    RULE_PAUSED,
     BUILD,
 )
 """All metrics, in the order of the documentation."""

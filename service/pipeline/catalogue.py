@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from service.codecs.avro_schema import AvroSchema, parse
+from service.codecs.dead_letters import without_bytes
 from service.codecs.reader_schemas import record_names, record_schema
 from service.codecs.registry import Registry, SchemaNotFoundError
 from service.codecs.resolution import resolves
@@ -20,6 +21,9 @@ from service.config import Settings
 from service.config.topics import Input
 from service.errors import ConfigurationError, RegistryError, SchemaError
 from service.pattern.types import RecordType, record_type
+
+#: Ids have four bytes in the framing, and are Java's ints in every registry.
+LARGEST_REGISTERED = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,18 @@ class Catalogue:
         Raises RegistryError when the registry cannot be reached: nothing is decided then.
         """
         for schema_id in ids:
+            if schema_id > LARGEST_REGISTERED:
+                # To a registry that is no id at all, and its answer may look like an outage.
+                self.unknown_ids.add(schema_id)
+                continue
             try:
                 schema = self.registry.get_schema(schema_id)
             except SchemaNotFoundError:
                 self.unknown_ids.add(schema_id)
                 continue
             try:
+                if problem := without_bytes(schema):
+                    raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
                 self.writers[schema_id] = tuple(self._writers(schema_id, schema))
             except SchemaError as error:
                 self.unreadable[schema_id] = str(error)

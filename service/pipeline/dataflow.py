@@ -131,7 +131,11 @@ class Dataflow:
         readers = {
             schema_id: RecordReader(
                 writers[0].schema.text,
-                tuple(catalogue.types[w.type].reader.text for w in writers if w.type is not None),
+                {
+                    w.type: catalogue.types[w.type].reader.text
+                    for w in writers
+                    if w.type is not None
+                },
             )
             for schema_id, writers in catalogue.writers.items()
         }

@@ -9,8 +9,9 @@ their time, which the watermark needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,7 +21,8 @@ from service.codecs.avro_schema import AvroSchema
 from service.codecs.reader_schemas import project, record_names
 from service.compiler.rule_set import RuleSetPlan
 from service.config.topics import KAFKA_TIMESTAMP
-from service.pattern.types import TIMESTAMP
+from service.pattern.types import TIMESTAMP, record_type
+from service.pipeline.bad_values import bad_value, most_bytes, too_wide
 from service.pipeline.catalogue import Catalogue, EventType, Writer
 from service.pipeline.columns import (
     TYPE_COLUMN,
@@ -34,31 +36,41 @@ from service.pipeline.columns import (
 )
 
 _NOT_READ, _UNKNOWN_ID, _NOT_FRAMED, _UNREADABLE, _NO_BRANCH = -1, -2, -3, -4, -5
+_SENTINEL = "spark_cep_decoded"
 _TO_MILLIS = {
     "auto": "{0}",
     "millis": "{0}",
     "micros": "({0} - pmod({0}, 1000)) div 1000",
-    "seconds": "{0} * 1000",
+    # Beyond the bounds of event time, and without overflow.
+    "seconds": (
+        "CASE WHEN {0} BETWEEN -1000000000000 AND 1000000000000 THEN {0} * 1000"
+        " WHEN {0} > 0 THEN 1000000000000000 WHEN {0} < 0 THEN -1000000000000000 END"
+    ),
 }
+_FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 
 
 class Fault(IntEnum):
-    """Why a record cannot simply go on. ``SUSPECT``: it decoded to nothing, or has no time."""
+    """Why a record cannot simply go on."""
 
     NONE = 0
     TOMBSTONE = 1
     NOT_READ = 2
     NOT_FRAMED = 3
     UNKNOWN_ID = 4
-    SUSPECT = 5
+    UNDECODABLE = 5
     MISSING_KEY = 6
     TIME_OUT_OF_BOUNDS = 7
     UNREADABLE_SCHEMA = 8
+    BAD_VALUE = 9
+    MISSING_TIME = 10
+    TOO_DEEP = 11
 
 
 @dataclass(frozen=True)
 class DecodeOptions:
-    """``max_ahead_ms``: how far event time may be ahead of the record's Kafka timestamp.
+    """``max_ahead_ms``: how far event time may be ahead of the record's Kafka timestamp and of
+    the time at which the batch was planned, which Spark's offset log keeps for a replay.
     ``keep_all``: events that no rule can use go on too (for ``late_events: all``)."""
 
     key_groups: int
@@ -103,6 +115,10 @@ def decode(
         frame = frame.withColumn(
             record_column(event_type), _record(event_type, readers[event_type.number], catalogue)
         )
+        raw = _raw_reader(readers[event_type.number])
+        if raw is not None:
+            name = f"{record_column(event_type)}_raw"
+            frame = frame.withColumn(name, _record(event_type, raw, catalogue))
     frame = frame.withColumn("time", _time(catalogue))
     for part in partitionings:
         for number, sql in enumerate(part.words):
@@ -120,8 +136,8 @@ def _schema_id() -> Column:
 
 
 def _pruned(plan: RuleSetPlan, catalogue: Catalogue) -> dict[int, AvroSchema]:
-    """Reader schemas with the columns that rules read, and a column that tells a decoded record
-    from a broken one."""
+    """Reader schemas with the columns that rules read, and one that tells a decoded record from a
+    broken one: no writer has it, so it has its default, unless nothing could be decoded."""
     needed: dict[int, set[str]] = {t.number: set() for t in catalogue.types}
     for part in plan.partitionings:
         for number, columns in columns_needed(part, catalogue).items():
@@ -131,24 +147,17 @@ def _pruned(plan: RuleSetPlan, catalogue: Catalogue) -> dict[int, AvroSchema]:
         columns = needed[event_type.number]
         if event_type.event_time != KAFKA_TIMESTAMP:
             columns.add(event_type.event_time)
-        sentinel = _sentinel(event_type)
-        if sentinel is not None and not columns & _required(event_type):
-            columns.add(sentinel)
-        readers[event_type.number] = (
-            project(event_type.reader, columns) if columns else event_type.reader
-        )
+        readers[event_type.number] = _with_sentinel(project(event_type.reader, columns))
     return readers
 
 
-def _required(event_type: EventType) -> set[str]:
-    """Top-level fields that are never null in a decoded record."""
-    (name,) = record_names(event_type.reader)
-    fields = event_type.reader.named[name]["fields"]
-    return {f["name"] for f in fields if not (isinstance(f["type"], list) and "null" in f["type"])}
-
-
-def _sentinel(event_type: EventType) -> str | None:
-    return min(_required(event_type), default=None)
+def _with_sentinel(reader: AvroSchema) -> AvroSchema:
+    (name,) = record_names(reader)
+    record = reader.named[name]
+    sentinel = {"name": _SENTINEL, "type": "boolean", "default": True}
+    return replace(
+        reader, named={**reader.named, name: record | {"fields": [*record["fields"], sentinel]}}
+    )
 
 
 def _event_type(catalogue: Catalogue) -> Column:
@@ -195,6 +204,20 @@ def _literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def _raw_reader(reader: AvroSchema) -> AvroSchema | None:
+    """The reader schema with decimals as bytes, where it has any that Spark cuts to 64 bits."""
+    if not too_wide("", record_type(reader.text)):
+        return None
+
+    def raw(node: Any) -> Any:
+        if isinstance(node, dict):
+            drop = ("logicalType",) if node.get("logicalType") == "decimal" else ()
+            return {name: raw(part) for name, part in node.items() if name not in drop}
+        return [raw(part) for part in node] if isinstance(node, list) else node
+
+    return replace(reader, named={name: raw(node) for name, node in reader.named.items()})
+
+
 def _record(event_type: EventType, reader: AvroSchema, catalogue: Catalogue) -> Column:
     body = F.expr("substring(value, 6)")
     options = {"avroSchema": reader.text, "mode": "PERMISSIVE"}
@@ -205,6 +228,8 @@ def _record(event_type: EventType, reader: AvroSchema, catalogue: Catalogue) -> 
     mine = F.col(TYPE_COLUMN) == event_type.number
     for writer in writers:
         condition = mine & (F.col("schema_id") == writer.id)
+        if (most := most_bytes(writer.schema)) is not None:
+            condition &= F.length("value") <= most
         decoded = from_avro(body, writer.schema.text, options)
         chosen = F.when(condition, decoded) if chosen is None else chosen.when(condition, decoded)
     if chosen is None:
@@ -241,29 +266,36 @@ def _fault(
         f"WHEN {TYPE_COLUMN} = {_UNKNOWN_ID} THEN {Fault.UNKNOWN_ID:d}",
         f"WHEN {TYPE_COLUMN} = {_UNREADABLE} THEN {Fault.UNREADABLE_SCHEMA:d}",
         f"WHEN {TYPE_COLUMN} = {_NOT_READ} THEN {Fault.NOT_READ:d}",
-        f"WHEN {TYPE_COLUMN} = {_NO_BRANCH} THEN {Fault.SUSPECT:d}",
-        f"WHEN time IS NULL THEN {Fault.SUSPECT:d}",
+        f"WHEN {TYPE_COLUMN} = {_NO_BRANCH} THEN {Fault.UNDECODABLE:d}",
     ]
+    for schema_id, writers in sorted(catalogue.writers.items()):
+        most = most_bytes(writers[0].schema) if writers else None
+        if most is not None:
+            too_long = f"schema_id = {schema_id} AND length(value) > {most}"
+            sql.append(f"WHEN {too_long} THEN {Fault.TOO_DEEP:d}")
     for event_type in catalogue.types:
-        empty = _decoded_to_nothing(event_type, readers[event_type.number])
-        sql.append(f"WHEN {TYPE_COLUMN} = {event_type.number} AND {empty} THEN {Fault.SUSPECT:d}")
+        column, mine = record_column(event_type), f"{TYPE_COLUMN} = {event_type.number}"
+        nothing = f"{mine} AND {column}.{_SENTINEL} IS NULL"
+        sql.append(f"WHEN {nothing} THEN {Fault.UNDECODABLE:d}")
+        if bad := bad_value(column, record_type(readers[event_type.number].text)):
+            sql.append(f"WHEN {mine} AND ({bad}) THEN {Fault.BAD_VALUE:d}")
+        if _raw_reader(readers[event_type.number]) is not None:
+            raw = record_type(readers[event_type.number].text)
+            if bad := too_wide(f"{column}_raw", raw):
+                sql.append(f"WHEN {mine} AND ({bad}) THEN {Fault.BAD_VALUE:d}")
+    sql.append(f"WHEN time IS NULL THEN {Fault.MISSING_TIME:d}")
+    outside = f"time NOT BETWEEN {_FIRST_TIME}L AND {_LAST_TIME}L"
     if options.max_ahead_ms is not None:
-        ahead = f"time > kafka_time + {options.max_ahead_ms}L"
-        sql.append(f"WHEN {ahead} THEN {Fault.TIME_OUT_OF_BOUNDS:d}")
+        # A record without timestamp has -1.
+        clock = "unix_millis(current_timestamp())"
+        earlier = f"IF(kafka_time < 0, {clock}, least(kafka_time, {clock}))"
+        outside += f" OR time > {earlier} + {options.max_ahead_ms}L"
+    sql.append(f"WHEN {outside} THEN {Fault.TIME_OUT_OF_BOUNDS:d}")
     for part in partitionings:
         if part.key is not None:
             missing = f"key_{part.number} IS NULL AND ({part.reads})"
             sql.append(f"WHEN {missing} THEN {Fault.MISSING_KEY:d}")
     return F.expr(" ".join([*sql, f"ELSE {Fault.NONE:d} END"])).cast("int")
-
-
-def _decoded_to_nothing(event_type: EventType, reader: AvroSchema) -> str:
-    (name,) = record_names(reader)
-    fields = [field["name"] for field in reader.named[name]["fields"]]
-    required = _required(event_type).intersection(fields)
-    probed = [min(required)] if required else fields
-    column = record_column(event_type)
-    return "(" + " AND ".join(f"{column}.{quoted((f,))} IS NULL" for f in probed) + ")"
 
 
 def _flat(
@@ -277,7 +309,7 @@ def _flat(
     needs_value = "any_keep" if options.keep_all else f"({any_relevant})"
     frame = frame.withColumn("any_keep", F.expr(any_keep))
     faulty = f"fault > {Fault.NOT_READ:d}"
-    timed = f"fault IN ({Fault.NONE:d}, {Fault.SUSPECT:d}, {Fault.MISSING_KEY:d})"
+    timed = f"fault IN ({Fault.NONE:d}, {Fault.MISSING_KEY:d})"
     carried = f"({faulty} OR {needs_value})"
     columns = [
         F.col("topic"),

@@ -12,18 +12,22 @@ from functools import partial
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
+from service.codecs.outputs import LARGEST_RECORD
 from service.config import Settings
 from service.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
+from service.observability.logs import logger
 from service.pipeline.marks import TOPIC_CONFIG
 from service.pipeline.patience import AWAY
 from service.pipeline.refusals import Refusals, made
 from service.pipeline.waiting import Patience, ask_once
 from service.pipeline.watermark import Partition
 
+_log = logger(__name__)
 _SECONDS = 10.0
+_LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
 _T = TypeVar("_T")
 
 
@@ -76,6 +80,19 @@ class Cluster:
             )
         self._make([NewTopic(topic, new.partitions, new.replication) for topic in missing])
         return missing
+
+    def largest_record(self, topics: Sequence[str]) -> int:
+        """Bytes of the largest record that the producer sends and all of ``topics`` take. What
+        may not be asked is taken for the brokers' default."""
+        bounds = [int(self._settings.kafka.producer_config().get(_LARGEST_SENT, LARGEST_RECORD))]
+        wanted = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+        for topic, future in self._admin.describe_configs(wanted).items():
+            try:
+                bounds.append(int(future.result(_SECONDS)[_LARGEST_TAKEN].value))
+            except (KafkaException, KeyError) as error:
+                _log.warning("topic_not_described", topic=topic.name, reason=str(error))
+                bounds.append(LARGEST_RECORD)
+        return min(bounds)
 
     def create_marks(self, topic: str, partitions: int) -> None:
         """See to it that the topic of marks exists and has a partition for each state partition."""

@@ -120,7 +120,8 @@ def check_format(stored: Mapping[str, Any]) -> None:
 
 
 class KeyGroup:
-    """Clock, topics, rules and slots of one key group."""
+    """Clock, topics, rules and slots of one key group. ``paused``: fingerprints of the plans that
+    take no part; ``plan`` and ``matchers`` are without them."""
 
     def __init__(
         self,
@@ -128,6 +129,7 @@ class KeyGroup:
         plan: RuleSetPlan,
         options: MatchOptions,
         matchers: Sequence[PartitioningMatcher],
+        paused: tuple[str, ...] = (),
     ) -> None:
         self.number = number
         self.clock = Clock(options.policy, options.allowed_disorder_ms)
@@ -139,6 +141,7 @@ class KeyGroup:
         #: Id, version and partial matches of rules that went, or changed, since the last batch.
         self.gone: list[tuple[str, int, int]] = []
         self._options = options
+        self._paused = paused
         self._layout = {"key_groups": options.key_groups, "slots_per_key_group": options.slots}
         self._partitionings = plan.partitionings
         self._matchers = matchers
@@ -236,6 +239,7 @@ class KeyGroup:
             "topics": self._names.topics,
             "types": self._names.types,
             "due": self._due,
+            "paused": list(self._paused),
             "epoch": self._epoch,
             "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
             "meanings": self._meanings_needed(),

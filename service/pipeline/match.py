@@ -27,14 +27,15 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from service.codecs.outputs import OutputEncoder
+from service.codecs.dead_letters import Reason
+from service.codecs.outputs import OutputEncoder, OutputRecord
 from service.compiler.rule_set import RuleSetPlan
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.outputs import Outputs
 from service.matcher.snapshot import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
 from service.pipeline.pack import Kind, Unkeyed, rows_of
-from service.pipeline.watermark import Clock, ClockStatement
+from service.pipeline.watermark import ClockStatement
 
 OUTPUT_SQL_SCHEMA = "kind INT, packet BINARY"
 
@@ -44,30 +45,36 @@ _RECORDS_PER_PACKET = 1_000
 
 
 @dataclass
-class _Received:
-    """What the packets of a batch hold; what they say of time goes to the clock."""
+class _Given:
+    """What one batch brings to a key group."""
 
-    clock: Clock
     events: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
     unkeyed: list[Unkeyed] = field(default_factory=list)
+    maxima: list[Any] = field(default_factory=list)
+    statement: ClockStatement = field(default_factory=ClockStatement)
     records: list[Any] = field(default_factory=list)
     counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
-    def take(self, kind: int, packet: bytes) -> None:
-        """One packet."""
-        if kind >= Kind.EVENTS:
-            self.events.append((kind - Kind.EVENTS, rows_of(packet)))
-        elif kind == Kind.MAXIMA:
-            self.clock.read(unpack(packet))
-        elif kind == Kind.CLOCK:
-            self.clock.state(ClockStatement.from_json(unpack(packet)))
-        elif kind == Kind.UNKEYED:
-            self.unkeyed += [Unkeyed(*fields) for fields in unpack(packet)]
-        elif kind == Kind.RECORDS:
-            self.records.extend(unpack(packet))
-        else:
-            for *what, count in unpack(packet):
-                self.counts[tuple(what)] += count
+    @classmethod
+    def of(cls, rows: Iterator[Row]) -> _Given:
+        """Read the group's packets."""
+        given = cls()
+        for row in rows:
+            kind, packet = row[1], bytes(row[2])
+            if kind >= Kind.EVENTS:
+                given.events.append((kind - Kind.EVENTS, rows_of(packet)))
+            elif kind == Kind.MAXIMA:
+                given.maxima.append(unpack(packet))
+            elif kind == Kind.CLOCK:
+                given.statement = ClockStatement.from_json(unpack(packet))
+            elif kind == Kind.UNKEYED:
+                given.unkeyed += [Unkeyed(*fields) for fields in unpack(packet)]
+            elif kind == Kind.RECORDS:
+                given.records.extend(unpack(packet))
+            else:
+                for *what, count in unpack(packet):
+                    given.counts[tuple(what)] += count
+        return given
 
 
 class MatchProcessor(StatefulProcessor):
@@ -77,17 +84,42 @@ class MatchProcessor(StatefulProcessor):
         self._plan = plan
         self._encoder = encoder
         self._options = options
-        self._matchers: tuple[PartitioningMatcher, ...] = ()
+        #: Plan and matchers without the paused plans, by their fingerprints.
+        self._active: dict[tuple[str, ...], tuple[RuleSetPlan, list[PartitioningMatcher]]] = {}
         self._state_ns = 0
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state; build the matchers once per task."""
+        """Open the state."""
         self._group_state = handle.getValueState("group", _VALUE)
         self._slot_state = handle.getMapState("slots", _NAME, _VALUE)
-        if not self._matchers:
-            self._matchers = tuple(
-                PartitioningMatcher(part, self._options.types) for part in self._plan.partitionings
-            )
+
+    def _active_without(
+        self, paused: tuple[str, ...]
+    ) -> tuple[RuleSetPlan, list[PartitioningMatcher]]:
+        """Plan and matchers, built once per task for each set of paused plans. Bits and columns
+        keep their numbers."""
+        if paused not in self._active:
+            plan = self._plan.without(paused)
+            matchers = [PartitioningMatcher(p, self._options.types) for p in plan.partitionings]
+            self._active[paused] = (plan, matchers)
+        return self._active[paused]
+
+    def _group(self, number: int, given: _Given) -> KeyGroup:
+        """The key group as the batch finds it."""
+        value = self._group_state.get()
+        stored = None if value is None else unpack(unsealed(bytes(value[0])))
+        paused = given.statement.paused
+        if paused is None:
+            paused = () if stored is None else tuple(stored.get("paused", ()))
+        plan, matchers = self._active_without(paused)
+        group = KeyGroup(number, plan, self._options, matchers, paused)
+        if stored is not None:
+            group.restore(stored)
+        # Partitions to wait for, before what was read of them.
+        group.clock.state(given.statement)
+        for maxima in given.maxima:
+            group.clock.read(maxima)
+        return group
 
     def handleInputRows(  # noqa: N802  Spark's name
         self,
@@ -96,17 +128,12 @@ class MatchProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Row]:
         """One key group's packets of one batch in, output packets out."""
-        group = KeyGroup(key[0], self._plan, self._options, self._matchers)
-        stored = self._group_state.get()
-        if stored is not None:
-            group.restore(unpack(unsealed(bytes(stored[0]))))
-        received = _Received(group.clock)
-        for row in rows:
-            received.take(row[1], bytes(row[2]))
-        records, counts = received.records, received.counts
+        given = _Given.of(rows)
+        group = self._group(key[0], given)
+        records, counts = given.records, given.counts
         self._state_ns = matching = encoding = 0
         began = perf_counter_ns()
-        for outputs in group.run(received.events, received.unkeyed, self._load, self._store):
+        for outputs in group.run(given.events, given.unkeyed, self._load, self._store):
             matched = perf_counter_ns()
             self._encode(outputs, records, counts)
             encoded = perf_counter_ns()
@@ -121,7 +148,7 @@ class MatchProcessor(StatefulProcessor):
         for topic, count in group.late.items():
             counts["late", topic] += count
         for event in group.late_events() if self._options.emit_late else ():
-            records.append(self._encoder.late(event))
+            self._add(self._encoder.late(event), records, counts)
             if len(records) >= _RECORDS_PER_PACKET:
                 yield from _packets(records)
                 records = []
@@ -146,11 +173,29 @@ class MatchProcessor(StatefulProcessor):
     ) -> None:
         encoder = self._encoder
         counts.update(outputs.counts)
-        records.extend(encoder.match(match) for match in outputs.matches)
-        records.extend(encoder.timeout(timeout) for timeout in outputs.timeouts)
+        for match in outputs.matches:
+            self._add(encoder.match(match), records, counts, match.rule_id)
+        for timeout in outputs.timeouts:
+            self._add(encoder.timeout(timeout), records, counts, timeout.rule_id)
         for letter in outputs.dead_letters:
             counts["dead_letters", letter.reason] += 1
+            if letter.rule_id is not None:
+                counts["rule_dead_letters", letter.rule_id, letter.reason] += 1
             records.append(encoder.dead_letter(letter))
+
+    def _add(
+        self,
+        record: OutputRecord,
+        records: list[Any],
+        counts: Counter[tuple[str, ...]],
+        rule_id: str | None = None,
+    ) -> None:
+        records.append(record)
+        if self._encoder.is_dead_letter(record):
+            reason = Reason.OUTPUT_TOO_LARGE.value
+            counts["dead_letters", reason] += 1
+            if rule_id is not None:
+                counts["rule_dead_letters", rule_id, reason] += 1
 
     def _load(self, name: str) -> bytes | None:
         began = perf_counter_ns()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.codecs.dead_letters import Reason, decoding_fault
+from service.codecs.dead_letters import Reason, explain_undecodable
 from service.codecs.framing import FramingError, read_schema_id
 from service.codecs.outputs import OutputEncoder
 from service.matcher.snapshot import pack
@@ -36,6 +36,8 @@ PACKET_SQL_SCHEMA = "key_group INT, kind INT, packet BINARY"
 NEW_SCHEMA_IDS = "SPARK_CEP_NEW_SCHEMA_IDS:"
 
 _ROWS_PER_PACKET = 65_536
+#: In one error, whose text holds them.
+_MOST_NEW_IDS = 1_000
 
 
 class Kind(IntEnum):
@@ -96,10 +98,11 @@ class PackedPartitioning:
 
 @dataclass(frozen=True)
 class RecordReader:
-    """What is needed to say why a record of some schema id is broken: Avro texts."""
+    """What is needed to say why a record of some schema id is broken: Avro texts. ``readers`` by
+    number of the record type."""
 
     writer: str
-    readers: tuple[str, ...]
+    readers: dict[int, str]
 
 
 @dataclass
@@ -119,10 +122,11 @@ class Packer:
     _counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _maxima: dict[tuple[str, int], int | None] = field(default_factory=dict)
     _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
+    _new_ids: set[int] = field(default_factory=set)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One task: rows of :func:`service.pipeline.decode.decode` in, packets out."""
-        self._counts, self._maxima = Counter(), {}
+        self._counts, self._maxima, self._new_ids = Counter(), {}, set()
         self._waiting = [[] for _ in self.partitionings]
         busy = 0
         for batch in batches:
@@ -130,6 +134,12 @@ class Packer:
             packets = list(self._take(batch)) if batch.num_rows else []
             busy += perf_counter_ns() - began
             yield from packets
+            if len(self._new_ids) >= _MOST_NEW_IDS:
+                break
+        if self._new_ids:
+            # All of them at once: each failure costs a start of the query.
+            new = sorted(self._new_ids)[:_MOST_NEW_IDS]
+            raise NewSchemaIdsError(f"{NEW_SCHEMA_IDS}{','.join(map(str, new))};")
         for number in range(len(self.partitionings)):
             yield from self._flush(number)
         self._counts["busy_us", "pack"] += busy // 1000
@@ -140,13 +150,12 @@ class Packer:
         faults = batch.column("fault")
         usable = unkeyed = None
         if pc.max(faults).as_py() > Fault.NOT_READ:
-            letters, cleared = self._judge(batch)
-            if letters:
+            if letters := self._judge(batch):
                 yield _packets([(0, Kind.RECORDS, pack(letters))])
             unkeyed = pc.equal(faults, int(Fault.MISSING_KEY))
             if pc.any(unkeyed).as_py():
                 yield _packets([(0, Kind.UNKEYED, pack(self._unkeyed(batch.filter(unkeyed))))])
-            usable = pc.or_(pc.or_(pc.equal(faults, int(Fault.NONE)), cleared), unkeyed)
+            usable = pc.or_(pc.equal(faults, int(Fault.NONE)), unkeyed)
         first = None
         for part in self.partitionings:
             groups = batch.column(f"group_{part.number}")
@@ -218,22 +227,20 @@ class Packer:
 
     # Records with a fault.
 
-    def _judge(self, batch: pa.RecordBatch) -> tuple[list[Any], pa.Array]:
-        """Dead letters of a batch, and which suspects turned out to be sound."""
+    def _judge(self, batch: pa.RecordBatch) -> list[Any]:
+        """Dead letters of a batch."""
         faults = batch.column("fault").to_pylist()
-        names = ("topic", "partition", "offset", "time", TYPE_COLUMN, "record_key", "value")
+        names = ("topic", "partition", "offset", TYPE_COLUMN, "record_key", "value", "fault")
         judged = set(Fault) - {Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.MISSING_KEY}
         numbers = [n for n, fault in enumerate(faults) if fault in judged]
-        rows = batch.select([*names, "fault"]).take(pa.array(numbers, pa.int32())).to_pylist()
-        self._refuse_new_ids([r["value"] for r in rows if r["fault"] == Fault.UNKNOWN_ID])
+        rows = batch.select(names).take(pa.array(numbers, pa.int32())).to_pylist()
+        ids = {read_schema_id(r["value"]) for r in rows if r["fault"] == Fault.UNKNOWN_ID}
+        self._new_ids |= ids - self.unknown_ids
         letters: list[Any] = []
-        cleared = [False] * batch.num_rows
-        for number, row in zip(numbers, rows, strict=True):
-            found = self._reason(Fault(row["fault"]), row)
-            if found is None:
-                cleared[number] = True
-                continue
-            reason, detail = found
+        if self._new_ids:
+            return letters
+        for row in rows:
+            reason, detail = self._reason(Fault(row["fault"]), row)
             letter = DeadLetter(
                 at=Coordinates(row["topic"], row["partition"], row["offset"]),
                 reason=reason.value,
@@ -243,7 +250,7 @@ class Packer:
             )
             letters.append(list(self.encoder.dead_letter(letter)))
             self._counts["dead_letters", reason.value] += 1
-        return letters, pa.array(cleared)
+        return letters
 
     def _unkeyed(self, rows: pa.RecordBatch) -> list[Unkeyed]:
         """Events whose key, or a part of it, is null."""
@@ -256,34 +263,39 @@ class Packer:
             for row in rows.select([*columns, TYPE_COLUMN]).to_pylist()
         ]
 
-    def _refuse_new_ids(self, values: list[bytes]) -> None:
-        new = sorted({read_schema_id(value) for value in values} - self.unknown_ids)
-        if new:
-            raise NewSchemaIdsError(f"{NEW_SCHEMA_IDS}{','.join(map(str, new))};")
-
-    def _reason(self, fault: Fault, row: dict[str, Any]) -> tuple[Reason, str] | None:
+    def _reason(self, fault: Fault, row: dict[str, Any]) -> tuple[Reason, str]:
         value: bytes = row["value"]
-        if fault is Fault.NOT_FRAMED:
-            return Reason.NOT_FRAMED, _framing_fault(value)
-        schema_id = read_schema_id(value)
-        if fault is Fault.UNKNOWN_ID:
-            return Reason.UNKNOWN_SCHEMA_ID, f"the registry has no schema with id {schema_id}"
-        if fault is Fault.UNREADABLE_SCHEMA:
-            return Reason.UNREADABLE_SCHEMA, self.unreadable[schema_id]
-        if fault is Fault.TIME_OUT_OF_BOUNDS:
-            detail = (
-                "the event time is more than"
-                f" {self.max_ahead_ms} ms ahead of the record's timestamp"
-            )
-            return Reason.EVENT_TIME_OUT_OF_BOUNDS, detail
-        known = self.readers[schema_id]
-        problems = [decoding_fault(value, known.writer, reader) for reader in known.readers]
-        if problems and all(problems):
-            return Reason.UNDECODABLE, str(problems[0])
-        if row["time"] is None:
-            column = self.time_columns[row[TYPE_COLUMN]]
-            return Reason.MISSING_EVENT_TIME, f"the event time is null: {column}"
-        return None
+        match fault:
+            case Fault.NOT_FRAMED:
+                return Reason.NOT_FRAMED, _framing_fault(value)
+            case Fault.UNKNOWN_ID:
+                unknown = f"the registry has no schema with id {read_schema_id(value)}"
+                return Reason.UNKNOWN_SCHEMA_ID, unknown
+            case Fault.UNREADABLE_SCHEMA:
+                return Reason.UNREADABLE_SCHEMA, self.unreadable[read_schema_id(value)]
+            case Fault.TIME_OUT_OF_BOUNDS:
+                return Reason.EVENT_TIME_OUT_OF_BOUNDS, self._out_of_bounds()
+            case Fault.MISSING_TIME:
+                column = self.time_columns[row[TYPE_COLUMN]]
+                return Reason.MISSING_EVENT_TIME, f"the event time is null: {column}"
+            case Fault.TOO_DEEP:
+                return Reason.UNDECODABLE, (
+                    f"the schema is recursive and the value has {len(value)} bytes, too many to"
+                    " decode without a bound on its depth"
+                )
+        known = self.readers[read_schema_id(value)]
+        # A union's branch that there is not has no reader: the writer's fault comes first.
+        reader = known.readers.get(row[TYPE_COLUMN], known.writer)
+        return explain_undecodable(value, known.writer, reader)
+
+    def _out_of_bounds(self) -> str:
+        years = "the event time is outside the years 1 to 9999"
+        if self.max_ahead_ms is None:
+            return years
+        return (
+            f"the event time is more than {self.max_ahead_ms} ms ahead of the record's timestamp or"
+            f" of the clock; or {years[15:]}"
+        )
 
 
 def _framing_fault(value: bytes) -> str:

@@ -27,6 +27,12 @@ class BatchReport:
     read: set[Partition] = field(default_factory=set)
     #: Partial matches that went with a changed or removed rule, by rule id and version.
     gone: Counter[tuple[str, int]] = field(default_factory=Counter)
+    #: Dead letters of rules, by rule id and reason.
+    rule_dead_letters: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def by_label(self, what: str) -> dict[str, int]:
+        """A count by its label."""
+        return {label: count for (kind, label), count in self.counts.items() if kind == what}
 
     def total(self, what: str) -> int:
         """Sum of a count over its labels."""
@@ -41,6 +47,9 @@ def merge(batch: int, seconds: float, reports: Iterable[bytes], policy: Policy) 
         for *what, count in report["counts"]:
             if what[0] == "records":
                 merged.read.add((what[1], int(what[2])))
+            if what[0] == "rule_dead_letters":
+                merged.rule_dead_letters[what[1], what[2]] += count
+                continue
             merged.counts[_name(what)] += count
         merged.live.update(report.get("live") or {})
         for rule, version, live in report.get("gone") or ():

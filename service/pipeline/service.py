@@ -29,6 +29,7 @@ from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.config import Settings
 from service.errors import (
     ConfigurationError,
+    FuseError,
     GraceError,
     OutputError,
     Problem,
@@ -43,6 +44,7 @@ from service.observability.health import Health
 from service.observability.logs import bound, logger
 from service.observability.metrics import Metrics
 from service.pattern.document import LoadedRule
+from service.pattern.tree import Rule
 from service.pattern.type_check import type_check
 from service.pipeline import catalogue as catalogues
 from service.pipeline.at_least_once import AtLeastOnce
@@ -53,6 +55,7 @@ from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
 from service.pipeline.exactly_once import ExactlyOnce
 from service.pipeline.failures import kafka_away, not_started
+from service.pipeline.fuse import Blown, Fuse
 from service.pipeline.kafka import Cluster
 from service.pipeline.listening_clock import ListeningClock, awaits_data
 from service.pipeline.output import Delivery
@@ -103,6 +106,9 @@ class Service:
         self._started: dict[int, float] = {}
         self._seen_batch = -1
         self._rules: RuleSet = RuleSet()
+        self._fuse = Fuse(settings.fuse, lambda: time.monotonic_ns() // 1_000_000)
+        self._blown: Blown | None = None
+        self._paused: dict[str, Rule] = {}
         self._run = uuid.uuid4().hex[:12]
         self._listened = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
         time_settings = settings.time
@@ -123,7 +129,12 @@ class Service:
     def rules(self) -> list[dict[str, object]]:
         """What runs, for ``/rules``."""
         return [
-            {"id": rule.id, "version": rule.version, "enabled": rule.enabled}
+            {
+                "id": rule.id,
+                "version": rule.version,
+                "enabled": rule.enabled,
+                "paused": rule.id in self._paused,
+            }
             for rule in self._rules.rules
         ]
 
@@ -135,7 +146,8 @@ class Service:
         StateError before anything is read; JobFailedError when the query fails for good, StateError
         when its checkpoint does; TakenOverError when another run writes the output now;
         KafkaAwayError and RegistryAwayError when they were waited for in vain, at the start or
-        later; GraceError when the batch in flight did not end in time after :meth:`stop`.
+        later; GraceError when the batch in flight did not end in time after :meth:`stop`;
+        FuseError when too many records became dead letters.
         """
         with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
             registry = Registry(registry_settings(self._settings), sleep=self._waiting.sleep)
@@ -146,6 +158,12 @@ class Service:
                 pass
             finally:
                 registry.close()
+            if self._blown is not None:
+                topic = self._settings.outputs.topics.dead_letters
+                raise FuseError(
+                    f"the fuse stopped the job: {self._blown.told(topic)}. Nothing is lost: the"
+                    " next start goes on behind the last batch"
+                )
             if self._stopping.grace_ran_out:
                 raise GraceError(
                     "the batch in flight did not end within lifecycle.stop_grace; it was given up,"
@@ -217,7 +235,7 @@ class Service:
         names_of_topics = OutputTopics(
             topics.matches, topics.timeouts, topics.late, topics.dead_letters
         )
-        return OutputEncoder(names_of_topics, ids)
+        return OutputEncoder(names_of_topics, ids, largest=cluster.largest_record(topics.all()))
 
     def _delivery(self, checkpoint: CheckpointFiles, cluster: Cluster) -> Delivery:
         """How output is written; from here on an earlier run can write no more."""
@@ -266,7 +284,7 @@ class Service:
             self._stopping.check()
 
             def after(batch: int, reports: list[bytes]) -> None:
-                self._after_batch(batch, reports)
+                self._heed_fuse(self._after_batch(batch, reports), clock, flow.plan)
                 outage.over()
                 # Batches may come back to back: between two of them is the only chance to speak.
                 self._tell_time(clock)
@@ -341,7 +359,37 @@ class Service:
         with bound(run=self._run, batch=batch):
             _log.debug("batch_started")
 
-    def _after_batch(self, batch: int, reports: list[bytes]) -> None:
+    def _heed_fuse(self, report: BatchReport, clock: ClockFile, plan: RuleSetPlan) -> None:
+        """Stop, or pause rules, as the fuse says. The batch is written; Spark commits it after."""
+        found = self._fuse.batch_done(
+            report.total("records"),
+            report.total("relevant"),
+            report.by_label("dead_letters"),
+            report.rule_dead_letters,
+        )
+        topic = self._settings.outputs.topics.dead_letters
+        pausing = {}
+        for blown in found:
+            if blown.rule is None:
+                self._blown = blown
+                self.stop()
+            elif blown.rule not in self._paused:
+                pausing[blown.rule] = blown
+        if not pausing:
+            return
+        plans = [each for each in plan.plans if each.rule.id in pausing]
+        for each in plans:
+            rule = each.rule
+            self._paused[rule.id] = rule
+            with bound(run=self._run, batch=report.batch, rule=rule.id):
+                told = pausing[rule.id].told(topic)
+                _log.warning("rule_paused", version=rule.version, reason=told)
+        clock.pause((each.fingerprint for each in plans), self._run)
+        self._metrics.replace(
+            names.RULE_PAUSED, {(r.id, str(r.version)): 1 for r in self._paused.values()}
+        )
+
+    def _after_batch(self, batch: int, reports: list[bytes]) -> BatchReport:
         seconds = time.monotonic() - self._started.pop(batch)
         report = merge(batch, seconds, reports, self._settings.time.watermark)
         with self._telling:
@@ -369,18 +417,20 @@ class Service:
                 seconds=round(seconds, 3),
             )
         self._on_batch(report)
+        return report
 
     def _tell_of_gone_rules(self, report: BatchReport) -> None:
         """Say which rules' partial matches went: those of rules that changed or were removed."""
         now = {loaded.rule.id: loaded.rule.version for loaded in self._rules.loaded}
         for (rule, version), live in report.gone.items():
             with bound(run=self._run, batch=report.batch, rule=rule):
-                changed = now.get(rule) == version
+                changed = now.get(rule) == version and rule not in self._paused
+                reason = "changed without a new version" if changed else "replaced or removed"
                 (_log.warning if changed and live else _log.info)(
                     "rule_state_dropped",
                     version=version,
                     partial_matches=live,
-                    reason="changed without a new version" if changed else "replaced or removed",
+                    reason="paused by the fuse" if rule in self._paused else reason,
                 )
 
 

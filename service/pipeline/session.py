@@ -24,6 +24,17 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 _LOCAL_CHECKPOINTS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+# A few bytes of garbage can claim a text of two gigabytes or an array of two thousand million
+# items, for which Avro's decoder makes room before it reads. The user's own options come after.
+_AVRO_LIMITS = {
+    "bytes.maxLength": 16 * 2**20,
+    "string.maxLength": 16 * 2**20,
+    "collectionItems.maxLength": 4 * 2**20,
+}
+_JAVA_OPTIONS = " ".join(
+    # The decoder calls itself for each level of a recursive type.
+    ["-Xss8m", *(f"-Dorg.apache.avro.limits.{name}={most}" for name, most in _AVRO_LIMITS.items())]
+)
 
 
 def spark_session(settings: Settings) -> SparkSession:
@@ -39,6 +50,8 @@ def spark_session(settings: Settings) -> SparkSession:
     log4j = files("service.pipeline") / "log4j2.properties"
     conf = {
         "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.driver.defaultJavaOptions": _JAVA_OPTIONS,
+        "spark.executor.defaultJavaOptions": _JAVA_OPTIONS,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -27,19 +27,28 @@ END = 1 << 62
 @dataclass(frozen=True, slots=True)
 class ClockStatement:
     """What the driver adds: the partitions that hold records and so hold the watermark back until
-    they are read, and a floor that the watermark has reached whatever the input says."""
+    they are read, a floor that the watermark has reached whatever the input says, and the
+    fingerprints of the plans that are paused from this batch on (``None``: as before)."""
 
     partitions: tuple[Partition, ...] = ()
     floor: int | None = None
+    paused: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For the offset log."""
-        return {"partitions": [list(p) for p in self.partitions], "floor": self.floor}
+        paused = None if self.paused is None else list(self.paused)
+        partitions = [list(p) for p in self.partitions]
+        return {"partitions": partitions, "floor": self.floor, "paused": paused}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ClockStatement:
         """From the offset log."""
-        return cls(tuple((t, int(p)) for t, p in value["partitions"]), value["floor"])
+        paused = value.get("paused")
+        return cls(
+            tuple((t, int(p)) for t, p in value["partitions"]),
+            value["floor"],
+            None if paused is None else tuple(paused),
+        )
 
 
 @dataclass(slots=True)

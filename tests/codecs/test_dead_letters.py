@@ -15,6 +15,7 @@ from service.codecs.dead_letters import (
     LARGEST_EXPLAINED,
     LONGEST_DETAIL,
     Reason,
+    decoding_fault,
     explain_undecodable,
 )
 from service.codecs.framing import frame
@@ -60,9 +61,9 @@ GOOD = encode({"name": "abc", "size": 5})
 @pytest.mark.parametrize(
     ("value", "writer", "reader", "part"),
     [
-        (GOOD, WRITER, WRITER, "can be decoded"),
+        (GOOD, WRITER, WRITER, "out of its range"),
         (GOOD[:-1], WRITER, WRITER, "ends early"),
-        (GOOD + b"xx", WRITER, WRITER, "2 bytes before"),
+        (frame(1, b"\x02\xff\x02"), WRITER, WRITER, "utf-8"),
         (frame(1, b"\x02\xff\x02"), WRITER, WRITER, "does not fit the writer schema"),
         (GOOD, WRITER, record(("other", "int")), "cannot be read with the reader schema"),
         (GOOD, "{", WRITER, "not JSON"),
@@ -75,24 +76,65 @@ GOOD = encode({"name": "abc", "size": 5})
 )
 def test_explanations(value: bytes, writer: str, reader: str, part: str) -> None:
     """Each kind of damage is told apart, and costly work is declined."""
-    assert part in explain_undecodable(value, writer, reader)
+    reason, detail = explain_undecodable(value, writer, reader)
+    assert reason is Reason.UNDECODABLE
+    assert part in detail
 
 
 def test_body_without_prefix() -> None:
-    """A record whose schema stands in a header has no prefix to skip."""
-    assert "can be decoded" in explain_undecodable(GOOD[5:], WRITER, WRITER, framed=False)
+    """A record whose schema stands in a header has no prefix to skip; what follows is ignored."""
+    assert decoding_fault(GOOD[5:], WRITER, WRITER, framed=False) is None
+    assert decoding_fault(GOOD + b"xx", WRITER, WRITER) is None
+    assert decoding_fault(GOOD[5:], WRITER, WRITER) is not None
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "datum", "part"),
+    [
+        (DECIMAL, (9_999).to_bytes(2, "big"), None),
+        (DECIMAL, (-9_999).to_bytes(12, "big", signed=True), None),
+        (DECIMAL, (10_000).to_bytes(2, "big"), "c: 2 bytes hold more than the 4 digits"),
+        (DECIMAL, (2**64 + 5).to_bytes(9, "big"), "c: 9 bytes hold more than the 4 digits"),
+        (DECIMAL, b"", "c: a decimal of no bytes"),
+        (["null", DECIMAL], b"", "c: a decimal of no bytes"),
+        ({"type": "array", "items": DECIMAL}, [b"\x01", b""], "c[]: a decimal of no bytes"),
+        ({"type": "map", "values": DECIMAL}, {"k": b""}, "c[]: a decimal of no bytes"),
+        ({"type": "long", "logicalType": "timestamp-millis"}, -62_135_596_800_000, None),
+        ({"type": "long", "logicalType": "timestamp-millis"}, -62_135_596_800_001, "years 1 to"),
+        ({"type": "long", "logicalType": "timestamp-micros"}, 253_402_300_799_999_999, None),
+        ({"type": "long", "logicalType": "timestamp-micros"}, 253_402_300_800_000_000, "years 1"),
+        ({"type": "int", "logicalType": "date"}, -719_162, None),
+        ({"type": "int", "logicalType": "date"}, 2_932_897, "c: 2932897 as date is outside"),
+    ],
+)
+def test_values_beyond_their_type(kind: Any, datum: Any, part: str | None) -> None:
+    """What can be decoded, but is more than its type holds, is named by its column."""
+    schema = record(("c", kind))
+    body = io.BytesIO()
+    plain = json.loads(schema.replace('"logicalType"', '"was"'))
+    fastavro.schemaless_writer(body, fastavro.parse_schema(plain), {"c": datum})
+    fault = decoding_fault(frame(1, body.getvalue()), schema, schema)
+    if part is None:
+        assert fault is None
+    else:
+        assert fault is not None
+        assert fault[0] is Reason.VALUE_OUT_OF_RANGE
+        assert part in fault[1]
 
 
 @given(st.binary(max_size=200), st.sampled_from([WRITER, WIDE, RECURSIVE, ZERO_WIDTH]))
 def test_never_raises(value: bytes, writer: str) -> None:
     """Any bytes end in a sentence of bounded length."""
-    assert 0 < len(explain_undecodable(value, writer, WRITER)) <= LONGEST_DETAIL
+    assert 0 < len(explain_undecodable(value, writer, WRITER)[1]) <= LONGEST_DETAIL
 
 
 @given(st.text(max_size=50))
 def test_never_raises_for_bad_schemas(writer: str) -> None:
     """Nor does a schema that is none."""
-    assert explain_undecodable(GOOD, writer, WRITER)
+    assert explain_undecodable(GOOD, writer, WRITER)[1]
 
 
 def test_reasons_have_meanings() -> None:

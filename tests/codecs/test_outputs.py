@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -139,6 +140,50 @@ def test_dead_letter_round_trip() -> None:
         "record_value": b"\x00\x01",
         "failed_at": moment(noon()),
     }
+
+
+def small(largest: int) -> OutputEncoder:
+    """An encoder of topics that take no more than this."""
+    topics = OutputTopics("matches", "timeouts", "late", "dead")
+    return OutputEncoder(topics, OutputSchemaIds(1, 2, 3), noon, largest)
+
+
+def test_a_dead_letter_that_is_too_large_leaves_out_its_record() -> None:
+    """The value goes first, then a large key; reason and coordinates stay, and what is missing is
+    said."""
+    encoder = small(2_000)
+    letter = DeadLetter(AT, "undecodable", "ends early", b"k" * 100, b"v" * 5_000)
+    record = encoder.dead_letter(letter)
+    assert record.size <= 2_000
+    found = decode("dead-letter", record.value)
+    assert (found["offset"], found["reason"], found["record_value"]) == (41, "undecodable", None)
+    assert found["record_key"] == record.key == b"k" * 100
+    missing = "(left out, too large for this topic: the value, 5000 bytes)"
+    assert found["detail"] == f"ends early {missing}"
+    record = encoder.dead_letter(replace(letter, record_key=b"k" * 3_000))
+    assert record.size <= 2_000
+    found = decode("dead-letter", record.value)
+    assert (found["record_key"], record.key) == (None, None)
+    assert found["detail"].endswith("the value, 5000 bytes; the key, 3000 bytes)")
+
+
+def test_what_is_too_large_is_a_dead_letter() -> None:
+    """A match or timeout names its rule and its last event, a late event its own record."""
+    encoder = small(1_000)
+    assert not encoder.is_dead_letter(encoder.match(MATCH))
+    steps = {"a": [TakenEvent(Coordinates("in", 0, 9), 9), TakenEvent(AT, 7, None, b"x" * 900)]}
+    record = encoder.match(replace(MATCH, steps=steps))
+    assert encoder.is_dead_letter(record)
+    found = decode("dead-letter", record.value)
+    assert (found["reason"], found["rule_id"]) == ("output_too_large", "rule")
+    assert (found["topic"], found["partition"], found["offset"]) == ("in", 0, 9)
+    assert MATCH.match_id in found["detail"]
+    assert "from in-3@41 on" in found["detail"]
+    late = encoder.late(LateEvent(AT, 100, 200, b"k", b"v" * 900))
+    assert encoder.is_dead_letter(late)
+    found = decode("dead-letter", late.value)
+    assert (found["reason"], found["offset"]) == ("output_too_large", 41)
+    assert found["record_value"] is None
 
 
 def test_encoder_can_be_pickled() -> None:

@@ -198,7 +198,7 @@ outputs:
     [
         ("SPARK_CEP__TIME__ALLOWED_DISORDR", "did you mean SPARK_CEP__TIME__ALLOWED_DISORDER?"),
         ("SPARK_CEP__KAFKA__SECURTY__PASSWORD", "mean SPARK_CEP__KAFKA__SECURITY__PASSWORD?"),
-        ("SPARK_CEP__ZZZ", "zzz: unknown setting; allowed: inputs, kafka"),
+        ("SPARK_CEP__ZZZ", "zzz: unknown setting; allowed: fuse, inputs, kafka"),
         ("SPARK_CEP__TRIGGER__INTERVAL__MS", "allowed: SPARK_CEP__TRIGGER__INTERVAL"),
         ("SPARK_CEP__SPARK__CONF__X", "allowed: SPARK_CEP__SPARK__CONF with the whole of it"),
         ("SPARK_CEP__SPARK__CONF", "spark.conf: not YAML"),
