@@ -11,6 +11,7 @@
     ├── DependencyError        a pinned jar is missing or is not the pinned one
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
+    │   └── TakenOverError         another instance writes the output now
     ├── StartError             Spark, a port or Kafka cannot be had
     │   └── KafkaAwayError         Kafka does not answer
     └── GraceError             the job was told to stop and took too long
@@ -54,6 +55,10 @@ class StateError(SparkCepError):
 
 class OutputError(SparkCepError):
     """An output record could not be written to its topic."""
+
+
+class TakenOverError(OutputError):
+    """Another instance of the service has taken over the output; this one must end."""
 
 
 class StartError(SparkCepError):

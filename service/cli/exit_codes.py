@@ -20,6 +20,7 @@ from service.errors import (
     SparkCepError,
     StartError,
     StateError,
+    TakenOverError,
 )
 
 
@@ -35,6 +36,7 @@ class ExitCode(IntEnum):
     START_FAILED = 5
     SCHEMAS = 6
     STATE_REFUSED = 7
+    TAKEN_OVER = 8
     KAFKA_AWAY = 10
     REGISTRY_AWAY = 11
     GRACE_RAN_OUT = 12
@@ -52,6 +54,7 @@ _BY_ERROR: dict[type[SparkCepError], ExitCode] = {
     RegistryError: ExitCode.SCHEMAS,
     SchemaError: ExitCode.SCHEMAS,
     StateError: ExitCode.STATE_REFUSED,
+    TakenOverError: ExitCode.TAKEN_OVER,
     KafkaAwayError: ExitCode.KAFKA_AWAY,
     RegistryAwayError: ExitCode.REGISTRY_AWAY,
     GraceError: ExitCode.GRACE_RAN_OUT,

@@ -35,6 +35,7 @@ from service.errors import (
     RuleSetError,
     SparkCepError,
     StateError,
+    TakenOverError,
 )
 from service.matcher.columnar import kernel
 from service.observability import metric_names as names
@@ -44,18 +45,23 @@ from service.observability.metrics import Metrics
 from service.pattern.document import LoadedRule
 from service.pattern.type_check import type_check
 from service.pipeline import catalogue as catalogues
+from service.pipeline.at_least_once import AtLeastOnce
 from service.pipeline.catalogue import Catalogue
+from service.pipeline.checkpoint import read_checkpoint
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
-from service.pipeline.failures import kafka_away, not_started
+from service.pipeline.exactly_once import ExactlyOnce
+from service.pipeline.failures import away_or_same, kafka_away, not_started
 from service.pipeline.kafka import Cluster
 from service.pipeline.listening_clock import ListeningClock, awaits_data
+from service.pipeline.output import Delivery
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
 from service.pipeline.session import spark_session
 from service.pipeline.stopping import Stopping
+from service.pipeline.takeover import take_over
 from service.pipeline.timekeeper import Timekeeper
 from service.pipeline.waiting import Outage, StopRequestedError, Waiting
 from service.pipeline.watermark import END, ClockStatement
@@ -173,7 +179,8 @@ class Service:
         spark = self._spark or spark_session(settings)
         try:
             self._metrics.replace(names.BUILD, {_build(spark): 1})
-            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json")
+            delivery = self._delivery(spark, cluster)
+            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json", delivery)
             outage = Outage(settings.lifecycle, self._waiting, cluster.reach)
             self._keep_running(spark, flow, clock_file, outage)
             if settings.trigger.at_end_of_input == "decide":
@@ -201,6 +208,40 @@ class Service:
             topics.matches, topics.timeouts, topics.late, topics.dead_letters
         )
         return OutputEncoder(names_of_topics, ids)
+
+    def _delivery(self, spark: SparkSession, cluster: Cluster) -> Delivery:
+        """How output is written; from here on an earlier run can write no more."""
+        settings = self._settings
+        outputs = settings.outputs
+        config = settings.kafka.producer_config()
+        if outputs.delivery == "at_least_once":
+            return AtLeastOnce(config)
+        prefix = settings.marks_prefix
+        delivery = ExactlyOnce(
+            config,
+            settings.kafka.consumer_config(f"{prefix}.marks"),
+            prefix,
+            self._run,
+            outputs.transaction_timeout,
+        )
+        location = str(settings.state.checkpoint)
+        partitions = settings.state.state_partitions
+        cluster.create_marks(delivery.marks_topic, partitions)
+
+        def take() -> None:
+            try:
+                take_over(
+                    delivery,
+                    partitions,
+                    lambda: read_checkpoint(spark, location),
+                    location,
+                    outputs.if_marks_disagree == "go_on",
+                )
+            except OutputError as error:
+                raise away_or_same(error) from error
+
+        self._waiting.at_start(take)
+        return delivery
 
     # The query.
 
@@ -426,7 +467,7 @@ def _build(spark: SparkSession) -> tuple[str, str, str]:
 def _failure(error: PySparkException) -> SparkCepError:
     """What went wrong, as one line out of a long report; our own errors keep their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for kind in (StateError, OutputError):
+    for kind in (StateError, TakenOverError, OutputError):
         name = f"{kind.__module__}.{kind.__name__}: "
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:

@@ -54,8 +54,8 @@ class Command:
         """Wait until ``condition`` holds; fail with the end of the log when the process ends."""
         deadline = time.monotonic() + _SECONDS
         while not condition():
-            assert self._process.poll() is None, self._end_of_log()
-            assert time.monotonic() < deadline, self._end_of_log()
+            assert self._process.poll() is None, self.end_of_log()
+            assert time.monotonic() < deadline, self.end_of_log()
             time.sleep(0.1)
 
     def kill(self) -> None:
@@ -63,6 +63,24 @@ class Command:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+    def wait(self, seconds: float) -> int | None:
+        """Its exit code; None when it is still there after so long."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
+
+    def processes(self) -> list[int]:
+        """The process and all that it started, by parentage."""
+        parents: dict[int, int] = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                after_name = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(after_name[1])
+        found = [self._process.pid]
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found
 
     def terminate(self) -> tuple[int, float]:
         """SIGTERM to the command alone; its exit code, and the seconds that it took."""
@@ -75,12 +93,11 @@ class Command:
         """A signal to the command alone."""
         self._process.send_signal(number)
 
-    def wait(self, seconds: float = _SECONDS) -> int:
+    def ended(self) -> int:
         """The exit code, once it has ended."""
-        try:
-            return self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(self._end_of_log()) from None
+        code = self.wait(_SECONDS)
+        assert code is not None, self.end_of_log()
+        return code
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The lines of its log of this event, of all commands that wrote to the same log."""
@@ -107,7 +124,8 @@ class Command:
             assert time.monotonic() < deadline, left
             time.sleep(0.05)
 
-    def _end_of_log(self) -> str:
+    def end_of_log(self) -> str:
+        """For messages."""
         return self.log.read_text("utf-8", errors="replace")[-5000:]
 
 
