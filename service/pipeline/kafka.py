@@ -18,6 +18,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from service.config import Settings
 from service.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
 from service.pipeline.marks import TOPIC_CONFIG
+from service.pipeline.patience import may_pass
 from service.pipeline.waiting import Patience, ask_once
 from service.pipeline.watermark import Partition
 
@@ -25,24 +26,6 @@ _SECONDS = 10.0
 _T = TypeVar("_T")
 
 _REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001  librdkafka's names
-_AWAY: Final = (
-    KafkaError._TRANSPORT,  # noqa: SLF001
-    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-    KafkaError._TIMED_OUT,  # noqa: SLF001
-    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
-    KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
-    KafkaError._RESOLVE,  # noqa: SLF001
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.BROKER_NOT_AVAILABLE,
-    KafkaError.REPLICA_NOT_AVAILABLE,
-    KafkaError.NETWORK_EXCEPTION,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.NOT_CONTROLLER,
-)
 
 
 class Cluster:
@@ -122,10 +105,9 @@ class Cluster:
             try:
                 future.result(_SECONDS)
             except KafkaException as error:
-                code = error.args[0].code()
-                if code == KafkaError.TOPIC_ALREADY_EXISTS:
+                if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                     continue
-                if code in _AWAY:
+                if may_pass(error):
                     raise
                 raise StartError(f"topic {topic} cannot be created: {error}") from error
 
@@ -138,11 +120,12 @@ class Cluster:
         try:
             return question()
         except KafkaException as error:
-            raise self._error(error.args[0]) from error
+            raise self._error(error) from error
         except TimeoutError as error:
             raise KafkaAwayError(f"{self._name} did not answer in {_SECONDS:g} s") from error
 
-    def _error(self, error: KafkaError) -> SparkCepError:
+    def _error(self, raised: KafkaException) -> SparkCepError:
+        error: KafkaError = raised.args[0]
         # What is wrong with a connection does not come as the answer, but is told on the side.
         self._admin.poll(0)
         refused = [each for each in self._noticed if each.code() in _REFUSED]
@@ -151,7 +134,7 @@ class Cluster:
                 f"{self._name} refuses the connection: {(refused or [error])[-1].str()};"
                 " see kafka.security"
             )
-        if error.code() not in _AWAY:
+        if not may_pass(raised):
             return StartError(f"{self._name}: {error.str()}")
         told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
         return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")

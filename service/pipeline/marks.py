@@ -15,6 +15,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from service.errors import OutputError, StateError
+from service.pipeline.patience import patiently
 
 KEY: Final = b"mark"
 #: A topic of marks holds little, and is read from near its end.
@@ -55,7 +56,9 @@ class Marks:
         """
         try:
             at = TopicPartition(self.topic, partition)
-            low, high = self._consumer.get_watermark_offsets(at, timeout=_SECONDS)
+            low, high = patiently(
+                lambda: self._consumer.get_watermark_offsets(at, timeout=_SECONDS), _SECONDS
+            )
             start, look = high, _FIRST_LOOK
             value = None
             while value is None and start > low:

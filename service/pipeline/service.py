@@ -472,6 +472,8 @@ def _failure(error: PySparkException) -> SparkCepError:
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
             return kind(own[-1])
+    if "CONCURRENT_STREAM_LOG_UPDATE" in str(error):
+        return TakenOverError("another instance of the service works from the same checkpoint now")
     told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
     python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
