@@ -11,7 +11,7 @@
     ├── DependencyError        a pinned jar is missing or is not the pinned one
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
-    │   └── TakenOverError         another instance writes the output now
+    │   └── TakenOverError     another instance writes the output now
     ├── StartError             Spark, a port or Kafka cannot be had
     │   └── KafkaAwayError         Kafka does not answer
     └── GraceError             the job was told to stop and took too long
@@ -23,6 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+#: What is left when a checkpoint is damaged.
+RESTORE = "restore the checkpoint from a copy, or start from a new checkpoint"
 
 
 class SparkCepError(Exception):

@@ -18,6 +18,7 @@ from service.cli.forms import Form
 from service.cli.signals import run_until_signalled
 from service.config import Settings, load
 from service.errors import Problem, SparkCepError
+from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
 from service.observability.logs import configure
 from service.observability.metrics import Metrics
@@ -87,6 +88,7 @@ def _run(settings: Settings) -> None:
             health,
             metrics.registry,
             service.rules,
+            access_to(observability),
         )
         server.start()
 
@@ -111,6 +113,71 @@ def _run(settings: Settings) -> None:
         at_once=lambda: end(ExitCode.ENDED_AT_ONCE),
         too_late=lambda: end(ExitCode.GRACE_RAN_OUT),
     )
+
+
+@app.command()
+def rescale(
+    config: ConfigFile,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            "--partitions", "-n", help="State partitions from now on, at most state.key_groups."
+        ),
+    ],
+) -> None:
+    """Spread the state of a stopped job over another number of partitions. A batch that the job
+    left undone is done first."""
+    from service.pipeline import rescale as rescaling
+
+    try:
+        settings = load(config)
+        configure(settings.observability.log_level, settings.observability.log_format)
+        done = rescaling.rescale(settings, partitions)
+    except SparkCepError as error:
+        _fail(error)
+    place = settings.state.checkpoint
+    if done.before == done.after:
+        typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
+    else:
+        typer.echo(
+            f"{place}: {done.before} state partitions before, {done.after} now, as of batch"
+            f" {done.batch}"
+        )
+    if settings.state.state_partitions != done.after:
+        typer.echo(f"set state.state_partitions to {done.after}, then start the job")
+
+
+@app.command()
+def state(
+    config: ConfigFile,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", "-k", help="Show the partial matches of this key too."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+) -> None:
+    """Show what a checkpoint holds: rules, keys, partial matches, bytes, deadlines, the clock. Only
+    reads, and starts no job; one may run meanwhile."""
+    from service.cli import state_text
+    from service.pipeline.state_report import read_state
+
+    try:
+        settings = load(config)
+        if checkpoint is not None:
+            own = settings.state.model_copy(update={"checkpoint": checkpoint})
+            settings = settings.model_copy(update={"state": own})
+        report = read_state(settings, key)
+        steps = {} if key is None else state_text.step_names(settings)
+    except SparkCepError as error:
+        _fail(error)
+    if as_json:
+        typer.echo(state_text.as_json(report, steps))
+    else:
+        state_text.show(report, steps, _out)
 
 
 @app.command()

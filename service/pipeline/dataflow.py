@@ -74,8 +74,16 @@ class Dataflow:
         )
         return events.unionByName(clock)
 
-    def start(self, spark: SparkSession, before: BeforeBatch, after: AfterBatch) -> StreamingQuery:
-        """Start the query from its checkpoint, or anew where there is none."""
+    def start(
+        self,
+        spark: SparkSession,
+        before: BeforeBatch,
+        after: AfterBatch,
+        *,
+        one_batch: bool = False,
+    ) -> StreamingQuery:
+        """Start the query from its checkpoint, or anew where there is none. ``one_batch``: end
+        after the batch that the checkpoint has planned and not done."""
         settings = self.settings
         # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
@@ -108,6 +116,8 @@ class Dataflow:
             .option("checkpointLocation", str(settings.state.checkpoint))
             .foreachBatch(run_batch)
         )
+        if one_batch:
+            return stream.trigger(once=True).start()
         if settings.trigger.mode == "available_now":
             return stream.trigger(availableNow=True).start()
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()

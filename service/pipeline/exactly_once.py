@@ -17,10 +17,16 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from service.durations import format_duration
-from service.errors import ConfigurationError, OutputError, TakenOverError
+from service.errors import (
+    ConfigurationError,
+    KafkaAwayError,
+    OutputError,
+    SparkCepError,
+    TakenOverError,
+)
 from service.pipeline.marks import KEY, Mark, Marks
 from service.pipeline.output import Record, Written, produce
-from service.pipeline.patience import patiently
+from service.pipeline.patience import may_pass, patiently
 
 _FENCED: Final = (
     KafkaError._FENCED,  # noqa: SLF001  librdkafka's local errors are named so
@@ -78,9 +84,8 @@ class ExactlyOnce:
                     " the brokers allow at most their transaction.max.timeout.ms (15 minutes by"
                     " default)"
                 ) from error
-            raise OutputError(
-                f"transactional id {name} cannot be used: {error.args[0].str()}"
-            ) from error
+            kind = KafkaAwayError if may_pass(error) else OutputError
+            raise kind(f"transactional id {name} cannot be used: {error.args[0].str()}") from error
         return producer
 
     def commit(self, producer: Producer, partition: int, mark: Mark) -> None:
@@ -148,7 +153,7 @@ class ExactlyOnceOutput:
         try:
             self._delivery.commit(self._open.producer, self._partition, mark)
         except KafkaException as error:
-            raise self._failure(error.args[0]) from error
+            raise self._failure(error) from error
         self._keep(self._open)
         return Written.COMMITTED
 
@@ -191,7 +196,7 @@ class ExactlyOnceOutput:
         try:
             kept.producer.begin_transaction()
         except KafkaException as error:
-            raise self._failure(error.args[0]) from error
+            raise self._failure(error) from error
         self._open = kept
 
     def _written(self, mark: Mark | None) -> bool:
@@ -220,12 +225,14 @@ class ExactlyOnceOutput:
         while len(_kept) > _MOST_KEPT:
             _kept.popitem(last=False)
 
-    def _failure(self, error: KafkaError) -> OutputError:
+    def _failure(self, error: KafkaException) -> SparkCepError:
         """Why the transaction failed; TakenOverError where another run is at work."""
-        if error.code() not in _FENCED:
-            return OutputError(
+        reason = error.args[0]
+        if reason.code() not in _FENCED:
+            kind = KafkaAwayError if may_pass(error) else OutputError
+            return kind(
                 f"batch {self._batch} of state partition {self._partition} could not be written:"
-                f" {error.str()}"
+                f" {reason.str()}"
             )
         try:
             self._mark()

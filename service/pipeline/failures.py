@@ -12,7 +12,7 @@ from typing import Final
 from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.base import PySparkException
 
-from service.errors import KafkaAwayError, OutputError, StartError
+from service.errors import KafkaAwayError, StartError
 
 _KAFKA_AWAY: Final = re.compile(
     r"""
@@ -25,16 +25,8 @@ _KAFKA_AWAY: Final = re.compile(
   | org\.apache\.kafka\.common\.config\.ConfigException:\ No\ resolvable\ bootstrap [^\n]*
   | service\.errors\.KafkaAwayError:\ [^\n]*
   | service\.errors\.OutputError:\ [^\n]* (?:
-        not\ acknowledged | no\ answer\ within
-      | Local:\ (?:
-            Message\ timed\ out | Timed\ out | Broker\ transport\ failure
-          | All\ broker\ connections\ are\ down | Host\ resolution\ failure
-        )
-      | Broker:\ (?:
-            Coordinator\ (?:not\ available | load\ in\ progress) | Not\ coordinator
-          | Leader\ not\ available | Not\ leader\ for | Request\ timed\ out
-          | Broker\ not\ available | Broker\ disconnected | Not\ enough\ in-sync
-        )
+        not\ acknowledged | Message\ timed\ out | Broker\ transport\ failure
+      | broker\ connections\ are\ down
     ) [^\n]*
     """,
     re.VERBOSE,
@@ -45,12 +37,6 @@ def kafka_away(error: PySparkException) -> KafkaAwayError | None:
     """The error as KafkaAwayError, when the query failed because Kafka did not answer."""
     trace = str(getattr(error, "_stackTrace", None) or "")
     return kafka_away_in(f"{error}\n{trace}")
-
-
-def away_or_same(error: OutputError) -> KafkaAwayError | OutputError:
-    """``error``, as KafkaAwayError when Kafka did not answer."""
-    kind = type(error)
-    return kafka_away_in(f"{kind.__module__}.{kind.__name__}: {error}") or error
 
 
 def not_started(checkpoint: str, error: PySparkException | Py4JJavaError) -> StartError:

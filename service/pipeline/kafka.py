@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -18,14 +18,13 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from service.config import Settings
 from service.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
 from service.pipeline.marks import TOPIC_CONFIG
-from service.pipeline.patience import may_pass
+from service.pipeline.patience import AWAY
+from service.pipeline.refusals import Refusals, made
 from service.pipeline.waiting import Patience, ask_once
 from service.pipeline.watermark import Partition
 
 _SECONDS = 10.0
 _T = TypeVar("_T")
-
-_REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001  librdkafka's names
 
 
 class Cluster:
@@ -36,7 +35,8 @@ class Cluster:
         self._servers = settings.kafka.bootstrap_servers
         self._patience = patience
         self._noticed: list[KafkaError] = []
-        self._admin = self._client(AdminClient, settings.kafka.admin_config())
+        self._config = settings.kafka.admin_config()
+        self._admin = self._client(AdminClient, self._config)
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
@@ -74,7 +74,7 @@ class Cluster:
                 f"output topics {', '.join(missing)} do not exist on {self._servers}; create"
                 " them, or set outputs.create_topics.enabled"
             )
-        self._create([NewTopic(topic, new.partitions, new.replication) for topic in missing])
+        self._make([NewTopic(topic, new.partitions, new.replication) for topic in missing])
         return missing
 
     def create_marks(self, topic: str, partitions: int) -> None:
@@ -92,24 +92,13 @@ class Cluster:
             )
         if there:
             more = [NewPartitions(topic, partitions)]
-            self._ask(lambda: self._wait(self._admin.create_partitions(more)))
+            self._ask(lambda: _made(self._admin.create_partitions(more)))
         else:
-            self._create([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
+            self._make([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
 
-    def _create(self, requests: list[NewTopic]) -> None:
-        if requests:
-            self._ask(lambda: self._wait(self._admin.create_topics(requests)))
-
-    def _wait(self, made: Mapping[str, Future[None]]) -> None:
-        for topic, future in made.items():
-            try:
-                future.result(_SECONDS)
-            except KafkaException as error:
-                if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                    continue
-                if may_pass(error):
-                    raise
-                raise StartError(f"topic {topic} cannot be created: {error}") from error
+    def _make(self, topics: list[NewTopic]) -> None:
+        if topics:
+            self._ask(lambda: _made(self._admin.create_topics(topics)))
 
     def _ask(self, question: Callable[[], _T]) -> _T:
         return self._patience(lambda: self._ask_once(question))
@@ -120,21 +109,20 @@ class Cluster:
         try:
             return question()
         except KafkaException as error:
-            raise self._error(error) from error
+            raise self._error(error.args[0]) from error
         except TimeoutError as error:
             raise KafkaAwayError(f"{self._name} did not answer in {_SECONDS:g} s") from error
 
-    def _error(self, raised: KafkaException) -> SparkCepError:
-        error: KafkaError = raised.args[0]
+    def _error(self, error: KafkaError) -> SparkCepError:
         # What is wrong with a connection does not come as the answer, but is told on the side.
         self._admin.poll(0)
-        refused = [each for each in self._noticed if each.code() in _REFUSED]
-        if error.code() in _REFUSED or refused:
-            return ConfigurationError(
-                f"{self._name} refuses the connection: {(refused or [error])[-1].str()};"
-                " see kafka.security"
-            )
-        if not may_pass(raised):
+        refusals = Refusals(self._config)
+        for each in [error, *self._noticed]:
+            refusals.heard(each)
+        refused = refusals.reason()
+        if refused is not None:
+            return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
+        if error.code() not in AWAY:
             return StartError(f"{self._name}: {error.str()}")
         told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
         return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")
@@ -146,10 +134,18 @@ class Cluster:
     def _client(self, kind: Callable[[dict[str, Any]], Any], config: dict[str, Any]) -> Any:
         # What goes wrong is raised; librdkafka's own log would go on after we are done.
         config = config | {"log_level": 0, "error_cb": self._noticed.append}
+        return made(lambda: kind(config))
+
+
+def _made(answers: Mapping[str, Future[None]]) -> None:
+    """Wait until topics, or more partitions of them, are made."""
+    for topic, future in answers.items():
         try:
-            return kind(config)
+            future.result(_SECONDS)
         except KafkaException as error:
-            raise ConfigurationError(
-                f"{self._name} cannot be used: {error.args[0].str()};"
-                " see kafka.security and kafka.sink_properties"
-            ) from error
+            code = error.args[0].code()
+            if code == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+            if code in AWAY:
+                raise
+            raise StartError(f"topic {topic} cannot be created: {error}") from error

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
-from service.errors import StateError
+from service.errors import RESTORE, StateError
 from service.matcher.columnar.conversion import key_states, keys_state
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.keys import Arrivals, KeysState
@@ -93,6 +93,15 @@ class _Slot:
     translate: _Translation | None = None
 
 
+def check_format(stored: Mapping[str, Any]) -> None:
+    """Refuse a key group's state of another format: StateError."""
+    if stored["format"] != FORMAT:
+        raise StateError(
+            f"the checkpoint's state has format {stored['format']}, this version reads"
+            f" {FORMAT}: start from a new checkpoint, or run the version that wrote it"
+        )
+
+
 class KeyGroup:
     """Clock, topics, rules and slots of one key group."""
 
@@ -134,11 +143,7 @@ class KeyGroup:
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Take over the group's state as stored."""
-        if stored["format"] != FORMAT:
-            raise StateError(
-                f"the checkpoint's state has format {stored['format']}, this version reads"
-                f" {FORMAT}: start from a new checkpoint, or run the version that wrote it"
-            )
+        check_format(stored)
         for setting, value in self._layout.items():
             if stored[setting] != value:
                 raise StateError(
@@ -252,7 +257,7 @@ class KeyGroup:
             if due <= watermark and name.partition("/")[0] == prefix
         }
         names = sorted(touched)
-        slots = [self._read(matcher, partitioning, load(name)) for name in names]
+        slots = [self._read(matcher, partitioning, self._loaded(name, load)) for name in names]
         if matcher.interpreter is not None:
             events: dict[str, dict[str | None, list[Event]]] = {name: {} for name in names}
             for key, mine in arrivals.by_key(self._names).items():
@@ -303,6 +308,15 @@ class KeyGroup:
         return Arrivals(keys, masks, key, mask, events)
 
     # Slots.
+
+    def _loaded(self, name: str, load: Load) -> bytes | None:
+        stored = load(name)
+        if stored is None and name in self._due:
+            raise StateError(
+                f"the state lacks slot {name} of key group {self.number}, which it knows of: it is"
+                f" damaged; {RESTORE}"
+            )
+        return stored
 
     def _read(
         self, matcher: PartitioningMatcher, partitioning: Partitioning, stored: bytes | None
@@ -428,7 +442,7 @@ class KeyGroup:
         if old is None:
             raise StateError(
                 "the state holds events of a rule set that the checkpoint does not describe:"
-                " it is damaged; restore a copy of the checkpoint"
+                f" it is damaged; {RESTORE}"
             )
         return _Translation(old, partitioning)
 

@@ -7,6 +7,8 @@ The grouping key is the key group. Its state is
   are and when each is next due, and how many partial matches live per rule;
 * ``slots`` (a map): keys spread over slots by hash, each slot one entry.
 
+Each value carries a checksum: what is not as it was written is refused, never decoded.
+
 All deadlines up to the batch's watermark are decided in the batch: they need no later event of
 their key. Output leaves in packets while the group is still at work, so that what is found is
 never all in memory.
@@ -28,7 +30,7 @@ from service.codecs.outputs import OutputEncoder
 from service.compiler.rule_set import RuleSetPlan
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.outputs import Outputs
-from service.matcher.snapshot import pack, unpack
+from service.matcher.snapshot import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
 from service.pipeline.pack import Kind, rows_of
 from service.pipeline.watermark import ClockStatement
@@ -69,7 +71,7 @@ class MatchProcessor(StatefulProcessor):
         group = KeyGroup(key[0], self._plan, self._options, self._matchers)
         stored = self._group_state.get()
         if stored is not None:
-            group.restore(unpack(bytes(stored[0])))
+            group.restore(unpack(unsealed(bytes(stored[0]))))
         records: list[Any] = []
         counts: Counter[tuple[str, ...]] = Counter()
         events: list[tuple[int, pa.RecordBatch]] = []
@@ -99,7 +101,7 @@ class MatchProcessor(StatefulProcessor):
                 records = []
             began = perf_counter_ns()
         matching += perf_counter_ns() - began
-        self._group_state.update((pack(group.packed()),))
+        self._group_state.update((sealed(pack(group.packed())),))
         for event in group.late:
             counts["late", event.at.topic] += 1
             if self._options.emit_late and event.record_value is not None:
@@ -135,14 +137,14 @@ class MatchProcessor(StatefulProcessor):
         began = perf_counter_ns()
         found = self._slot_state.getValue((name,))
         self._state_ns += perf_counter_ns() - began
-        return None if found is None else bytes(found[0])
+        return None if found is None else unsealed(bytes(found[0]))
 
     def _store(self, name: str, value: bytes | None) -> None:
         began = perf_counter_ns()
         if value is None:
             self._slot_state.removeKey((name,))
         else:
-            self._slot_state.updateValue((name,), (value,))
+            self._slot_state.updateValue((name,), (sealed(value),))
         self._state_ns += perf_counter_ns() - began
 
 

@@ -10,29 +10,28 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_expone
 
 _T = TypeVar("_T")
 
-_PASSING: Final = frozenset(
-    {
-        KafkaError._TRANSPORT,  # noqa: SLF001  librdkafka's local errors are named so
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
-        KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
-        KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
-        KafkaError._RESOLVE,  # noqa: SLF001
-        # Of a topic that was just made.
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.BROKER_NOT_AVAILABLE,
-        KafkaError.REPLICA_NOT_AVAILABLE,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.NOT_CONTROLLER,
-    }
+#: The brokers do not answer, or are not ready yet.
+AWAY: Final = (
+    KafkaError._TRANSPORT,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
+    KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
+    KafkaError._RESOLVE,  # noqa: SLF001
+    # Of a topic that was just made.
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_CONTROLLER,
 )
 
 
@@ -41,7 +40,7 @@ def may_pass(error: BaseException) -> bool:
     if not isinstance(error, KafkaException):
         return False
     reason = error.args[0]
-    return bool(reason.retriable()) or reason.code() in _PASSING
+    return bool(reason.retriable()) or reason.code() in AWAY
 
 
 def patiently(call: Callable[[], _T], seconds: float) -> _T:

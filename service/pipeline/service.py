@@ -47,19 +47,21 @@ from service.pattern.type_check import type_check
 from service.pipeline import catalogue as catalogues
 from service.pipeline.at_least_once import AtLeastOnce
 from service.pipeline.catalogue import Catalogue
-from service.pipeline.checkpoint import read_checkpoint
+from service.pipeline.checkpoint_files import CheckpointFiles, check_position, held
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
 from service.pipeline.exactly_once import ExactlyOnce
-from service.pipeline.failures import away_or_same, kafka_away, not_started
+from service.pipeline.failures import kafka_away, not_started
 from service.pipeline.kafka import Cluster
 from service.pipeline.listening_clock import ListeningClock, awaits_data
 from service.pipeline.output import Delivery
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
+from service.pipeline.refusals import refusal_of_source
 from service.pipeline.session import spark_session
+from service.pipeline.state_faults import state_fault
 from service.pipeline.stopping import Stopping
 from service.pipeline.takeover import take_over
 from service.pipeline.timekeeper import Timekeeper
@@ -122,18 +124,21 @@ class Service:
             for rule in self._rules.rules
         ]
 
-    def run(self) -> None:
-        """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input.
+    def run(self, *, planned_batch_only: bool = False) -> None:
+        """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input;
+        ``planned_batch_only``: only the batch that the checkpoint has planned and not done.
 
-        Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError before
-        anything is read; JobFailedError when the query fails for good; KafkaAwayError and
-        RegistryAwayError when they were waited for in vain, at the start or later; GraceError when
-        the batch in flight did not end in time after :meth:`stop`.
+        Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError and
+        StateError before anything is read; JobFailedError when the query fails for good, StateError
+        when its checkpoint does; TakenOverError when another run writes the output now;
+        KafkaAwayError and RegistryAwayError when they were waited for in vain, at the start or
+        later; GraceError when the batch in flight did not end in time after :meth:`stop`.
         """
         with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
             registry = Registry(registry_settings(self._settings), sleep=self._waiting.sleep)
             try:
-                self._run_with(registry, Path(scratch))
+                with held(str(self._settings.state.checkpoint)):
+                    self._run_with(registry, Path(scratch), planned_batch_only)
             except StopRequestedError:
                 pass
             finally:
@@ -145,7 +150,7 @@ class Service:
                 )
             _log.info("stopped")
 
-    def _run_with(self, registry: Registry, scratch: Path) -> None:
+    def _run_with(self, registry: Registry, scratch: Path, one_batch: bool) -> None:
         settings = self._settings
         self._rules = read_rules(settings.rules.folder)
         if len(self._rules.enabled) > settings.rules.max_rules:
@@ -178,12 +183,14 @@ class Service:
         self._stopping.check()
         spark = self._spark or spark_session(settings)
         try:
+            checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
+            check_position(checkpoint.position(), settings, topics)
             self._metrics.replace(names.BUILD, {_build(spark): 1})
-            delivery = self._delivery(spark, cluster)
+            delivery = self._delivery(checkpoint, cluster)
             flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json", delivery)
             outage = Outage(settings.lifecycle, self._waiting, cluster.reach)
-            self._keep_running(spark, flow, clock_file, outage)
-            if settings.trigger.at_end_of_input == "decide":
+            self._keep_running(spark, flow, clock_file, outage, one_batch)
+            if settings.trigger.at_end_of_input == "decide" and not one_batch:
                 clock_file.write(ClockStatement((), END), self._run)
                 self._keep_running(spark, flow, clock_file, outage)
         finally:
@@ -209,7 +216,7 @@ class Service:
         )
         return OutputEncoder(names_of_topics, ids)
 
-    def _delivery(self, spark: SparkSession, cluster: Cluster) -> Delivery:
+    def _delivery(self, checkpoint: CheckpointFiles, cluster: Cluster) -> Delivery:
         """How output is written; from here on an earlier run can write no more."""
         settings = self._settings
         outputs = settings.outputs
@@ -224,29 +231,27 @@ class Service:
             self._run,
             outputs.transaction_timeout,
         )
-        location = str(settings.state.checkpoint)
         partitions = settings.state.state_partitions
         cluster.create_marks(delivery.marks_topic, partitions)
-
-        def take() -> None:
-            try:
-                take_over(
-                    delivery,
-                    partitions,
-                    lambda: read_checkpoint(spark, location),
-                    location,
-                    outputs.if_marks_disagree == "go_on",
-                )
-            except OutputError as error:
-                raise away_or_same(error) from error
-
-        self._waiting.at_start(take)
+        self._waiting.at_start(
+            lambda: take_over(
+                delivery,
+                partitions,
+                checkpoint,
+                outputs.if_marks_disagree == "go_on",
+            )
+        )
         return delivery
 
     # The query.
 
     def _keep_running(
-        self, spark: SparkSession, flow: Dataflow, clock: ClockFile, outage: Outage
+        self,
+        spark: SparkSession,
+        flow: Dataflow,
+        clock: ClockFile,
+        outage: Outage,
+        one_batch: bool = False,
     ) -> None:
         """Run queries until one ends by itself; StopRequestedError when told to stop."""
 
@@ -264,9 +269,10 @@ class Service:
                 self._tell_time(clock)
 
             try:
-                query = flow.start(spark, before, after)
+                query = flow.start(spark, before, after, one_batch=one_batch)
             except (PySparkException, Py4JJavaError) as error:
-                raise not_started(self._settings.state.checkpoint, error) from error
+                place = str(self._settings.state.checkpoint)
+                raise state_fault(str(error), place) or not_started(place, error) from error
             with bound(query=str(query.id)):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:
@@ -286,7 +292,7 @@ class Service:
         if not ids and away is None:
             self._metrics.increment(names.BATCHES, result="failed")
             self._health.failed("the query failed")
-            raise _failure(error) from error
+            raise failure(error, str(self._settings.state.checkpoint)) from error
         self._health.expect_progress(expected=False)
         if away is not None:
             outage.survive(away, self._health)
@@ -464,17 +470,23 @@ def _build(spark: SparkSession) -> tuple[str, str, str]:
     return __version__, platform.python_version(), spark.version
 
 
-def _failure(error: PySparkException) -> SparkCepError:
-    """What went wrong, as one line out of a long report; our own errors keep their kind."""
+def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
+    """What went wrong with Spark on a checkpoint, as one line out of a long report; our own errors
+    keep their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for kind in (StateError, TakenOverError, OutputError):
         name = f"{kind.__module__}.{kind.__name__}: "
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
             return kind(own[-1])
-    if "CONCURRENT_STREAM_LOG_UPDATE" in str(error):
-        return TakenOverError("another instance of the service works from the same checkpoint now")
+    refused = refusal_of_source(str(error))
+    if refused is not None:
+        return JobFailedError(f"the query failed: {refused}")
+    state = state_fault(str(error), checkpoint)
+    if state is not None:
+        return state
     told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
     python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
-    return JobFailedError(f"the query failed: {(python or told or lines or ['no message'])[-1]}")
+    text = (python or told or lines[:1] or ["no message"])[-1]
+    return JobFailedError(f"the query failed: {text}")

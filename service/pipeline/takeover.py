@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from confluent_kafka import KafkaException
 
 from service.errors import OutputError, StateError
 from service.observability.logs import logger
-from service.pipeline.checkpoint import Checkpoint
+from service.pipeline.checkpoint_files import CheckpointFiles, Position
 from service.pipeline.exactly_once import ExactlyOnce
 from service.pipeline.marks import Mark, Marks
 
@@ -18,8 +18,7 @@ _log = logger(__name__)
 def take_over(
     delivery: ExactlyOnce,
     partitions: int,
-    checkpoint: Callable[[], Checkpoint | None],
-    location: str,
+    checkpoint: CheckpointFiles,
     go_on: bool,
 ) -> None:
     """Fence every earlier run and mark all state partitions as this run's.
@@ -30,12 +29,11 @@ def take_over(
     marks = Marks(delivery.consumer_config, delivery.marks_topic)
     try:
         everything = range(partitions)
-        _agree(delivery, map(marks.read, everything), checkpoint(), location, go_on)
+        _agree(delivery, map(marks.read, everything), checkpoint, go_on)
         producers = [delivery.start_producer(partition) for partition in everything]
         # Up to here an earlier run may have gone on.
         found = [marks.read(partition) for partition in everything]
-        now = checkpoint()
-        agreed = _agree(delivery, found, now, location, go_on)
+        agreed = _agree(delivery, found, checkpoint, go_on)
         for partition, (producer, mark) in enumerate(zip(producers, found, strict=True)):
             known = mark is not None and agreed
             claim = Mark(
@@ -57,18 +55,18 @@ def take_over(
 def _agree(
     delivery: ExactlyOnce,
     marks: Iterable[Mark | None],
-    checkpoint: Checkpoint | None,
-    location: str,
+    checkpoint: CheckpointFiles,
     go_on: bool,
 ) -> bool:
-    found = [why for mark in marks if mark and (why := disagreement(mark, checkpoint))]
+    position = checkpoint.position()
+    found = [why for mark in marks if mark and (why := disagreement(mark, position))]
     if not found:
         return True
     if not go_on:
         raise StateError(
             f"output and checkpoint disagree: {found[0]} (marks in {delivery.marks_topic},"
-            f" checkpoint {location}). Going on would write records again. If the checkpoint was"
-            " lost or is an older copy, restore the right one; if another job uses the same"
+            f" checkpoint {checkpoint.location}). Going on would write records again. If the"
+            " checkpoint was lost or is an older copy, restore the right one; if another job uses the same"
             " outputs.transactional_id_prefix, give each its own; to go on all the same, set"
             " outputs.if_marks_disagree: go_on for one start"
         )
@@ -76,20 +74,20 @@ def _agree(
     return False
 
 
-def disagreement(mark: Mark, checkpoint: Checkpoint | None) -> str | None:
+def disagreement(mark: Mark, position: Position | None) -> str | None:
     """Why the output of a state partition cannot have come from the checkpoint; None if it can."""
     if mark.query is None:
         return None
-    if checkpoint is None:
+    if position is None:
         return f"the output holds batch {mark.batch} of query {mark.query}, the checkpoint is empty"
-    if mark.query != checkpoint.query:
+    if mark.query != position.query:
         return (
             f"the output holds batch {mark.batch} of query {mark.query}, the checkpoint belongs to"
-            f" query {checkpoint.query}"
+            f" query {position.query}"
         )
-    if mark.batch > checkpoint.batch:
+    if mark.batch > position.batch:
         return (
             f"the output holds batch {mark.batch}, the checkpoint has only come to batch"
-            f" {checkpoint.batch}"
+            f" {position.batch}"
         )
     return None

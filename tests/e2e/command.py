@@ -64,7 +64,7 @@ class Command:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def wait(self, seconds: float) -> int | None:
+    def ended(self, seconds: float) -> int | None:
         """Its exit code; None when it is still there after so long."""
         with suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)
@@ -93,11 +93,12 @@ class Command:
         """A signal to the command alone."""
         self._process.send_signal(number)
 
-    def ended(self) -> int:
+    def wait(self, seconds: float = _SECONDS) -> int:
         """The exit code, once it has ended."""
-        code = self.wait(_SECONDS)
-        assert code is not None, self.end_of_log()
-        return code
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self.end_of_log()) from None
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The lines of its log of this event, of all commands that wrote to the same log."""

@@ -104,7 +104,7 @@ def test_signals_while_batches_run(scenario: Scenario) -> None:
     with running(scenario.folder, hasty) as command:
         command.wait_for(lambda: _in_flight(command))
         command.signal(signal.SIGTERM)
-        assert command.ended() == ExitCode.GRACE_RAN_OUT
+        assert command.wait() == ExitCode.GRACE_RAN_OUT
         command.wait_until_alone()
     assert command.events("batch_done") == []
 
@@ -115,7 +115,7 @@ def test_signals_while_batches_run(scenario: Scenario) -> None:
         command.signal(signal.SIGINT)
         command.wait_for(lambda: command.page("/readyz") == (503, _reason("stopping")))
         command.signal(signal.SIGTERM)
-        assert command.ended() == ExitCode.ENDED_AT_ONCE
+        assert command.wait() == ExitCode.ENDED_AT_ONCE
         command.wait_until_alone()
         after = command.log.read_text("utf-8").removeprefix(before)
         assert not any(trace in after for trace in TRACES), after
@@ -126,7 +126,7 @@ def test_signals_while_batches_run(scenario: Scenario) -> None:
         probe = _Probe(command)
         with probe.asking():
             command.signal(signal.SIGTERM)
-            assert command.ended() == ExitCode.DONE
+            assert command.wait() == ExitCode.DONE
         assert command.left_behind() == []
     (done,) = command.events("batch_done")
     log = command.log.read_text("utf-8")
@@ -142,7 +142,7 @@ def test_signals_while_batches_run(scenario: Scenario) -> None:
 
     decide = {"mode": "available_now", "at_end_of_input": "decide"}
     with running(scenario.folder, {**patient, "trigger": decide}) as command:
-        assert command.ended() == ExitCode.DONE
+        assert command.wait() == ExitCode.DONE
     assert [line["batch"] for line in command.events("batch_done")][1] == done["batch"] + 1
     matches, timeouts = scenario.outputs().of("ab")
     expected = [found("ab", f"k{n % 97}", at(n * 2 + 1), a=2 * n, b=2 * n + 1) for n in pairs]
@@ -158,7 +158,7 @@ def test_signals_at_start_and_idle(scenario: Scenario) -> None:
     with running(scenario.folder, document) as command:
         command.wait_for(lambda: command.events("rule_loaded"))
         command.signal(signal.SIGTERM)
-        assert command.ended() == ExitCode.DONE
+        assert command.wait() == ExitCode.DONE
         command.wait_until_alone(1.0)
     assert command.events("query_started") == []
 
@@ -170,7 +170,7 @@ def test_signals_at_start_and_idle(scenario: Scenario) -> None:
         probe = _Probe(command)
         with probe.asking():
             command.signal(signal.SIGINT)
-            assert command.ended() == ExitCode.DONE
+            assert command.wait() == ExitCode.DONE
         assert command.left_behind() == []
     log = command.log.read_text("utf-8")[begun:]
     assert not any(trace in log for trace in TRACES), log
@@ -193,10 +193,10 @@ def test_waiting_for_kafka_at_start(scenario: Scenario) -> None:
         assert "refused" in json.loads(text)["reason"]
         assert command.page("/livez")[0] == 200
         command.signal(signal.SIGTERM)
-        assert command.ended() == ExitCode.DONE
+        assert command.wait() == ExitCode.DONE
     document["lifecycle"] = {"startup_limit": "1 second", "backoff": "100 ms"}
     with running(scenario.folder, document) as command:
-        assert command.ended() == ExitCode.KAFKA_AWAY
+        assert command.wait() == ExitCode.KAFKA_AWAY
     assert f"error: Kafka (kafka.bootstrap_servers {nobody})" in command.log.read_text("utf-8")
 
 
@@ -212,7 +212,7 @@ def test_waiting_for_the_registry_at_start(scenario: Scenario) -> None:
     )
     with running(scenario.folder, document) as command:
         command.wait_for(lambda: command.events("waiting_for_registry"))
-        assert command.ended() == ExitCode.REGISTRY_AWAY
+        assert command.wait() == ExitCode.REGISTRY_AWAY
     log = command.log.read_text("utf-8")
     assert f"error: schema registry {nobody} cannot be reached" in log
     assert "the limit is 2 s" in log

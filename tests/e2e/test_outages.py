@@ -241,7 +241,7 @@ def test_the_broker_is_silent_in_the_middle_of_batches(
         assert "waits for Kafka" in text
         assert command.page("/livez")[0] == 200
         own_broker.resume()
-        assert command.ended() == ExitCode.DONE
+        assert command.wait() == ExitCode.DONE
     matches, timeouts = scenario.outputs().of("ab")
     expected = {found("ab", f"k{n % 97}", at(n * 2 + 1), a=2 * n, b=2 * n + 1) for n in pairs}
     assert set(matches) == expected

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from service.config.kafka import Kafka
 from service.errors import ConfigurationError, OutputError, StateError, TakenOverError
 from service.pipeline import exactly_once
-from service.pipeline.checkpoint import Checkpoint
+from service.pipeline.checkpoint_files import CheckpointFiles, Position
 from service.pipeline.exactly_once import ExactlyOnce
 from service.pipeline.marks import Mark, Marks
 from service.pipeline.output import Written
@@ -22,6 +22,21 @@ from tests.kafka_access import KafkaAccess
 pytestmark = pytest.mark.kafka
 
 QUERY = "9b2f3c1e-0000-4000-8000-000000000001"
+
+
+def _position(query: str, batch: int) -> Position:
+    return Position(query, batch, batch, 2, 2, {})
+
+
+class _Files(CheckpointFiles):
+    """A checkpoint of which nothing but its position is there."""
+
+    def __init__(self, position: Position | None) -> None:
+        self.location = "s3a://bucket/checkpoint"
+        self._position = position
+
+    def position(self) -> Position | None:
+        return self._position
 
 
 class Job:
@@ -47,10 +62,10 @@ class Job:
             output.write((self.topic, None, text.encode(), []))
         return output.finish()
 
-    def take_over(self, run: str, checkpoint: Checkpoint | None, *, go_on: bool = False) -> None:
+    def take_over(self, run: str, checkpoint: Position | None, *, go_on: bool = False) -> None:
         """What a service does at start."""
         delivery = replace(self.delivery, run=run)
-        take_over(delivery, 2, lambda: checkpoint, "s3a://bucket/checkpoint", go_on)
+        take_over(delivery, 2, _Files(checkpoint), go_on)
 
     def texts(self) -> list[str]:
         """What consumers see."""
@@ -215,22 +230,22 @@ def test_a_time_out_beyond_the_brokers_is_refused(job: Job) -> None:
     """At start, by the setting's name."""
     delivery = replace(job.delivery, timeout_ms=3_600_000)
     with pytest.raises(ConfigurationError, match=r"outputs\.transaction_timeout 1 hour .*refused"):
-        take_over(delivery, 2, lambda: None, "checkpoint", go_on=False)
+        take_over(delivery, 2, _Files(None), go_on=False)
 
 
 @pytest.mark.parametrize(
     ("mark", "checkpoint", "why"),
     [
         (Mark("r"), None, None),
-        (Mark("r", QUERY, 5), Checkpoint(QUERY, 5), None),
-        (Mark("r", QUERY, 5), Checkpoint(QUERY, 6), None),
-        (Mark("r", QUERY, 5), Checkpoint(QUERY, 4), "only come to batch 4"),
+        (Mark("r", QUERY, 5), _position(QUERY, 5), None),
+        (Mark("r", QUERY, 5), _position(QUERY, 6), None),
+        (Mark("r", QUERY, 5), _position(QUERY, 4), "only come to batch 4"),
         (Mark("r", QUERY, 5), None, "the checkpoint is empty"),
-        (Mark("r", QUERY, 5), Checkpoint("other", 9), "belongs to query other"),
+        (Mark("r", QUERY, 5), _position("other", 9), "belongs to query other"),
     ],
 )
 def test_when_output_and_checkpoint_disagree(
-    mark: Mark, checkpoint: Checkpoint | None, why: str | None
+    mark: Mark, checkpoint: Position | None, why: str | None
 ) -> None:
     """The output may not know more than the checkpoint, nor anything of another one."""
     found = disagreement(mark, checkpoint)
@@ -241,7 +256,7 @@ def test_a_disagreement_is_refused_and_nothing_changed(job: Job) -> None:
     """The run that owns the output is not disturbed; ``go_on`` takes over."""
     job.take_over("run-1", None)
     job.write(4, "a")
-    for checkpoint in (None, Checkpoint(QUERY, 3), Checkpoint("other", 9)):
+    for checkpoint in (None, _position(QUERY, 3), _position("other", 9)):
         with pytest.raises(StateError, match=r"output and checkpoint disagree: .*batch 4"):
             job.take_over("run-2", checkpoint)
     assert job.write(5, "b") is Written.COMMITTED
@@ -254,7 +269,7 @@ def test_a_take_over_keeps_what_is_known(job: Job) -> None:
     """The next run still knows the batch that the last one wrote."""
     job.take_over("run-1", None)
     job.write(7, "a", partition=1)
-    job.take_over("run-2", Checkpoint(QUERY, 7))
+    job.take_over("run-2", _position(QUERY, 7))
     assert job.marks.read(0) == Mark("run-2")
     assert job.marks.read(1) == Mark("run-2", QUERY, 7)
     assert job.write(7, "a", first=True, partition=1, run="run-2") is Written.BEFORE
