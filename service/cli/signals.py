@@ -17,6 +17,8 @@ from service.observability.logs import logger
 
 _log = logger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# The kernel may give a signal to any thread, and then the main one sleeps on: it must look.
+_LOOK_EVERY_SECONDS = 0.2
 
 
 def run_until_signalled(
@@ -59,14 +61,16 @@ def run_until_signalled(
     thread = threading.Thread(target=target, name="service", daemon=True)
     try:
         thread.start()
-        woken.wait()
+        while not woken.wait(_LOOK_EVERY_SECONDS):
+            pass
         if not done.is_set():
             deadline = time.monotonic() + patience_seconds
             # First of all: readiness turns false before anything else happens.
             stop()
             _log.info("stopping", signal=signal.Signals(received[0]).name)
-            if not done.wait(max(0.0, deadline - time.monotonic())):
-                too_late()
+            while not done.wait(_LOOK_EVERY_SECONDS):
+                if time.monotonic() >= deadline:
+                    too_late()
         thread.join()
     finally:
         # All that is left is the interpreter's own end, which no signal should turn into a failure.

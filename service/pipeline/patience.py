@@ -18,6 +18,10 @@ AWAY: Final = (
     KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
     KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
     KafkaError._RESOLVE,  # noqa: SLF001
+    # Of a topic that was just made.
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.REQUEST_TIMED_OUT,
