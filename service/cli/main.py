@@ -1,7 +1,7 @@
 """The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere.
 
 Exit codes: 0 done or stopped as asked, 1 the job failed, 2 wrong use of the command (typer's),
-3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state, 8 fuse.
+3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state, 9 fuse.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ EXIT_CODES: tuple[tuple[type[SparkCepError], int], ...] = (
     (RegistryError, 6),
     (SchemaError, 6),
     (StateError, 7),
-    (FuseError, 8),
+    (FuseError, 9),
     (SparkCepError, 1),
 )
 
