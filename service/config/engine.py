@@ -304,7 +304,7 @@ class Fuse(Section):
         None,
         description=(
             "Largest share of records that may become dead letters (0.1: a tenth); with more, the "
-            "job stops after the batch with exit code 8. `null`: it goes on whatever comes."
+            "job stops after the batch with exit code 9. `null`: it goes on whatever comes."
         ),
         gt=0,
         lt=1,
