@@ -16,8 +16,9 @@ SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
 SBOM := build/sbom/spark-cep.cdx.json
 ARGS ?=
+MINUTES ?= 30
 
-.PHONY: help setup demo test lint check audit sbom bench bench-matcher lock clean
+.PHONY: help setup demo test test-faults lint check audit sbom bench bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +38,9 @@ lint: $(PYTHON_READY) ## Check style, format, types and import layers
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
+test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
+	$(PY) -m tests.faults $(ARGS)
+
 check: lint test ## Run lint and test
 
 audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of the pinned packages
@@ -51,6 +55,9 @@ bench: setup ## Run the benchmarks (ARGS=...)
 
 bench-matcher: $(PYTHON_READY) ## Measure the matcher alone next to Flink's operator (ARGS=...)
 	$(PY) -m bench.matcher $(ARGS)
+
+soak: setup ## Load, rules, kills and late data together: does anything grow? (MINUTES=30, ARGS=...)
+	$(PY) -m bench.soak --minutes $(MINUTES) $(ARGS)
 
 lock: $(PYTHON_READY) ## Pin anew: the newest allowed Python packages, and the jars' checksums
 	$(PY) -m venv $(WORK)/uv

@@ -5,12 +5,16 @@
     SparkCepError
     ├── ConfigurationError     a setting is wrong, unknown or missing
     ├── RuleSetError           one or more rules are refused; carries all the problems at once
-    ├── RegistryError          the schema registry refuses or cannot be reached
+    ├── RegistryError          the schema registry refuses a request
+    │   └── RegistryAwayError      it does not answer
     ├── SchemaError            a schema cannot be used: for input, for reading or for output
     ├── DependencyError        a pinned jar is missing or is not the pinned one
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
-    └── StartError             Kafka or Spark could not be started or reached
+    │   └── TakenOverError     another instance writes the output now
+    ├── StartError             Spark, a port or Kafka cannot be had
+    │   └── KafkaAwayError         Kafka does not answer
+    └── GraceError             the job was told to stop and took too long
 
 A message names the file, field, rule or offset, what was found and what is allowed.
 """
@@ -19,6 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+#: What is left when a checkpoint is damaged.
+RESTORE = "restore the checkpoint from a copy, or start from a new checkpoint"
 
 
 class SparkCepError(Exception):
@@ -30,7 +37,11 @@ class ConfigurationError(SparkCepError):
 
 
 class RegistryError(SparkCepError):
-    """The schema registry refuses a request or cannot be reached."""
+    """The schema registry refuses a request."""
+
+
+class RegistryAwayError(RegistryError):
+    """The schema registry does not answer; asked again later, it may."""
 
 
 class SchemaError(SparkCepError):
@@ -49,8 +60,20 @@ class OutputError(SparkCepError):
     """An output record could not be written to its topic."""
 
 
+class TakenOverError(OutputError):
+    """Another instance of the service has taken over the output; this one must end."""
+
+
 class StartError(SparkCepError):
-    """Kafka or Spark could not be started or reached."""
+    """Spark, a port or Kafka cannot be had."""
+
+
+class KafkaAwayError(StartError):
+    """Kafka does not answer; asked again later, it may."""
+
+
+class GraceError(SparkCepError):
+    """The job was told to stop, and its batch did not end within the grace period."""
 
 
 @dataclass(frozen=True, slots=True)

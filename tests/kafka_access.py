@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 _SECONDS = 30.0
 
@@ -46,6 +46,21 @@ class KafkaAccess:
         new = [NewTopic(name, count, 1) for name, count in partitions.items()]
         for created in admin.create_topics(new, operation_timeout=_SECONDS).values():
             created.result(_SECONDS)
+
+    def delete_topics(self, topics: list[str]) -> None:
+        """Delete topics and wait until they are gone."""
+        admin = self.admin()
+        for deleted in admin.delete_topics(topics, operation_timeout=_SECONDS).values():
+            deleted.result(_SECONDS)
+
+    def add_partitions(self, topic: str, count: int) -> None:
+        """Let the topic have ``count`` partitions; wait until records can go to all of them."""
+        admin = self.admin()  # must outlive the future
+        (added,) = admin.create_partitions([NewPartitions(topic, count)]).values()
+        added.result(_SECONDS)
+        deadline = time.monotonic() + _SECONDS
+        while len(_producer(self.bootstrap).list_topics(topic).topics[topic].partitions) < count:
+            assert time.monotonic() < deadline, f"{topic} has no {count} partitions"
 
     def send(self, topic: str, records: Iterable[Sent]) -> None:
         """Produce records in this order and wait until the broker has them."""

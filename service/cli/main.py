@@ -1,38 +1,26 @@
-"""The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere.
-
-Exit codes: 0 done or stopped as asked, 1 the job failed, 2 wrong use of the command (typer's),
-3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state.
-"""
+"""The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere."""
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
 from service import __version__
+from service.cli.exit_codes import ExitCode, exit_code
 from service.cli.forms import Form
+from service.cli.signals import run_until_signalled
 from service.config import Settings, load
-from service.errors import (
-    ConfigurationError,
-    DependencyError,
-    Problem,
-    RegistryError,
-    RuleSetError,
-    SchemaError,
-    SparkCepError,
-    StartError,
-    StateError,
-)
+from service.errors import Problem, SparkCepError
 from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
-from service.observability.logs import configure, logger
+from service.observability.logs import configure
 from service.observability.metrics import Metrics
 
 app = typer.Typer(
@@ -45,16 +33,8 @@ app = typer.Typer(
 _out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-EXIT_CODES: tuple[tuple[type[SparkCepError], int], ...] = (
-    (ConfigurationError, 3),
-    (RuleSetError, 4),
-    (StartError, 5),
-    (DependencyError, 5),
-    (RegistryError, 6),
-    (SchemaError, 6),
-    (StateError, 7),
-    (SparkCepError, 1),
-)
+_CLOSING_SECONDS = 5.0
+"""What closing may take beyond the grace period of the batch in flight."""
 
 ConfigFile = Annotated[
     Path,
@@ -64,7 +44,11 @@ ConfigFile = Annotated[
 
 def main() -> None:
     """Entry point."""
-    app()
+    try:
+        app()
+    except Exception:  # noqa: BLE001  whatever it is: it is ours, and told as a whole
+        traceback.print_exc()
+        sys.exit(ExitCode.INTERNAL_ERROR)
 
 
 @app.callback(invoke_without_command=True)
@@ -89,6 +73,7 @@ def run(config: ConfigFile) -> None:
 
 def _run(settings: Settings) -> None:
     # Spark is slow to import, and `check` does without it.
+    from service.pipeline.jvm import end_jvm, kill_jvm
     from service.pipeline.service import Service
 
     observability = settings.observability
@@ -107,19 +92,92 @@ def _run(settings: Settings) -> None:
         )
         server.start()
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        logger(__name__).info("stopping", signal=signal.Signals(number).name)
-        service.stop()
+    def work() -> None:
+        try:
+            service.run()
+        finally:
+            end_jvm()
+            # Last, so that probes are answered until the end.
+            if server is not None:
+                server.stop()
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    def end(code: ExitCode) -> NoReturn:
+        # Nothing of Python's own end: it would wait for threads and tell what went wrong in them.
+        kill_jvm()
+        os._exit(code)
+
+    run_until_signalled(
+        work,
+        stop=service.stop,
+        patience_seconds=settings.lifecycle.stop_grace / 1000 + _CLOSING_SECONDS,
+        at_once=lambda: end(ExitCode.ENDED_AT_ONCE),
+        too_late=lambda: end(ExitCode.GRACE_RAN_OUT),
+    )
+
+
+@app.command()
+def rescale(
+    config: ConfigFile,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            "--partitions", "-n", help="State partitions from now on, at most state.key_groups."
+        ),
+    ],
+) -> None:
+    """Spread the state of a stopped job over another number of partitions. A batch that the job
+    left undone is done first."""
+    from service.pipeline import rescale as rescaling
+
     try:
-        service.run()
-    finally:
-        if server is not None:
-            server.stop()
+        settings = load(config)
+        configure(settings.observability.log_level, settings.observability.log_format)
+        done = rescaling.rescale(settings, partitions)
+    except SparkCepError as error:
+        _fail(error)
+    place = settings.state.checkpoint
+    if done.before == done.after:
+        typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
+    else:
+        typer.echo(
+            f"{place}: {done.before} state partitions before, {done.after} now, as of batch"
+            f" {done.batch}"
+        )
+    if settings.state.state_partitions != done.after:
+        typer.echo(f"set state.state_partitions to {done.after}, then start the job")
+
+
+@app.command()
+def state(
+    config: ConfigFile,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", "-k", help="Show the partial matches of this key too."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+) -> None:
+    """Show what a checkpoint holds: rules, keys, partial matches, bytes, deadlines, the clock. Only
+    reads, and starts no job; one may run meanwhile."""
+    from service.cli import state_text
+    from service.pipeline.state_report import read_state
+
+    try:
+        settings = load(config)
+        if checkpoint is not None:
+            own = settings.state.model_copy(update={"checkpoint": checkpoint})
+            settings = settings.model_copy(update={"state": own})
+        report = read_state(settings, key)
+        steps = {} if key is None else state_text.step_names(settings)
+    except SparkCepError as error:
+        _fail(error)
+    if as_json:
+        typer.echo(state_text.as_json(report, steps))
+    else:
+        state_text.show(report, steps, _out)
 
 
 @app.command()
@@ -196,8 +254,7 @@ def _warn(warnings: Iterable[Problem]) -> None:
 
 def _fail(error: SparkCepError) -> NoReturn:
     _err.print(f"error: {error}", markup=False)
-    code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
-    sys.exit(code)
+    sys.exit(exit_code(error))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ writes the documentation and the JSON Schema.
 
 from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
 from service.config.kafka import Kafka, Security
+from service.config.lifecycle import Lifecycle
 from service.config.quantities import reveal
 from service.config.redaction import spark_redaction_regex, without
 from service.config.settings import Settings, load
@@ -24,6 +25,7 @@ __all__ = [
     "KAFKA_TIMESTAMP",
     "Input",
     "Kafka",
+    "Lifecycle",
     "NewTopics",
     "Observability",
     "OutputTopics",

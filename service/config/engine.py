@@ -216,7 +216,10 @@ class State(Section):
     )
     state_partitions: int = setting(
         2,
-        description="Tasks that match; each adds about 60 ms to a batch. Fixed by the checkpoint.",
+        description=(
+            "Tasks that match; each adds about 60 ms to a batch. `spark-cep rescale` changes the "
+            "number of a checkpoint."
+        ),
         unit="partitions",
         ge=1,
         le=32_768,
@@ -248,7 +251,11 @@ class State(Section):
 class Spark(Section):
     """The Spark application."""
 
-    master: str = setting("local[*]", description="Any Spark master.", min_length=1)
+    master: str = setting(
+        "local[*,4]",
+        description="Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
+        min_length=1,
+    )
     app_name: str = setting("spark-cep", description="Name of the application.", min_length=1)
     conf: Properties = setting({}, description="Any Spark settings; they win.")
     jars_folder: Path | None = setting(

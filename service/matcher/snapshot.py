@@ -21,13 +21,14 @@ MessagePack extension types. Nothing here can execute code when bytes are read.
 from __future__ import annotations
 
 import datetime as dt
+import zlib
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import msgpack
 
-from service.errors import StateError
+from service.errors import RESTORE, StateError
 from service.matcher.keyed import KeyState
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
 from service.model import Coordinates, Event
@@ -44,6 +45,9 @@ DAMAGE = (
     AttributeError,
     msgpack.exceptions.UnpackException,
 )
+#: What no MessagePack begins with.
+_SEAL = b"\xc1"
+_CHECKSUM = 4
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -85,7 +89,23 @@ def unpack(data: bytes) -> Any:
     try:
         return msgpack.unpackb(data, ext_hook=_from_extension, strict_map_key=False)
     except DAMAGE as error:
-        raise StateError(f"the stored state is damaged: {error!r}") from error
+        raise StateError(f"the stored state is damaged: {error!r}; {RESTORE}") from error
+
+
+def sealed(data: bytes) -> bytes:
+    """The bytes of an entry of the state, with a checksum in front."""
+    return _SEAL + zlib.crc32(data).to_bytes(_CHECKSUM, "little") + data
+
+
+def unsealed(data: bytes) -> bytes:
+    """The bytes that :func:`sealed` was given; raises StateError when they are not the same by now.
+    What was written before there were seals is taken as it is."""
+    if data[:1] != _SEAL:
+        return data
+    inner = data[1 + _CHECKSUM :]
+    if data[1 : 1 + _CHECKSUM] != zlib.crc32(inner).to_bytes(_CHECKSUM, "little"):
+        raise StateError(f"the stored state is damaged: its checksum is another; {RESTORE}")
+    return inner
 
 
 def packed_bits(bits: int) -> Any:
@@ -168,7 +188,7 @@ class SnapshotCodec:
         try:
             return self._decode(parts, translate)
         except DAMAGE as error:
-            raise StateError(f"the stored state is damaged: {error!r}") from error
+            raise StateError(f"the stored state is damaged: {error!r}; {RESTORE}") from error
 
     def _decode(self, parts: Any, translate: Callable[[Event], Event] | None) -> KeyState:
         waiting, raw_events, raw_taken, raw_rules = parts

@@ -1,9 +1,10 @@
 """Whether the service is alive and ready, and the small HTTP server that says so.
 
 ``/livez``: the process does its work: no failure, and progress within the limit while progress is
-expected. ``/readyz``: the query runs. ``/metrics``: Prometheus. ``/rules``: the running rules. No
-answer waits for Kafka, Spark or the registry: each reads what was noted last, so that a slow broker
-never makes an orchestrator kill the job. Who may read the pages is for ``access`` to say.
+expected. ``/readyz``: the query runs, and waits for nobody. ``/metrics``: Prometheus. ``/rules``:
+the running rules. No answer waits for Kafka, Spark or the registry: each reads what was noted last,
+so that a slow broker never makes an orchestrator kill the job. Who may read the pages is for
+``access`` to say.
 
 ::
 
@@ -67,6 +68,7 @@ class Health:
         self._lock: Final = threading.Lock()
         self._phase = Phase.STARTING
         self._failure = ""
+        self._awaited = ""
         self._expected = False
         self._progress = clock()
 
@@ -95,6 +97,13 @@ class Health:
             self._expected = expected
             self._progress = self._clock()
 
+    def waiting(self, awaited: str) -> None:
+        """The job waits for ``awaited``, as "Kafka at …", and can do nothing else: alive, not
+        ready. Empty: it waits no longer."""
+        with self._lock:
+            self._awaited = awaited
+            self._progress = self._clock()
+
     def stopping(self) -> None:
         """The service winds down: alive, but no longer ready."""
         with self._lock:
@@ -114,19 +123,24 @@ class Health:
             if self._phase is Phase.FAILED:
                 return Verdict(ok=False, reason=f"failed: {self._failure}")
             silent = self._clock() - self._progress
-            if self._expected and silent > self._limit:
+            if self._expected and not self._awaited and silent > self._limit:
                 return Verdict(
                     ok=False,
                     reason=f"no progress for {silent:.0f} s, the limit is {self._limit:g} s",
                 )
-            return Verdict(ok=True, reason=self._phase.value)
+            return Verdict(ok=True, reason=self._said())
 
     def readiness(self) -> Verdict:
         """Whether the service does its work."""
         with self._lock:
-            reason = self._failure if self._phase is Phase.FAILED else ""
-            said = f"{self._phase.value}: {reason}" if reason else self._phase.value
-            return Verdict(ok=self._phase is Phase.READY, reason=said)
+            ok = self._phase is Phase.READY and not self._awaited
+            return Verdict(ok=ok, reason=self._said())
+
+    def _said(self) -> str:
+        reason = f"waits for {self._awaited}" if self._awaited else ""
+        if self._phase is Phase.FAILED:
+            reason = self._failure
+        return f"{self._phase.value}: {reason}" if reason else self._phase.value
 
 
 class HealthServer:

@@ -75,6 +75,13 @@ OUTPUT_RECORDS = Counter(
     "records",
     ("kind",),
 )
+PARTITION_WRITES = Counter(
+    "spark_cep_partition_writes_total",
+    "Outputs of a state partition and batch, by result: committed, or written_before where a batch"
+    " was run again.",
+    "outputs",
+    ("result",),
+)
 MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", "matches", ("rule",))
 TIMEOUTS = Counter(
     "spark_cep_timeouts_total", "Partial matches that timed out.", "timeouts", ("rule",)
@@ -100,6 +107,13 @@ WATERMARK = Gauge(
 )
 WATERMARK_LAG = Gauge(
     "spark_cep_watermark_lag_seconds", "How far the watermark is behind the clock.", "seconds"
+)
+NEWEST_EVENT = Gauge(
+    "spark_cep_newest_event_timestamp_seconds",
+    "Largest event time read from the partition, in seconds since 1970: the smallest of them holds "
+    "the watermark back.",
+    "seconds",
+    ("topic", "partition"),
 )
 
 # Batches.
@@ -127,7 +141,7 @@ LAST_BATCH = Gauge(
 )
 QUERY_RESTARTS = Counter(
     "spark_cep_query_restarts_total",
-    "Times the query was built anew, by reason.",
+    "Times the query was started anew, by reason: new_schema, kafka_away.",
     "restarts",
     ("reason",),
 )
@@ -162,12 +176,14 @@ METRICS: Final[tuple[Metric, ...]] = (
     EVENTS_RELEVANT,
     CONSUMER_LAG,
     OUTPUT_RECORDS,
+    PARTITION_WRITES,
     MATCHES,
     TIMEOUTS,
     LATE_EVENTS,
     DEAD_LETTERS,
     WATERMARK,
     WATERMARK_LAG,
+    NEWEST_EVENT,
     BATCHES,
     BATCH_DURATION,
     STAGE_DURATION,

@@ -20,9 +20,12 @@ from service.pipeline.catalogue import Catalogue
 from service.pipeline.decode import DecodeOptions, decode
 from service.pipeline.key_group import MatchOptions, packed_shape
 from service.pipeline.match import OUTPUT_SQL_SCHEMA, MatchProcessor
+from service.pipeline.output import Delivery
 from service.pipeline.pack import PACKET_SQL_SCHEMA, Kind, Packer, RecordReader
 from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
 
+#: Spark's local property with the id of the query that a batch belongs to.
+_QUERY_ID = "sql.streaming.queryId"
 _FUSION = "spark.sql.codegen.wholeStage"
 #: With more conditions one fused method passes Java's 64 KiB. Spark finds that out by compiling it
 #: in vain, anew in every batch, which takes seconds.
@@ -43,6 +46,7 @@ class Dataflow:
     catalogue: Catalogue
     encoder: OutputEncoder
     clock_file: Path
+    delivery: Delivery
 
     def packets(self, spark: SparkSession) -> DataFrame:
         """Input packets of all key groups: events, and what is known of time."""
@@ -70,8 +74,16 @@ class Dataflow:
         )
         return events.unionByName(clock)
 
-    def start(self, spark: SparkSession, before: BeforeBatch, after: AfterBatch) -> StreamingQuery:
-        """Start the query from its checkpoint, or anew where there is none."""
+    def start(
+        self,
+        spark: SparkSession,
+        before: BeforeBatch,
+        after: AfterBatch,
+        *,
+        one_batch: bool = False,
+    ) -> StreamingQuery:
+        """Start the query from its checkpoint, or anew where there is none. ``one_batch``: end
+        after the batch that the checkpoint has planned and not done."""
         settings = self.settings
         # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
@@ -87,10 +99,15 @@ class Dataflow:
                 timeMode="None",
             )
         )
-        writer = PartitionWriter(settings.kafka.producer_config())
+        begun = False
 
         def run_batch(frame: DataFrame, batch: int) -> None:
+            nonlocal begun
             before(batch)
+            query = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+            assert query is not None
+            writer = PartitionWriter(self.delivery, query, batch, first=not begun)
+            begun = True
             reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()
             after(batch, [bytes(row[0]) for row in reports])
 
@@ -99,6 +116,8 @@ class Dataflow:
             .option("checkpointLocation", str(settings.state.checkpoint))
             .foreachBatch(run_batch)
         )
+        if one_batch:
+            return stream.trigger(once=True).start()
         if settings.trigger.mode == "available_now":
             return stream.trigger(availableNow=True).start()
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()

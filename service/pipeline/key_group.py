@@ -1,5 +1,8 @@
 """One key group during one batch: its clock, its slots of keys, and the rules applied to them.
 
+Events ahead of the watermark wait in entries of their own, in order of time and of bounded size, so
+that a batch reads only those that hold something to apply, however many wait.
+
 Keys are spread over slots by hash; a slot is one entry of the state. A batch reads and writes the
 slots that its events and deadlines touch. A slot holds ``[fingerprint, epoch, entries, together]``:
 what bits and columns mean, the rule set it was last written under, one snapshot per key for the
@@ -15,32 +18,46 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
+from itertools import chain
+from itertools import count as numbers_from
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from service.codecs.dead_letters import Reason
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
-from service.errors import StateError
+from service.errors import RESTORE, StateError
 from service.matcher.columnar.conversion import key_states, keys_state
 from service.matcher.columnar.events import EventTable, Names
-from service.matcher.columnar.keys import Arrivals, KeysState
+from service.matcher.columnar.keys import Arrivals, KeysState, arrivals_together
 from service.matcher.columnar.snapshot import decode, encode, joined, parted
 from service.matcher.engines import PartitioningMatcher, fingerprints_of
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
 from service.matcher.partial import RuleState
 from service.matcher.snapshot import SnapshotCodec, pack, unpack
-from service.model import Coordinates, Event, LateEvent
+from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
-from service.pipeline.pack import PackedPartitioning
+from service.pipeline.pack import PackedPartitioning, Unkeyed
 from service.pipeline.watermark import Clock, Policy
 
 #: Of the state of a key group; that of snapshots is theirs.
-FORMAT = 2
+FORMAT = 3
+
+#: Events of one entry of those that wait.
+_MOST_WAITING = 4_096
+#: Late events that are objects at a time.
+_LATE_AT_ONCE = 1_000
+
+#: Names of such entries go on with this, those of slots with a number.
+_WAITING = "w"
+_OF_LATE = ["topic", "partition", "offset", "time", "record_key", "value", "headers"]
 
 Load = Callable[[str], bytes | None]
 Store = Callable[[str, bytes | None], None]
@@ -93,6 +110,15 @@ class _Slot:
     translate: _Translation | None = None
 
 
+def check_format(stored: Mapping[str, Any]) -> None:
+    """Refuse a key group's state of another format: StateError."""
+    if stored["format"] != FORMAT:
+        raise StateError(
+            f"the checkpoint's state has format {stored['format']}, this version reads"
+            f" {FORMAT}: start from a new checkpoint, or run the version that wrote it"
+        )
+
+
 class KeyGroup:
     """Clock, topics, rules and slots of one key group."""
 
@@ -105,7 +131,11 @@ class KeyGroup:
     ) -> None:
         self.number = number
         self.clock = Clock(options.policy, options.allowed_disorder_ms)
-        self.late: list[LateEvent] = []
+        #: How many late events there were in this batch, by topic.
+        self.late: Counter[str] = Counter()
+        self._late_rows: list[pa.RecordBatch] = []
+        self._late_unkeyed: list[Unkeyed] = []
+        self._late_watermark = self.clock.watermark
         #: Id, version and partial matches of rules that went, or changed, since the last batch.
         self.gone: list[tuple[str, int, int]] = []
         self._options = options
@@ -114,6 +144,9 @@ class KeyGroup:
         self._matchers = matchers
         self._names = Names()
         self._due: dict[str, int] = {}
+        #: Entries that were written under another rule set: what their bits and columns meant.
+        self._stale: dict[str, bytes] = {}
+        self._fingerprints = {_prefix(part): part.fingerprint for part in plan.partitionings}
         self._epoch = 0
         compiled = {
             text
@@ -134,11 +167,7 @@ class KeyGroup:
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Take over the group's state as stored."""
-        if stored["format"] != FORMAT:
-            raise StateError(
-                f"the checkpoint's state has format {stored['format']}, this version reads"
-                f" {FORMAT}: start from a new checkpoint, or run the version that wrote it"
-            )
+        check_format(stored)
         for setting, value in self._layout.items():
             if stored[setting] != value:
                 raise StateError(
@@ -148,6 +177,7 @@ class KeyGroup:
         self.clock.restore(stored["clock"])
         self._names = Names(stored["topics"], stored["types"])
         self._due = stored["due"]
+        self._note_stale(stored["stale"], stored["fingerprints"])
         for fingerprint, (conditions, slots) in stored["meanings"].items():
             self._meanings.setdefault(fingerprint, _Meaning(conditions, slots))
         known = {text: _Rule(*values) for text, values in stored["rules"].items()}
@@ -168,6 +198,35 @@ class KeyGroup:
             if text not in self._rules
         ]
 
+    def _note_stale(self, stale: dict[str, bytes], fingerprints: Mapping[str, bytes]) -> None:
+        """Find the entries that were written under another rule set. ``fingerprints``: those of the
+        last one, by prefix."""
+        self._stale = stale
+        for name in self._due.keys() - stale.keys():
+            prefix = name.partition("/")[0]
+            was = fingerprints[prefix]
+            if was != self._fingerprints.get(prefix):
+                stale[name] = was
+
+    def _meanings_needed(self) -> dict[bytes, list[list[str]]]:
+        """Of this rule set, and of those that entries were written under."""
+        needed = {*self._stale.values(), *self._fingerprints.values()}
+        return {
+            fingerprint: [meaning.conditions, meaning.slots]
+            for fingerprint, meaning in self._meanings.items()
+            if fingerprint in needed
+        }
+
+    def _keep(self, name: str, data: bytes, due: int, store: Store) -> None:
+        store(name, data)
+        self._due[name] = due
+        self._stale.pop(name, None)
+
+    def _remove(self, name: str, store: Store) -> None:
+        store(name, None)
+        self._due.pop(name, None)
+        self._stale.pop(name, None)
+
     def packed(self) -> dict[str, Any]:
         """The group's state to store."""
         return {
@@ -179,7 +238,9 @@ class KeyGroup:
             "due": self._due,
             "epoch": self._epoch,
             "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
-            "meanings": {f: [m.conditions, m.slots] for f, m in self._meanings.items()},
+            "meanings": self._meanings_needed(),
+            "fingerprints": self._fingerprints,
+            "stale": self._stale,
         }
 
     def live(self) -> dict[str, int]:
@@ -187,19 +248,23 @@ class KeyGroup:
         return {rule.id: rule.live for rule in self._rules.values()}
 
     def run(
-        self, packets: Iterable[tuple[int, pa.RecordBatch]], load: Load, store: Store
+        self,
+        packets: Iterable[tuple[int, pa.RecordBatch]],
+        unkeyed: Iterable[Unkeyed],
+        load: Load,
+        store: Store,
     ) -> Iterator[Outputs]:
         """Apply a batch's events and decide every deadline that the watermark has reached."""
-        before = self.clock.watermark
+        before = self._late_watermark = self.clock.watermark
         watermark = self.clock.advance()
+        yield Outputs(dead_letters=list(self._not_late(unkeyed, before)))
         by_partitioning: dict[int, list[pa.RecordBatch]] = {}
         for number, rows in packets:
             by_partitioning.setdefault(number, []).append(rows)
         prefixes = {_prefix(part) for part in self._partitionings}
         for name in [name for name in self._due if name.partition("/")[0] not in prefixes]:
             # No rule has this key any more: its partial matches are gone with the rules.
-            store(name, None)
-            del self._due[name]
+            self._remove(name, store)
         for number, matcher in enumerate(self._matchers):
             rows = self._timely(by_partitioning.get(number, []), before)
             yield from self._advance(number, matcher, rows, watermark, load, store)
@@ -210,7 +275,7 @@ class KeyGroup:
         for rows in batches:
             late = rows.column("time").to_numpy() <= watermark
             if late.any():
-                self._note_late(rows.filter(pa.array(late)), watermark)
+                self._note_late(rows.filter(pa.array(late)))
                 rows = rows.filter(pa.array(~late))  # noqa: PLW2901
             if rows.num_rows:
                 kept.append(rows)
@@ -219,13 +284,45 @@ class KeyGroup:
         (together,) = pa.Table.from_batches(kept).combine_chunks().to_batches()
         return together
 
-    def _note_late(self, rows: pa.RecordBatch, watermark: int) -> None:
-        # An event that several partitionings wanted is late once.
-        for row in rows.filter(rows.column("first")).to_pylist():
+    def _note_late(self, rows: pa.RecordBatch) -> None:
+        # An event that several partitionings wanted is late once. One without value only had to
+        # be known to have come.
+        rows = rows.filter(pc.and_(rows.column("first"), pc.is_valid(rows.column("value"))))
+        for topic in pc.value_counts(rows.column("topic")).to_pylist():
+            self.late[topic["values"]] += topic["counts"]
+        if self._options.emit_late and rows.num_rows:
+            self._late_rows.append(rows.select(_OF_LATE))
+
+    def _not_late(self, unkeyed: Iterable[Unkeyed], watermark: int) -> Iterator[DeadLetter]:
+        """Of events without key, the dead letters of those that are not late."""
+        for event in unkeyed:
+            at = Coordinates(event.topic, event.partition, event.offset)
+            if event.time > watermark:
+                yield DeadLetter(
+                    at, Reason.MISSING_KEY.value, event.detail, event.record_key, event.value
+                )
+                continue
+            self.late[event.topic] += 1
+            if self._options.emit_late:
+                self._late_unkeyed.append(event)
+
+    def late_events(self) -> Iterator[LateEvent]:
+        """The late events of the batch; none with ``emit_late`` off."""
+        rows = (
+            row
+            for rows in self._late_rows
+            for start in range(0, rows.num_rows, _LATE_AT_ONCE)
+            for row in rows.slice(start, _LATE_AT_ONCE).to_pylist()
+        )
+        for row in chain((event._asdict() for event in self._late_unkeyed), rows):
             at = Coordinates(row["topic"], row["partition"], row["offset"])
-            headers = _headers(row["headers"])
-            self.late.append(
-                LateEvent(at, row["time"], watermark, row["record_key"], row["value"], headers)
+            yield LateEvent(
+                at,
+                row["time"],
+                self._late_watermark,
+                row["record_key"],
+                row["value"],
+                _headers(row["headers"]),
             )
 
     def _advance(
@@ -245,14 +342,16 @@ class KeyGroup:
             return f"{prefix}/{slot}"
 
         arrivals = Arrivals() if rows is None else self._arrivals(number, rows)
-        touched = {home(key) for key in arrivals.keys}
-        touched |= {
+        due = {
             name
             for name, due in self._due.items()
             if due <= watermark and name.partition("/")[0] == prefix
         }
+        waited = {name for name in due if _holds_waiting(name)}
+        arrivals = self._ready(arrivals, waited, watermark, partitioning, load, store)
+        touched = {home(key) for key in arrivals.keys} | (due - waited)
         names = sorted(touched)
-        slots = [self._read(matcher, partitioning, load(name)) for name in names]
+        slots = [self._read(matcher, partitioning, self._loaded(name, load)) for name in names]
         if matcher.interpreter is not None:
             events: dict[str, dict[str | None, list[Event]]] = {name: {} for name in names}
             for key, mine in arrivals.by_key(self._names).items():
@@ -274,6 +373,58 @@ class KeyGroup:
                 parts = parted(state, np.array(homes, np.int64), len(slots))
         for name, slot, part in zip(names, slots, parts, strict=True):
             self._write(name, slot, part, matcher, partitioning, store)
+
+    # Events ahead of the watermark.
+
+    def _ready(
+        self,
+        arrivals: Arrivals,
+        waited: Iterable[str],
+        watermark: int,
+        partitioning: Partitioning,
+        load: Load,
+        store: Store,
+    ) -> Arrivals:
+        """What the watermark has reached of the events that came and of the entries ``waited``;
+        the others wait, in entries of bounded size by time."""
+        names = sorted(waited)
+        loaded = [self._read_waiting(partitioning, self._loaded(name, load)) for name in names]
+        if loaded:
+            arrivals = arrivals_together([*loaded, arrivals])
+        ahead = np.flatnonzero(arrivals.events.time > watermark)
+        for name in names:
+            self._remove(name, store)
+        if not len(ahead):
+            return arrivals
+        ahead = ahead[np.argsort(arrivals.events.time[ahead], kind="stable")]
+        free = (
+            name
+            for number in numbers_from(0)
+            if (name := f"{_prefix(partitioning)}/{_WAITING}{number}") not in self._due
+        )
+        for start in range(0, len(ahead), _MOST_WAITING):
+            part = arrivals.take(ahead[start : start + _MOST_WAITING])
+            name = next(free)
+            state = KeysState(
+                keys=part.keys,
+                masks=part.masks,
+                waiting=part.events,
+                waiting_key=part.key,
+                waiting_mask=part.mask,
+            )
+            data = pack((partitioning.fingerprint, encode(state, ())))
+            self._keep(name, data, state.deadline, store)
+        return arrivals.take(np.flatnonzero(arrivals.events.time <= watermark))
+
+    def _read_waiting(self, partitioning: Partitioning, stored: bytes | None) -> Arrivals:
+        assert stored is not None  # it is known to be there
+        fingerprint, data = unpack(stored)
+        state = decode(data, ())
+        if fingerprint != partitioning.fingerprint:
+            self._translation(fingerprint, partitioning).keys_state(state)
+        return Arrivals(
+            state.keys, state.masks, state.waiting_key, state.waiting_mask, state.waiting
+        )
 
     # Events of a batch.
 
@@ -303,6 +454,15 @@ class KeyGroup:
         return Arrivals(keys, masks, key, mask, events)
 
     # Slots.
+
+    def _loaded(self, name: str, load: Load) -> bytes | None:
+        stored = load(name)
+        if stored is None and name in self._due:
+            raise StateError(
+                f"the state lacks slot {name} of key group {self.number}, which it knows of: it is"
+                f" damaged; {RESTORE}"
+            )
+        return stored
 
     def _read(
         self, matcher: PartitioningMatcher, partitioning: Partitioning, stored: bytes | None
@@ -404,14 +564,14 @@ class KeyGroup:
         entries = slot.entries if matcher.interpreter is not None else {}
         if not entries and together.idle:
             if slot.stored:
-                store(name, None)
-            self._due.pop(name, None)
+                self._remove(name, store)
             return
         data = b""
         if not together.idle and matcher.kernel is not None:
             data = encode(together, fingerprints_of(matcher.kernel.partitioning))
-        store(name, pack((partitioning.fingerprint, self._epoch, entries, data)))
-        self._due[name] = min([together.deadline, *(due for due, _ in entries.values())])
+        due = min([together.deadline, *(due for due, _ in entries.values())])
+        slot_data = pack((partitioning.fingerprint, self._epoch, entries, data))
+        self._keep(name, slot_data, due, store)
 
     def _count(self, fingerprints: Sequence[str], state: KeyState, sign: int) -> None:
         for number, rule_state in state.rules.items():
@@ -428,7 +588,7 @@ class KeyGroup:
         if old is None:
             raise StateError(
                 "the state holds events of a rule set that the checkpoint does not describe:"
-                " it is damaged; restore a copy of the checkpoint"
+                f" it is damaged; {RESTORE}"
             )
         return _Translation(old, partitioning)
 
@@ -479,6 +639,10 @@ def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:
     """How the partitioning's columns travel."""
     words = -(-len(partitioning.conditions) // WORD_BITS)
     return PackedPartitioning(number, words, len(partitioning.slots))
+
+
+def _holds_waiting(name: str) -> bool:
+    return name.partition("/")[2].startswith(_WAITING)
 
 
 def _prefix(partitioning: Partitioning) -> str:

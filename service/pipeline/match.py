@@ -7,6 +7,8 @@ The grouping key is the key group. Its state is
   are and when each is next due, and how many partial matches live per rule;
 * ``slots`` (a map): keys spread over slots by hash, each slot one entry.
 
+Each value carries a checksum: what is not as it was written is refused, never decoded.
+
 All deadlines up to the batch's watermark are decided in the batch: they need no later event of
 their key. Output leaves in packets while the group is still at work, so that what is found is
 never all in memory.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
@@ -28,16 +31,43 @@ from service.codecs.outputs import OutputEncoder
 from service.compiler.rule_set import RuleSetPlan
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.outputs import Outputs
-from service.matcher.snapshot import pack, unpack
+from service.matcher.snapshot import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
-from service.pipeline.pack import Kind, rows_of
-from service.pipeline.watermark import ClockStatement
+from service.pipeline.pack import Kind, Unkeyed, rows_of
+from service.pipeline.watermark import Clock, ClockStatement
 
 OUTPUT_SQL_SCHEMA = "kind INT, packet BINARY"
 
 _VALUE = StructType([StructField("value", BinaryType())])
 _NAME = StructType([StructField("name", StringType())])
 _RECORDS_PER_PACKET = 1_000
+
+
+@dataclass
+class _Received:
+    """What the packets of a batch hold; what they say of time goes to the clock."""
+
+    clock: Clock
+    events: list[tuple[int, pa.RecordBatch]] = field(default_factory=list)
+    unkeyed: list[Unkeyed] = field(default_factory=list)
+    records: list[Any] = field(default_factory=list)
+    counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+    def take(self, kind: int, packet: bytes) -> None:
+        """One packet."""
+        if kind >= Kind.EVENTS:
+            self.events.append((kind - Kind.EVENTS, rows_of(packet)))
+        elif kind == Kind.MAXIMA:
+            self.clock.read(unpack(packet))
+        elif kind == Kind.CLOCK:
+            self.clock.state(ClockStatement.from_json(unpack(packet)))
+        elif kind == Kind.UNKEYED:
+            self.unkeyed += [Unkeyed(*fields) for fields in unpack(packet)]
+        elif kind == Kind.RECORDS:
+            self.records.extend(unpack(packet))
+        else:
+            for *what, count in unpack(packet):
+                self.counts[tuple(what)] += count
 
 
 class MatchProcessor(StatefulProcessor):
@@ -69,26 +99,14 @@ class MatchProcessor(StatefulProcessor):
         group = KeyGroup(key[0], self._plan, self._options, self._matchers)
         stored = self._group_state.get()
         if stored is not None:
-            group.restore(unpack(bytes(stored[0])))
-        records: list[Any] = []
-        counts: Counter[tuple[str, ...]] = Counter()
-        events: list[tuple[int, pa.RecordBatch]] = []
+            group.restore(unpack(unsealed(bytes(stored[0]))))
+        received = _Received(group.clock)
         for row in rows:
-            kind = row[1]
-            if kind >= Kind.EVENTS:
-                events.append((kind - Kind.EVENTS, rows_of(bytes(row[2]))))
-            elif kind == Kind.MAXIMA:
-                group.clock.read(unpack(bytes(row[2])))
-            elif kind == Kind.CLOCK:
-                group.clock.state(ClockStatement.from_json(unpack(bytes(row[2]))))
-            elif kind == Kind.RECORDS:
-                records.extend(unpack(bytes(row[2])))
-            else:
-                for *what, count in unpack(bytes(row[2])):
-                    counts[tuple(what)] += count
+            received.take(row[1], bytes(row[2]))
+        records, counts = received.records, received.counts
         self._state_ns = matching = encoding = 0
         began = perf_counter_ns()
-        for outputs in group.run(events, self._load, self._store):
+        for outputs in group.run(received.events, received.unkeyed, self._load, self._store):
             matched = perf_counter_ns()
             self._encode(outputs, records, counts)
             encoded = perf_counter_ns()
@@ -99,11 +117,14 @@ class MatchProcessor(StatefulProcessor):
                 records = []
             began = perf_counter_ns()
         matching += perf_counter_ns() - began
-        self._group_state.update((pack(group.packed()),))
-        for event in group.late:
-            counts["late", event.at.topic] += 1
-            if self._options.emit_late and event.record_value is not None:
-                records.append(self._encoder.late(event))
+        self._group_state.update((sealed(pack(group.packed())),))
+        for topic, count in group.late.items():
+            counts["late", topic] += count
+        for event in group.late_events() if self._options.emit_late else ():
+            records.append(self._encoder.late(event))
+            if len(records) >= _RECORDS_PER_PACKET:
+                yield from _packets(records)
+                records = []
         yield from _packets(records)
         counts["busy_us", "state"] = self._state_ns // 1000
         counts["busy_us", "match"] = (matching - self._state_ns) // 1000
@@ -135,14 +156,14 @@ class MatchProcessor(StatefulProcessor):
         began = perf_counter_ns()
         found = self._slot_state.getValue((name,))
         self._state_ns += perf_counter_ns() - began
-        return None if found is None else bytes(found[0])
+        return None if found is None else unsealed(bytes(found[0]))
 
     def _store(self, name: str, value: bytes | None) -> None:
         began = perf_counter_ns()
         if value is None:
             self._slot_state.removeKey((name,))
         else:
-            self._slot_state.updateValue((name,), (value,))
+            self._slot_state.updateValue((name,), (sealed(value),))
         self._state_ns += perf_counter_ns() - began
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,7 +45,22 @@ class Kind(IntEnum):
     CLOCK = 1
     RECORDS = 2
     COUNTS = 3
+    UNKEYED = 4
     EVENTS = 16
+
+
+class Unkeyed(NamedTuple):
+    """An event without the key of some rule. Whether it is late, or a dead letter for the reason
+    ``detail``, is for a key group to say: here nobody knows the time. ``headers``: as JSON."""
+
+    topic: str
+    partition: int
+    offset: int
+    time: int
+    record_key: bytes | None
+    value: bytes
+    headers: str | None
+    detail: str
 
 
 class NewSchemaIdsError(Exception):
@@ -123,13 +138,15 @@ class Packer:
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._count(batch)
         faults = batch.column("fault")
-        usable = None
+        usable = unkeyed = None
         if pc.max(faults).as_py() > Fault.NOT_READ:
             letters, cleared = self._judge(batch)
             if letters:
                 yield _packets([(0, Kind.RECORDS, pack(letters))])
-            usable = pc.or_(pc.equal(faults, int(Fault.NONE)), cleared)
-            usable = pc.or_(usable, pc.equal(faults, int(Fault.MISSING_KEY)))
+            unkeyed = pc.equal(faults, int(Fault.MISSING_KEY))
+            if pc.any(unkeyed).as_py():
+                yield _packets([(0, Kind.UNKEYED, pack(self._unkeyed(batch.filter(unkeyed))))])
+            usable = pc.or_(pc.or_(pc.equal(faults, int(Fault.NONE)), cleared), unkeyed)
         first = None
         for part in self.partitionings:
             groups = batch.column(f"group_{part.number}")
@@ -140,13 +157,15 @@ class Packer:
             earlier = (
                 pa.array([True]).take(pa.array([0] * batch.num_rows)) if first is None else first
             )
-            columns["first"] = earlier
+            # Where a late event is told of as one without key, it is told of already.
+            columns["first"] = earlier if unkeyed is None else pc.and_(earlier, pc.invert(unkeyed))
             rows = pa.RecordBatch.from_pydict(
                 {"group": groups, **{name: columns[name] for name in part.columns}}
             ).filter(wanted)
             first = pc.and_(earlier, pc.invert(wanted))
             if rows.num_rows:
-                self._counts["relevant", ""] += pc.sum(rows.column("first")).as_py() or 0
+                fresh = pc.and_(earlier, wanted)
+                self._counts["relevant", ""] += pc.sum(fresh).as_py() or 0
                 self._waiting[part.number].append(rows)
                 if sum(r.num_rows for r in self._waiting[part.number]) >= _ROWS_PER_PACKET:
                     yield from self._flush(part.number)
@@ -203,8 +222,9 @@ class Packer:
         """Dead letters of a batch, and which suspects turned out to be sound."""
         faults = batch.column("fault").to_pylist()
         names = ("topic", "partition", "offset", "time", TYPE_COLUMN, "record_key", "value")
-        numbers = [n for n, fault in enumerate(faults) if fault > Fault.NOT_READ]
-        rows = batch.select([*names, "fault"]).take(pa.array(numbers)).to_pylist()
+        judged = set(Fault) - {Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.MISSING_KEY}
+        numbers = [n for n, fault in enumerate(faults) if fault in judged]
+        rows = batch.select([*names, "fault"]).take(pa.array(numbers, pa.int32())).to_pylist()
         self._refuse_new_ids([r["value"] for r in rows if r["fault"] == Fault.UNKNOWN_ID])
         letters: list[Any] = []
         cleared = [False] * batch.num_rows
@@ -224,6 +244,17 @@ class Packer:
             letters.append(list(self.encoder.dead_letter(letter)))
             self._counts["dead_letters", reason.value] += 1
         return letters, pa.array(cleared)
+
+    def _unkeyed(self, rows: pa.RecordBatch) -> list[Unkeyed]:
+        """Events whose key, or a part of it, is null."""
+        columns = ("topic", "partition", "offset", "time", "record_key", "value", "headers")
+        return [
+            Unkeyed(
+                **{name: row[name] for name in columns},
+                detail=f"a key is null: {'; '.join(self.key_texts[row[TYPE_COLUMN]])}",
+            )
+            for row in rows.select([*columns, TYPE_COLUMN]).to_pylist()
+        ]
 
     def _refuse_new_ids(self, values: list[bytes]) -> None:
         new = sorted({read_schema_id(value) for value in values} - self.unknown_ids)
@@ -245,11 +276,6 @@ class Packer:
                 f" {self.max_ahead_ms} ms ahead of the record's timestamp"
             )
             return Reason.EVENT_TIME_OUT_OF_BOUNDS, detail
-        if fault is Fault.MISSING_KEY:
-            return (
-                Reason.MISSING_KEY,
-                f"a key is null: {'; '.join(self.key_texts[row[TYPE_COLUMN]])}",
-            )
         known = self.readers[schema_id]
         problems = [decoding_fault(value, known.writer, reader) for reader in known.readers]
         if problems and all(problems):

@@ -74,6 +74,7 @@ _COUNTERS: dict[str, tuple[names.Counter, str | None]] = {
     "late": (names.LATE_EVENTS, "topic"),
     "dead_letters": (names.DEAD_LETTERS, "reason"),
     "written": (names.OUTPUT_RECORDS, "kind"),
+    "transactions": (names.PARTITION_WRITES, "result"),
 }
 
 
@@ -90,6 +91,10 @@ def publish(report: BatchReport, metrics: Metrics, outputs: dict[str, str]) -> N
     if BEGINNING < report.watermark < END:
         metrics.set(names.WATERMARK, report.watermark / 1000)
         metrics.set(names.WATERMARK_LAG, max(0.0, time.time() - report.watermark / 1000))
+    newest = {(topic, str(number)): time for (topic, number), time in report.maxima}
+    metrics.replace(
+        names.NEWEST_EVENT, {at: time / 1000 for at, time in newest.items() if time is not None}
+    )
     metrics.increment(names.BATCHES, result="done")
     metrics.observe(names.BATCH_DURATION, report.seconds)
     metrics.set(names.LAST_BATCH, time.time())

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -28,11 +29,13 @@ from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.config import Settings
 from service.errors import (
     ConfigurationError,
+    GraceError,
     OutputError,
     Problem,
     RuleSetError,
     SparkCepError,
     StateError,
+    TakenOverError,
 )
 from service.matcher.columnar import kernel
 from service.observability import metric_names as names
@@ -42,27 +45,35 @@ from service.observability.metrics import Metrics
 from service.pattern.document import LoadedRule
 from service.pattern.type_check import type_check
 from service.pipeline import catalogue as catalogues
+from service.pipeline.at_least_once import AtLeastOnce
 from service.pipeline.catalogue import Catalogue
+from service.pipeline.checkpoint_files import CheckpointFiles, check_position, held
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
+from service.pipeline.exactly_once import ExactlyOnce
+from service.pipeline.failures import kafka_away, not_started
 from service.pipeline.kafka import Cluster
+from service.pipeline.listening_clock import ListeningClock, awaits_data
+from service.pipeline.output import Delivery
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
 from service.pipeline.refusals import refusal_of_source
 from service.pipeline.session import spark_session
+from service.pipeline.state_faults import state_fault
+from service.pipeline.stopping import Stopping
+from service.pipeline.takeover import take_over
 from service.pipeline.timekeeper import Timekeeper
+from service.pipeline.waiting import Outage, StopRequestedError, Waiting
 from service.pipeline.watermark import END, ClockStatement
 from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
-
-
-class _StopRequestedError(Exception):
-    """Raised before a batch when the service is asked to stop; the batch is left undone."""
+#: Spark looks for records at each trigger; so much later a batch for them has called us.
+_NOTICED_AFTER_MS = 1_000
 
 
 class JobFailedError(SparkCepError):
@@ -86,25 +97,28 @@ class Service:
         self._health = health or Health(settings.observability.stall_limit)
         self._on_batch = on_batch
         self._spark = spark
-        self._stop = threading.Event()
+        self._stopping = Stopping(settings.lifecycle.stop_grace)
+        self._waiting = Waiting(settings.lifecycle, self._stopping.requested, self._health)
         self._telling = threading.Lock()
         self._started: dict[int, float] = {}
         self._seen_batch = -1
         self._rules: RuleSet = RuleSet()
         self._run = uuid.uuid4().hex[:12]
+        self._listened = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
         time_settings = settings.time
         self._timekeeper = Timekeeper(
             time_settings.watermark,
             time_settings.allowed_disorder,
             time_settings.partition_idle_after,
             time_settings.advance_when_idle,
-            lambda: time.monotonic_ns() // 1_000_000,
+            self._listened,
+            settings.trigger.interval + _NOTICED_AFTER_MS,
         )
 
     def stop(self) -> None:
         """Ask the service to end after the batch in flight. Safe in a signal handler."""
         self._health.stopping()
-        self._stop.set()
+        self._stopping.request()
 
     def rules(self) -> list[dict[str, object]]:
         """What runs, for ``/rules``."""
@@ -113,20 +127,33 @@ class Service:
             for rule in self._rules.rules
         ]
 
-    def run(self) -> None:
-        """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input.
+    def run(self, *, planned_batch_only: bool = False) -> None:
+        """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input;
+        ``planned_batch_only``: only the batch that the checkpoint has planned and not done.
 
-        Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError before
-        anything is read, and JobFailedError when the query fails for good.
+        Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError and
+        StateError before anything is read; JobFailedError when the query fails for good, StateError
+        when its checkpoint does; TakenOverError when another run writes the output now;
+        KafkaAwayError and RegistryAwayError when they were waited for in vain, at the start or
+        later; GraceError when the batch in flight did not end in time after :meth:`stop`.
         """
         with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
-            registry = Registry(registry_settings(self._settings))
+            registry = Registry(registry_settings(self._settings), sleep=self._waiting.sleep)
             try:
-                self._run_with(registry, Path(scratch))
+                with held(str(self._settings.state.checkpoint)):
+                    self._run_with(registry, Path(scratch), planned_batch_only)
+            except StopRequestedError:
+                pass
             finally:
                 registry.close()
+            if self._stopping.grace_ran_out:
+                raise GraceError(
+                    "the batch in flight did not end within lifecycle.stop_grace; it was given up,"
+                    " and the next start repeats it"
+                )
+            _log.info("stopped")
 
-    def _run_with(self, registry: Registry, scratch: Path) -> None:
+    def _run_with(self, registry: Registry, scratch: Path, one_batch: bool) -> None:
         settings = self._settings
         self._rules = read_rules(settings.rules.folder)
         if len(self._rules.enabled) > settings.rules.max_rules:
@@ -134,10 +161,10 @@ class Service:
                 f"rules.folder {settings.rules.folder} holds {len(self._rules.enabled)} rules;"
                 f" rules.max_rules allows {settings.rules.max_rules}"
             )
-        cluster = Cluster(settings)
+        cluster = Cluster(settings, self._waiting.at_start)
         existing = cluster.topics()
         topics = input_topics(settings, existing)
-        catalogue = catalogues.build(settings, registry, existing)
+        catalogue = self._waiting.at_start(lambda: catalogues.build(settings, registry, existing))
         plan = checked_plan(self._rules, catalogue)
         for warning in self._rules.warnings:
             _log.warning("rule_warning", rule=warning.rule, step=warning.step, text=warning.message)
@@ -156,18 +183,22 @@ class Service:
         )
         # Workers find it in the cache; without, the first batch would wait for each of them.
         kernel.prepare()
+        self._stopping.check()
         spark = self._spark or spark_session(settings)
         try:
+            checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
+            check_position(checkpoint.position(), settings, topics)
             self._metrics.replace(names.BUILD, {_build(spark): 1})
-            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json")
-            self._keep_running(spark, flow, clock_file)
-            if settings.trigger.at_end_of_input == "decide" and not self._stop.is_set():
+            delivery = self._delivery(checkpoint, cluster)
+            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json", delivery)
+            outage = Outage(settings.lifecycle, self._waiting, cluster.reach)
+            self._keep_running(spark, flow, clock_file, outage, one_batch)
+            if settings.trigger.at_end_of_input == "decide" and not one_batch:
                 clock_file.write(ClockStatement((), END), self._run)
-                self._keep_running(spark, flow, clock_file)
+                self._keep_running(spark, flow, clock_file, outage)
         finally:
             if self._spark is None:
                 spark.stop()
-        _log.info("stopped")
 
     def _outputs(self, registry: Registry, cluster: Cluster) -> OutputEncoder:
         topics = self._settings.outputs.topics
@@ -176,63 +207,117 @@ class Service:
             _log.info("topics_created", topics=made)
         auto = self._settings.registry.auto_register
         ask = registry.register if auto else registry.lookup
-        ids = OutputSchemaIds(
-            match=ask(f"{topics.matches}-value", schema_text("match")),
-            timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
-            dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
+        ids = self._waiting.at_start(
+            lambda: OutputSchemaIds(
+                match=ask(f"{topics.matches}-value", schema_text("match")),
+                timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
+                dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
+            )
         )
         names_of_topics = OutputTopics(
             topics.matches, topics.timeouts, topics.late, topics.dead_letters
         )
         return OutputEncoder(names_of_topics, ids)
 
+    def _delivery(self, checkpoint: CheckpointFiles, cluster: Cluster) -> Delivery:
+        """How output is written; from here on an earlier run can write no more."""
+        settings = self._settings
+        outputs = settings.outputs
+        config = settings.kafka.producer_config()
+        if outputs.delivery == "at_least_once":
+            return AtLeastOnce(config)
+        prefix = settings.marks_prefix
+        delivery = ExactlyOnce(
+            config,
+            settings.kafka.consumer_config(f"{prefix}.marks"),
+            prefix,
+            self._run,
+            outputs.transaction_timeout,
+        )
+        partitions = settings.state.state_partitions
+        cluster.create_marks(delivery.marks_topic, partitions)
+        self._waiting.at_start(
+            lambda: take_over(
+                delivery,
+                partitions,
+                checkpoint,
+                outputs.if_marks_disagree == "go_on",
+            )
+        )
+        return delivery
+
     # The query.
 
-    def _keep_running(self, spark: SparkSession, flow: Dataflow, clock: ClockFile) -> None:
-        while not self._stop.is_set():
+    def _keep_running(
+        self,
+        spark: SparkSession,
+        flow: Dataflow,
+        clock: ClockFile,
+        outage: Outage,
+        one_batch: bool = False,
+    ) -> None:
+        """Run queries until one ends by itself; StopRequestedError when told to stop."""
+
+        def before(batch: int) -> None:
+            self._stopping.hold(spark)
+            self._before_batch(batch)
+
+        while True:
+            self._stopping.check()
 
             def after(batch: int, reports: list[bytes]) -> None:
                 self._after_batch(batch, reports)
+                outage.over()
                 # Batches may come back to back: between two of them is the only chance to speak.
                 self._tell_time(clock)
 
-            query = flow.start(spark, self._before_batch, after)
+            try:
+                query = flow.start(spark, before, after, one_batch=one_batch)
+            except (PySparkException, Py4JJavaError) as error:
+                place = str(self._settings.state.checkpoint)
+                raise state_fault(str(error), place) or not_started(place, error) from error
             with bound(query=str(query.id)):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:
                     self._watch(query, clock)
                 except PySparkException as error:
-                    ids = new_schema_ids(str(error))
-                    if self._stop.is_set():
-                        break
-                    if not ids:
-                        self._metrics.increment(names.BATCHES, result="failed")
-                        self._health.failed("the query failed")
-                        raise _failure(error) from error
-                    self._health.expect_progress(expected=False)
-                    flow.catalogue.learn(ids)
-                    self._health.expect_progress(expected=True)
-                    self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
-                    _log.info(
-                        "schemas_learnt",
-                        ids=ids,
-                        unknown=sorted(flow.catalogue.unknown_ids.intersection(ids)),
-                    )
+                    if self._stopping.grace_ran_out:  # we ended it ourselves
+                        raise StopRequestedError from error
+                    self._mend(error, flow.catalogue, outage)
                     continue
-            break
+            self._stopping.check()
+            return
+
+    def _mend(self, error: PySparkException, catalogue: Catalogue, outage: Outage) -> None:
+        """Return when the query may be started again after ``error``; raise when it may not."""
+        ids = new_schema_ids(str(error))
+        away = None if ids else kafka_away(error)
+        if not ids and away is None:
+            self._metrics.increment(names.BATCHES, result="failed")
+            self._health.failed("the query failed")
+            raise failure(error, str(self._settings.state.checkpoint)) from error
+        self._health.expect_progress(expected=False)
+        if away is not None:
+            outage.survive(away, self._health)
+            self._metrics.increment(names.QUERY_RESTARTS, reason="kafka_away")
+        else:
+            self._waiting.while_running(lambda: catalogue.learn(ids))
+            self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
+            unknown = sorted(catalogue.unknown_ids.intersection(ids))
+            _log.info("schemas_learnt", ids=ids, unknown=unknown)
+        self._health.expect_progress(expected=True)
 
     def _watch(self, query: StreamingQuery, clock: ClockFile) -> None:
         """Wait for the query to end, telling it what idleness says about time."""
-        deadline: float | None = None
+        with self._telling:
+            self._listened.look(listening=False)  # since the last query ended
         while not query.awaitTermination(_LOOK_EVERY_SECONDS):  # type: ignore[arg-type]  # takes fractions
-            if self._stop.is_set():
-                deadline = deadline or time.monotonic() + self._settings.trigger.interval / 1000 + 1
-                # Between batches nothing is lost by stopping at once.
-                idle = not query.status["isTriggerActive"]
-                if idle and time.monotonic() > deadline:
-                    query.stop()
+            if self._stopping.requested.is_set():
+                self._stopping.end(query)
                 continue
             self._look_at(query)
+            with self._telling:
+                self._listened.look(listening=awaits_data(query.status))
             self._tell_time(clock)
 
     def _tell_time(self, clock: ClockFile) -> None:
@@ -251,14 +336,16 @@ class Service:
             publish_progress(progress, self._metrics)
 
     def _before_batch(self, batch: int) -> None:
-        if self._stop.is_set():
-            raise _StopRequestedError
         self._timekeeper.batch_started()
         self._started[batch] = time.monotonic()
+        with bound(run=self._run, batch=batch):
+            _log.debug("batch_started")
 
     def _after_batch(self, batch: int, reports: list[bytes]) -> None:
         seconds = time.monotonic() - self._started.pop(batch)
         report = merge(batch, seconds, reports, self._settings.time.watermark)
+        with self._telling:
+            self._listened.batch_done(round(seconds * 1000))
         self._timekeeper.batch_done(report.maxima, report.read)
         topics = self._settings.outputs.topics
         kinds = {
@@ -386,10 +473,11 @@ def _build(spark: SparkSession) -> tuple[str, str, str]:
     return __version__, platform.python_version(), spark.version
 
 
-def _failure(error: PySparkException) -> SparkCepError:
-    """What went wrong, as one line out of a long report; our own errors keep their kind."""
+def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
+    """What went wrong with Spark on a checkpoint, as one line out of a long report; our own errors
+    keep their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for kind in (StateError, OutputError):
+    for kind in (StateError, TakenOverError, OutputError):
         name = f"{kind.__module__}.{kind.__name__}: "
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
@@ -397,7 +485,11 @@ def _failure(error: PySparkException) -> SparkCepError:
     refused = refusal_of_source(str(error))
     if refused is not None:
         return JobFailedError(f"the query failed: {refused}")
+    state = state_fault(str(error), checkpoint)
+    if state is not None:
+        return state
     told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
     python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
-    return JobFailedError(f"the query failed: {(python or told or lines or ['no message'])[-1]}")
+    text = (python or told or lines[:1] or ["no message"])[-1]
+    return JobFailedError(f"the query failed: {text}")

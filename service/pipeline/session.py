@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import urlparse
 
 import pyspark
 from pydantic import SecretStr
@@ -16,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from service.config import Settings, reveal, spark_redaction_regex, without
 from service.errors import DependencyError, StartError
+from service.pipeline.checkpoint_files import is_local
 from service.pipeline.jars import fetch, resolve
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
@@ -42,6 +42,11 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Spark keeps what a UI would show, also without one: plans of a thousand batches, as text.
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "2000",
         "spark.redaction.regex": spark_redaction_regex(hidden),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
@@ -75,6 +80,8 @@ def spark_session(settings: Settings) -> SparkSession:
             f"Spark cannot start with spark.master {settings.spark.master!r}: {said}"
         ) from None
     session.sparkContext.setLogLevel("WARN")
+    # State is also read and moved where no query runs: this starts Spark's coordinator of it.
+    session.streams.resetTerminated()
     return session
 
 
@@ -98,8 +105,3 @@ def connector_jars(folder: Path | None) -> list[Path]:
         return resolve("spark", cache)
     except DependencyError:
         return fetch(["spark"], cache)
-
-
-def is_local(location: str) -> bool:
-    """Whether a checkpoint location is on a local disk."""
-    return urlparse(str(location)).scheme in ("", "file")

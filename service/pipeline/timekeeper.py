@@ -13,7 +13,13 @@ from service.pipeline.watermark import ClockStatement, Partition, Policy
 
 
 class Timekeeper:
-    """Decides the statements of one run. Times are milliseconds; ``now`` never goes back."""
+    """Decides the statements of one run. Times are milliseconds; ``now`` never goes back.
+
+    A partition is idle by what Kafka holds, not by what was read: while a batch runs, records may
+    come that only the next one reads. So silence is known up to the start of the newest batch, or,
+    when none has started since, up to ``unnoticed_ms`` ago: within that time a batch would have
+    started for a record.
+    """
 
     def __init__(
         self,
@@ -22,16 +28,19 @@ class Timekeeper:
         partition_idle_after_ms: int,
         advance_when_idle_ms: int | None,
         now: Callable[[], int],
+        unnoticed_ms: int = 0,
     ) -> None:
         self._policy = policy
         self._disorder = allowed_disorder_ms
         self._partition_idle_after = partition_idle_after_ms
         self._advance_when_idle = advance_when_idle_ms
         self._now = now
+        self._unnoticed = unnoticed_ms
         self._maxima: dict[Partition, int | None] = {}
         self._read_at: dict[Partition, int] = {}
         self._in_flight = False
-        self._last_read = now()
+        self._batch_started: int | None = None
+        self._silence_known = self._last_read = self._done_at = now()
         self._floor: int | None = None
 
     def expect(self, partitions: Sequence[Partition]) -> ClockStatement:
@@ -44,13 +53,16 @@ class Timekeeper:
     def batch_started(self) -> None:
         """A batch runs: what it reads is not known yet, so nothing is idle."""
         self._in_flight = True
+        self._batch_started = self._now()
 
     def batch_done(
         self, maxima: Iterable[tuple[Partition, int | None]], read: Iterable[Partition]
     ) -> None:
         """A batch ended: event time by partition as the key groups know it, and what was read."""
         self._in_flight = False
-        now = self._now()
+        now = self._done_at = self._now()
+        self._silence_known = now if self._batch_started is None else self._batch_started
+        self._batch_started = None
         for partition, time in maxima:
             self._maxima[partition] = time
             self._read_at.setdefault(partition, now)
@@ -68,8 +80,13 @@ class Timekeeper:
         self._floor = floor
         return ClockStatement((), floor)
 
+    def _silence(self) -> int:
+        """Up to when it is known of partitions without records that they had none."""
+        noticed = self._now() - self._unnoticed
+        return noticed if noticed >= self._done_at else self._silence_known
+
     def _justified(self) -> int | None:
-        now = self._now()
+        now = self._silence()
         times = [time for time in self._maxima.values() if time is not None]
         if not times:
             return None

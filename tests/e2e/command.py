@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -53,8 +54,8 @@ class Command:
         """Wait until ``condition`` holds; fail with the end of the log when the process ends."""
         deadline = time.monotonic() + _SECONDS
         while not condition():
-            assert self._process.poll() is None, self._end_of_log()
-            assert time.monotonic() < deadline, self._end_of_log()
+            assert self._process.poll() is None, self.end_of_log()
+            assert time.monotonic() < deadline, self.end_of_log()
             time.sleep(0.1)
 
     def kill(self) -> None:
@@ -63,6 +64,24 @@ class Command:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    def ended(self, seconds: float) -> int | None:
+        """Its exit code; None when it is still there after so long."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
+
+    def processes(self) -> list[int]:
+        """The process and all that it started, by parentage."""
+        parents: dict[int, int] = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                after_name = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(after_name[1])
+        found = [self._process.pid]
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found
+
     def terminate(self) -> tuple[int, float]:
         """SIGTERM to the command alone; its exit code, and the seconds that it took."""
         started = time.monotonic()
@@ -70,7 +89,44 @@ class Command:
         code = self._process.wait(_SECONDS)
         return code, time.monotonic() - started
 
-    def _end_of_log(self) -> str:
+    def signal(self, number: signal.Signals) -> None:
+        """A signal to the command alone."""
+        self._process.send_signal(number)
+
+    def wait(self, seconds: float = _SECONDS) -> int:
+        """The exit code, once it has ended."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self.end_of_log()) from None
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The lines of its log of this event, of all commands that wrote to the same log."""
+        lines = self.log.read_text("utf-8", errors="replace").splitlines()
+        found = [json.loads(line) for line in lines if line.startswith("{")]
+        return [line for line in found if line.get("event") == name]
+
+    def left_behind(self) -> list[str]:
+        """Processes of its session that still run: JVM, Python workers, itself."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError, IndexError, ValueError):
+                # After the name in parentheses: state, parent, group, session.
+                fields = (entry / "stat").read_text("utf-8").rpartition(")")[2].split()
+                if fields[0] != "Z" and int(fields[3]) == self._process.pid:
+                    command = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found.append(f"{entry.name}: {command.decode()[:200]}")
+        return found
+
+    def wait_until_alone(self, seconds: float = 10.0) -> None:
+        """Wait until nothing that it started runs any more."""
+        deadline = time.monotonic() + seconds
+        while left := self.left_behind():
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
+
+    def end_of_log(self) -> str:
+        """For messages."""
         return self.log.read_text("utf-8", errors="replace")[-5000:]
 
 

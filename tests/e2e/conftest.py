@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.e2e.halfway import Halfway
 from tests.e2e.scenario import Scenario
 from tests.kafka_access import KafkaAccess
 
@@ -27,3 +28,9 @@ def new_scenario(
 def scenario(kafka: KafkaAccess, registry: str, spark: SparkSession, tmp_path: Path) -> Scenario:
     """A scenario of one test."""
     return Scenario(kafka, registry, spark, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def halfway(new_scenario: Callable[[], Scenario]) -> Halfway:
+    """A job stopped half-way, shared by the tests that copy its checkpoint."""
+    return Halfway(new_scenario())

@@ -116,21 +116,32 @@ class Scenario:
                 "state_partitions": 1,
             },
             "trigger": {"mode": "available_now", "interval": "0 ms"},
+            "lifecycle": {"stop_grace": "1 minute"},
             "rules": {"folder": str(self.rules_folder)},
             "observability": {"metrics_port": 0, "log_level": "warning"},
         }
         for name, section in sections.items():
             document[name] = {**document.get(name, {}), **section}
+        # Another checkpoint is another job.
+        job = f"{self._name}.{Path(document['state']['checkpoint']).name}"
+        document["outputs"] = {"transactional_id_prefix": job, **document["outputs"]}
         return document
 
-    def service(self, **sections: Mapping[str, Any]) -> Service:
-        """A service of its own, not yet running."""
+    def service(
+        self,
+        *,
+        on_batch: Callable[[BatchReport], None] | None = None,
+        **sections: Mapping[str, Any],
+    ) -> Service:
+        """A service of its own, not yet running; ``on_batch`` is called instead of keeping its
+        reports."""
         settings = Settings.model_validate(self.document(**sections))
         if self._spark is not None:
             partitions = str(settings.state.state_partitions)
             self._spark.conf.set("spark.sql.shuffle.partitions", partitions)
         self._metrics = Metrics()
-        return Service(settings, self._metrics, on_batch=self.reports.append, spark=self._spark)
+        on_batch = on_batch or self.reports.append
+        return Service(settings, self._metrics, on_batch=on_batch, spark=self._spark)
 
     def run(self, **sections: Mapping[str, Any]) -> Outputs:
         """Run to the end of the input, from the checkpoint if there is one; the outputs so far."""

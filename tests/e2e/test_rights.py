@@ -74,25 +74,24 @@ def _kafka(broker: EmbeddedBroker) -> dict[str, Any]:
 
 
 def test_the_listed_rights_are_enough_and_needed(
-    broker: EmbeddedBroker,
-    registry: str,
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    broker: EmbeddedBroker, registry: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     """With read rights alone the job cannot start; with the rest it runs to the end."""
-    monkeypatch.setattr("service.pipeline.kafka._PATIENCE_SECONDS", 2.0)
     scenario = Scenario(KafkaAccess(broker.bootstrap), registry, spark, tmp_path / "job")
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     stream = Stream(scenario)
     stream.send(("k", "a", 0), ("k", "b", 1), ("k", "x", 90))
     outputs = [scenario.topic(kind) for kind in Outputs.KINDS]
+    prefix = scenario.topic("once")
+    marks = f"{prefix}.marks"
     scenario.kafka.create_topics(dict.fromkeys(outputs, 1))
+    broker.create_topics({marks: 1}, {"cleanup.policy": "compact"})
     sections: dict[str, Any] = {
         "kafka": _kafka(broker),
         "outputs": {
             "topics": dict(zip(Outputs.KINDS, outputs, strict=True)),
             "create_topics": {"enabled": False},
+            "transactional_id_prefix": prefix,
         },
     }
     admin = broker.admin()
@@ -102,6 +101,8 @@ def test_the_listed_rights_are_enough_and_needed(
         scenario.run(**sections)
     for topic in outputs:
         _grant(admin, TOPIC, topic, WRITE, DESCRIBE)
+    _grant(admin, TOPIC, marks, READ, WRITE, DESCRIBE)
+    _grant(admin, TRANSACTION, f"{prefix}-", WRITE, DESCRIBE, pattern=PREFIX)
     matches, _ = scenario.run(**sections).of("ab")
     assert matches == [found("ab", "k", at(1), a=0, b=1)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from service.errors import ConfigurationError, RegistryError, SparkCepError, StartError
+from service.errors import ConfigurationError, RegistryError, SparkCepError
 from service.pipeline.service import JobFailedError
 from tests.certificates import STORE_PASSWORD, Authority, encrypted
 from tests.e2e.outputs import found
@@ -104,47 +104,47 @@ def _wrong_key_password(secure: SecureBroker) -> dict[str, Any]:
 REFUSALS: dict[str, tuple[Make, type[SparkCepError], str]] = {
     "password": (
         lambda secure: secure.login(password=WRONG),
-        StartError,
+        ConfigurationError,
         r"kafka\.security\.username, password or sasl_mechanism: .*invalid credentials",
     ),
     "mechanism": (
         lambda secure: secure.login(sasl_mechanism="PLAIN"),
-        StartError,
+        ConfigurationError,
         r"sasl_mechanism: .*supported mechanisms: SCRAM-SHA-256",
     ),
     "authority": (
         lambda secure: secure.mutual(ssl_ca_file=str(_foreign(secure).file)),
-        StartError,
+        ConfigurationError,
         r"kafka\.security\.ssl_ca_file: .* is not trusted: unable to get local issuer.*foreign",
     ),
     "expired": (
         lambda secure: secure.tls("expired"),
-        StartError,
+        ConfigurationError,
         r"kafka\.security\.ssl_ca_file: .* is not trusted: certificate has expired",
     ),
     "host": (
         lambda secure: secure.tls("elsewhere"),
-        StartError,
+        ConfigurationError,
         r"kafka\.security\.ssl_check_hostname: .* is that of another host: IP address mismatch",
     ),
     "no-certificate": (
         lambda secure: secure.tls("mutual"),
-        StartError,
+        ConfigurationError,
         r"kafka\.security\.ssl_certificate_file: .*lack of a certificate",
     ),
     "foreign-client": (
         _foreign_client,
-        StartError,
+        ConfigurationError,
         r"kafka\.security\.ssl_certificate_file: the broker refuses the client's certificate",
     ),
     "expired-client": (
         lambda secure: _foreign_client(secure, expired=True),
-        StartError,
+        ConfigurationError,
         r"kafka\.security\.ssl_certificate_file: the broker refuses the client's certificate",
     ),
     "no-tls": (
         lambda secure: secure.tls("mutual") | {"bootstrap_servers": secure.broker.bootstrap},
-        StartError,
+        ConfigurationError,
         r"kafka\.security\.protocol: the broker does not speak TLS",
     ),
     "key-password": (

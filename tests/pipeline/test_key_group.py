@@ -10,7 +10,7 @@ import json
 import zlib
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import RuleSetPlan, compile_rules
+from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from service.errors import StateError
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.local import EventReader, LocalJob, Record
@@ -31,7 +31,7 @@ from service.pattern.document import load_rules
 from service.pattern.tree import Contiguity, Rule, Step, Times
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
 from service.pipeline.key_group import KeyGroup, MatchOptions, packed_shape
-from service.pipeline.pack import packet_of, rows_of
+from service.pipeline.pack import Unkeyed, packet_of, rows_of
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
 
@@ -79,10 +79,12 @@ class Store:
         group.clock.read([("t", 0, watermark + 1)])
         self.loaded.clear()
         self.stored.clear()
-        for outputs in group.run(self.packets(list(records)), self._load, self._store):
+        records = list(records)
+        run = group.run(self.packets(records), self.unkeyed(records), self._load, self._store)
+        for outputs in run:
             self.outputs.add(outputs)
         self.group = pack(group.packed())
-        self.late += group.late
+        self.late += group.late_events()
         self.live, self.gone = group.live(), group.gone
 
     def _load(self, name: str) -> bytes | None:
@@ -96,9 +98,17 @@ class Store:
         else:
             self.slots[name] = value
 
+    def unkeyed(self, records: list[Record]) -> list[Unkeyed]:
+        """The events that lack the key of some rule."""
+        return [
+            Unkeyed(*record.at, record.time, b"key", b"value", None, "a key is null")
+            for record in records
+            if any(map(_missing_key(record), self.plan.partitionings, self._readers))
+        ]
+
     def packets(self, records: list[Record]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The events that rules want, by partitioning; an uneven cut in two each."""
-        seen: set[Coordinates] = set()
+        seen = {Coordinates(*event[:3]) for event in self.unkeyed(records)}
         for number, (part, reader) in enumerate(
             zip(self.plan.partitionings, self._readers, strict=True)
         ):
@@ -144,6 +154,10 @@ class Store:
     def found(self) -> Any:
         """Everything found, whatever the order."""
         return findings(self.outputs)
+
+
+def _missing_key(record: Record) -> Callable[[Partitioning, EventReader], bool]:
+    return lambda part, reader: part.reads(record.input) and reader.missing_key(record) is not None
 
 
 def findings(outputs: Outputs, rule_id: str | None = None) -> Any:
@@ -377,6 +391,30 @@ def test_other_rules_change(
             assert store.live[one] == live_of(alone)[one]
 
 
+def test_what_rule_sets_meant_is_forgotten() -> None:
+    """Only those are remembered under which something was written that is still there: a slot that
+    no batch touches, and events that wait."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST)))
+
+    def meanings() -> int:
+        assert store.group is not None
+        return len(unpack(store.group)["meanings"])
+
+    store.advance(several("a=1@1", "k"), 1)
+    store.advance(several("a=1@40", "k"), 2)
+    for number in range(5):
+        other = PAIR.format("other", "key", f"price = {number}")
+        store.change(plan_of(PAIR.format("r", "key", FAST), other))
+        store.advance([], 3 + number)
+        assert meanings() == 2
+    store.advance(several("b=2@39", "k"), 39)  # the slot is written, the event waits
+    assert (len(store.outputs.matches), meanings()) == (1, 2)
+    store.advance([], 40)
+    assert meanings() == 1
+    store.advance(several("b=2@41", "k"), 41)
+    assert len(store.outputs.matches) == 2
+
+
 def test_what_is_stored_gets_new_columns_as_null() -> None:
     """An event that came before a rule that reads more of it has no value there."""
     store = Store(plan_of(PAIR.format("r", "key", "TRUE")))
@@ -453,7 +491,7 @@ def group_state() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("format", 1, "state has format 1, this version reads 2"),
+        ("format", 1, "state has format 1, this version reads 3"),
         ("key_groups", 7, "made with state.key_groups 7, not 1"),
         ("slots_per_key_group", 9, "made with state.slots_per_key_group 9, not 3"),
     ],
@@ -485,6 +523,15 @@ def test_damage(looks: str) -> None:
     store.group = pack({**unpack(store.group), "meanings": {}})
     store.change(plan_of(PAIR.format("s", "key", "TRUE"), text))
     with pytest.raises(StateError, match="does not describe"):
+        store.advance(several("b=2@2", "k"), 2)
+
+
+def test_a_slot_that_is_lost() -> None:
+    """What the group knows of is missed, not taken for nothing."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST)))
+    store.advance(several("a=1@1", "k"), 1)
+    store.slots.clear()
+    with pytest.raises(StateError, match=r"the state lacks slot .* of key group 0"):
         store.advance(several("b=2@2", "k"), 2)
 
 

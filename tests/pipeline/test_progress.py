@@ -51,6 +51,9 @@ def test_a_batch_is_counted_once_per_metric() -> None:
     assert value(metrics, "spark_cep_output_records_total", kind="match") == 3
     assert value(metrics, "spark_cep_partial_matches", rule="abc") == 9
     assert value(metrics, "spark_cep_watermark_timestamp_seconds") == 1.0
+    newest = "spark_cep_newest_event_timestamp_seconds"
+    assert value(metrics, newest, topic="t", partition="0") == 1.5
+    assert value(metrics, newest, topic="t", partition="1") is None
     assert value(metrics, "spark_cep_stage_duration_seconds_sum", stage="match") == 1.5
 
 

@@ -60,6 +60,32 @@ def test_nothing_is_idle_while_a_batch_runs(wall: Wall) -> None:
     assert one.statement() is None
 
 
+def test_records_that_come_during_a_batch_are_not_silence(wall: Wall) -> None:
+    """A batch may take longer than the limit: what came meanwhile is read by the next."""
+    one = Timekeeper("partition_minimum", 10, 1_000, None, wall, unnoticed_ms=300)
+    one.batch_started()
+    one.batch_done([(A, 500), (B, 100)], {A, B})
+    wall.now = 100
+    one.batch_started()
+    wall.now = 5_000
+    one.batch_done([(A, 900), (B, 100)], {A})
+    assert one.statement() is None  # up to 100 nothing had come for B; since then nobody looked
+    one.batch_started()
+    wall.now = 5_100
+    one.batch_done([(A, 950), (B, 100)], {A})
+    assert one.statement() == ClockStatement((), 950 - 10 - 1)
+
+
+def test_a_record_may_be_there_before_a_batch_starts_for_it(wall: Wall) -> None:
+    """Between batches, silence counts up to when a batch would have started."""
+    one = Timekeeper("partition_minimum", 10, 1_000, None, wall, unnoticed_ms=300)
+    one.batch_done([(A, 500), (B, 100)], {A, B})
+    wall.now = 1_299
+    assert one.statement() is None
+    wall.now = 1_300
+    assert one.statement() == ClockStatement((), 489)
+
+
 def test_all_idle_takes_the_furthest(wall: Wall) -> None:
     """With every partition idle, the furthest says how far event time has come."""
     one = keeper(wall)

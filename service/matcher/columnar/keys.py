@@ -43,6 +43,18 @@ class Arrivals:
     mask: I64 = field(default_factory=_no_numbers)
     events: EventTable = field(default_factory=EventTable.empty)
 
+    def take(self, rows: I64) -> Arrivals:
+        """The events of these rows, with the keys and masks that they use."""
+        keys, key = np.unique(self.key[rows], return_inverse=True)
+        masks, mask = np.unique(self.mask[rows], return_inverse=True)
+        return Arrivals(
+            [self.keys[number] for number in keys.tolist()],
+            [self.masks[number] for number in masks.tolist()],
+            key,
+            mask,
+            self.events.take(rows),
+        )
+
     def by_key(self, names: Names) -> dict[str | None, list[Event]]:
         """The events by key, each with its bits, as the interpreter wants them."""
         by_key: dict[str | None, list[Event]] = {}
@@ -50,6 +62,25 @@ class Arrivals:
             event = self.events.event(row, names)._replace(bits=self.masks[mask])
             by_key.setdefault(self.keys[key], []).append(event)
         return by_key
+
+
+def arrivals_together(parts: Sequence[Arrivals]) -> Arrivals:
+    """Several as one, in this order."""
+    keys: dict[str | None, int] = {}
+    masks: dict[int, int] = {}
+    key, mask = [], []
+    for part in parts:
+        key_numbers = [keys.setdefault(each, len(keys)) for each in part.keys]
+        mask_numbers = [masks.setdefault(each, len(masks)) for each in part.masks]
+        key.append(np.array(key_numbers, np.int64)[part.key])
+        mask.append(np.array(mask_numbers, np.int64)[part.mask])
+    return Arrivals(
+        list(keys),
+        list(masks),
+        np.concatenate(key),
+        np.concatenate(mask),
+        together([part.events for part in parts]),
+    )
 
 
 @dataclass(slots=True)

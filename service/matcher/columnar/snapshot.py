@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from service.errors import StateError
+from service.errors import RESTORE, StateError
 from service.matcher.columnar.events import EventTable, together
 from service.matcher.columnar.kernel import FINISHED, I64, PARTIAL
 from service.matcher.columnar.keys import KeysState
@@ -120,12 +120,12 @@ def _unpacked_events(packed: Sequence[Any]) -> EventTable:
 def decode(data: bytes, fingerprints: Sequence[str]) -> KeysState:
     """The state that :func:`encode` wrote, for these rules. StateError when it is damaged."""
     if data[:_CHECKSUM] != _checksum(data[_CHECKSUM:]):
-        raise StateError("the stored state is damaged: its checksum is another")
+        raise StateError(f"the stored state is damaged: its checksum is another; {RESTORE}")
     parts = unpack(data[_CHECKSUM:])
     try:
         return _decoded(parts, fingerprints)
     except DAMAGE as error:
-        raise StateError(f"the stored state is damaged: {error!r}") from error
+        raise StateError(f"the stored state is damaged: {error!r}; {RESTORE}") from error
 
 
 def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:

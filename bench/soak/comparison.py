@@ -1,0 +1,201 @@
+"""What the job has written, held against a run of the core over the same events.
+
+The core runs over the users in shards, one after the other, over records that are made anew; what
+is kept of an output is its id and a digest.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+from zlib import crc32
+
+import fastavro
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, SCHEMA, Fate, Stream
+from service.codecs.outputs import Contract, schema_text
+from service.codecs.values import output_value
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import RuleSetPlan
+from service.matcher.local import LocalJob
+from service.matcher.outputs import Outputs
+from service.model import Match, Timeout
+from service.pattern.types import record_type
+
+#: Kind of output and id, or coordinates for records that are passed on.
+Name = tuple[str, str]
+_SHARDS = 8
+_CUT = 2_000
+_SECONDS = 60.0
+
+
+@dataclass
+class Verdict:
+    """How outputs differ from what was expected; a few of each are named."""
+
+    expected: Counter[str] = field(default_factory=Counter)
+    written: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    twice: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+    unexpected: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def note(self, what: str, name: Name, times: int = 1) -> None:
+        """Count one difference."""
+        getattr(self, what)[name[0]] += times
+        some = self.examples.setdefault(what, [])
+        if len(some) < 5:
+            some.append(" ".join(name))
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is no difference at all."""
+        return not (self.lost or self.twice or self.wrong or self.unexpected)
+
+
+def expected(stream: Stream, plan: RuleSetPlan) -> Iterator[tuple[Name, bytes]]:
+    """Every output record that there must be once, with its digest."""
+    for planned in stream.records(0, stream.count):
+        where = f"{planned.at.partition}@{planned.at.offset}"
+        if planned.fate is Fate.LATE:
+            yield ("late", where), b""
+        elif planned.fate is not Fate.EVENT:
+            yield ("dead_letter", where), _digest(planned.fate.value)
+    types = RecordTypes(((INPUT, SCHEMA["name"], record_type(json.dumps(SCHEMA))),))
+    for shard in range(_SHARDS):
+        job = LocalJob(plan, types)
+        for start in range(0, stream.count, _CUT):
+            end = min(start + _CUT, stream.count)
+            records = [
+                planned.record
+                for planned in stream.records(start, end)
+                if planned.fate is Fate.EVENT
+                and crc32(planned.event["user"].encode()) % _SHARDS == shard
+            ]
+            # No later record is older than this, but for the late ones.
+            job.advance(records, stream.due_ms(end) - ALLOWED_DISORDER_MS)
+            yield from _names(job.outputs)
+            assert not job.late
+            job.outputs = Outputs()
+        job.advance([], stream.end_ms - ALLOWED_DISORDER_MS - 1)
+        yield from _names(job.outputs)
+
+
+def _names(outputs: Outputs) -> Iterator[tuple[Name, bytes]]:
+    both: list[Match | Timeout] = [*outputs.matches, *outputs.timeouts]
+    for found in both:
+        yield (
+            _name(found),
+            _digest(
+                found.rule_id,
+                found.key,
+                found.time if isinstance(found, Match) else found.deadline,
+                sorted((name, output_value(value)) for name, value in found.measures.items()),
+            ),
+        )
+
+
+def _name(found: Match | Timeout) -> Name:
+    return ("match" if isinstance(found, Match) else "timeout", found.match_id)
+
+
+def _digest(*content: Any) -> bytes:
+    return blake2b(repr(content).encode(), digest_size=8).digest()
+
+
+def written(bootstrap: str, topics: dict[str, str]) -> Iterator[tuple[Name, bytes]]:
+    """Every committed output record; ``topics``: by kind of output."""
+    readers = {
+        "match": _reader("match"),
+        "timeout": _reader("timeout"),
+        "dead_letter": _reader("dead-letter"),
+    }
+    for kind, topic in topics.items():
+        for message in _committed(bootstrap, topic):
+            headers = dict(message.headers() or [])
+            if kind == "late":
+                partition, offset = (
+                    int(headers[f"spark-cep-{name}"] or b"") for name in ("partition", "offset")
+                )
+                yield ("late", f"{partition}@{offset}"), b""
+                continue
+            body = readers[kind](message.value())
+            if kind == "dead_letter":
+                where = f"{body['partition']}@{body['offset']}"
+                yield ("dead_letter", where), _digest(body["reason"])
+                continue
+            at = body["time" if kind == "match" else "deadline"]
+            yield (
+                (kind, body["match_id"]),
+                _digest(
+                    body["rule_id"],
+                    body["key"],
+                    at if isinstance(at, int) else round(at.timestamp() * 1000),
+                    sorted(body["measures"].items()),
+                ),
+            )
+
+
+def _reader(contract: Contract) -> Any:
+    schema = fastavro.parse_schema(json.loads(schema_text(contract)))
+    return lambda value: fastavro.schemaless_reader(io.BytesIO(value[5:]), schema, None)
+
+
+def _committed(bootstrap: str, topic: str) -> Iterator[Message]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "soak",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    try:
+        partitions = consumer.list_topics(topic, timeout=_SECONDS).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        open_ends = set(partitions)
+        while open_ends:
+            messages = consumer.consume(1_000, _SECONDS)
+            if not messages:
+                raise TimeoutError(f"{topic} could not be read to its end")
+            for message in messages:
+                if message.error() is None:
+                    yield message
+                else:
+                    open_ends.discard(message.partition())
+    finally:
+        consumer.close()
+
+
+def compare(wanted: Iterable[tuple[Name, bytes]], found: Iterable[tuple[Name, bytes]]) -> Verdict:
+    """What is lost, there more than once, different, or not expected at all."""
+    verdict = Verdict()
+    open_names: dict[Name, bytes] = {}
+    for name, digest in wanted:
+        assert name not in open_names, name
+        open_names[name] = digest
+        verdict.expected[name[0]] += 1
+    seen: set[Name] = set()
+    for name, digest in found:
+        verdict.written[name[0]] += 1
+        if name in seen:
+            verdict.note("twice", name)
+            continue
+        if name not in open_names:
+            verdict.note("unexpected", name)
+            continue
+        seen.add(name)
+        if open_names[name] != digest:
+            verdict.note("wrong", name)
+    for name in open_names.keys() - seen:
+        verdict.note("lost", name)
+    return verdict

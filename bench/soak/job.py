@@ -1,0 +1,134 @@
+"""The job of a soak: the command as a process of its own, killed and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, TOPIC
+from examples.embedded import ChildProcess
+from examples.embedded.process import free_ports
+
+TOPICS = {
+    "match": "soak.matches",
+    "timeout": "soak.timeouts",
+    "late": "soak.late",
+    "dead_letter": "soak.dead-letters",
+}
+_ROOT = Path(__file__).parents[2]
+_START_SECONDS = 300.0
+_STOP_SECONDS = 60.0
+
+
+class SoakJob:
+    """``spark-cep run``. The JVM's heap has its full size from the start, so that what grows later
+    is something else."""
+
+    def __init__(self, folder: Path, jars: Path, bootstrap: str, registry: str) -> None:
+        self.port = free_ports(1)[0]
+        self.folders = {"checkpoint": folder / "checkpoint", "scratch": folder / "scratch"}
+        self.starts = 0
+        config = folder / "config.yaml"
+        config.write_text(yaml.safe_dump(self._document(folder, jars, bootstrap, registry)))
+        scratch = self.folders["scratch"]
+        scratch.mkdir()
+        self._child = ChildProcess(
+            "the job",
+            [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)],
+            folder / "job.log",
+            folder=_ROOT,
+            environment={
+                "PYTHONPATH": str(_ROOT),
+                "TMPDIR": str(scratch),
+                "SPARK_LOCAL_DIRS": str(scratch),
+                "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={scratch} -Xms1g -XX:+UseSerialGC",
+            },
+        )
+
+    def _document(self, folder: Path, jars: Path, bootstrap: str, registry: str) -> dict[str, Any]:
+        return {
+            "kafka": {"bootstrap_servers": bootstrap},
+            "inputs": {INPUT: {"topics": [TOPIC], "event_time": "ts"}},
+            "outputs": {
+                "topics": {
+                    "matches": TOPICS["match"],
+                    "timeouts": TOPICS["timeout"],
+                    "late": TOPICS["late"],
+                    "dead_letters": TOPICS["dead_letter"],
+                },
+                "create_topics": {"partitions": 2, "replication": 1},
+            },
+            "registry": {"url": registry},
+            "time": {"allowed_disorder": f"{ALLOWED_DISORDER_MS} ms"},
+            "source": {"max_offsets_per_trigger": 50_000},
+            "state": {
+                "checkpoint": str(self.folders["checkpoint"]),
+                "key_groups": 8,
+                "slots_per_key_group": 8,
+                "state_partitions": 2,
+                "rocksdb_memory": "64 MiB",
+                # What is kept must be full after minutes, or it grows all the time that we look.
+                "min_batches_to_retain": 20,
+                "maintenance_interval": "10 seconds",
+            },
+            "trigger": {"interval": "500 ms"},
+            "spark": {
+                "master": "local[2]",
+                "jars_folder": str(jars),
+                "conf": {
+                    "spark.driver.memory": "1g",
+                    "spark.driver.host": "127.0.0.1",
+                    "spark.driver.bindAddress": "127.0.0.1",
+                    "spark.sql.warehouse.dir": str(folder / "warehouse"),
+                },
+            },
+            "rules": {"folder": str(folder / "rules")},
+            "observability": {
+                "metrics_host": "127.0.0.1",
+                "metrics_port": self.port,
+                "log_level": "warning",
+                "log_format": "json",
+            },
+        }
+
+    @property
+    def pid(self) -> int | None:
+        """The driver's process, where it runs."""
+        return self._child.pid
+
+    def start(self) -> None:
+        """Start, and wait for the first batch."""
+        self.starts += 1
+        self._child.start(self._ready, within=_START_SECONDS)
+
+    def kill(self) -> None:
+        """SIGKILL to the driver and its JVM."""
+        self._child.kill()
+
+    def terminate(self) -> int | None:
+        """SIGTERM to the driver; its exit code, or ``None`` when it had to be killed."""
+        pid = self.pid
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + _STOP_SECONDS
+        while self._child.running and time.monotonic() < deadline:
+            time.sleep(0.1)
+        code = self._child.exit_code
+        self._child.kill()
+        return code
+
+    def _ready(self) -> bool:
+        with suppress(OSError):
+            url = f"http://127.0.0.1:{self.port}/readyz"
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return bool(answer.status == 200)
+        return False

@@ -1,0 +1,100 @@
+"""What a running job takes: memory and open files by kind of process, files of its checkpoint and
+scratch folder, and its own metrics. Reads ``/proc``, so Linux alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import urllib.request
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_MIB = 1 << 20
+
+
+def sample(pid: int, folders: Mapping[str, Path], metrics_port: int) -> dict[str, float]:
+    """Figures of the job whose driver is ``pid``; what cannot be had is left out. ``folders``: by
+    the name that their figures are to have."""
+    figures = _processes(pid)
+    for name, folder in folders.items():
+        figures |= _files(name, folder)
+    with suppress(OSError, ValueError):
+        figures |= _metrics(metrics_port)
+    return figures
+
+
+def _processes(driver: int) -> dict[str, float]:
+    figures: Counter[str] = Counter()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError, ValueError):
+            fields = (entry / "stat").read_text("utf-8").rpartition(")")[2].split()
+            if int(fields[3]) != driver:
+                continue
+            pid = int(entry.name)
+            java = (entry / "comm").read_text("utf-8").strip() == "java"
+            kind = "driver" if pid == driver else "jvm" if java else "workers"
+            resident = int((entry / "statm").read_text("utf-8").split()[1]) * _PAGE
+            figures[f"{kind}_memory_mib"] += resident / _MIB  # type: ignore[assignment]
+            figures[f"{kind}_open_files"] += len(list((entry / "fd").iterdir()))
+            figures[f"{kind}_processes"] += 1
+            if java:
+                figures["jvm_old_generation_mib"] += _old_generation(pid)  # type: ignore[assignment]
+    return {name: float(value) for name, value in figures.items()}
+
+
+def _old_generation(pid: int) -> float:
+    """What is used of the JVM's old generation, in MiB: objects that outlived collections."""
+    command = ["jstat", "-gc", str(pid)]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    names, _, values = told.stdout.strip().partition("\n")
+    table = dict(zip(names.split(), values.split(), strict=False))
+    return float(table.get("OU", "0")) / 1024
+
+
+def _files(what: str, top: Path) -> dict[str, float]:
+    count = size = 0
+    for folder, _, names in os.walk(top):
+        for name in names:
+            # Files come and go while they are counted.
+            with suppress(OSError):
+                size += (Path(folder) / name).stat().st_size
+                count += 1
+    return {f"{what}_files": float(count), f"{what}_mib": size / _MIB}
+
+
+def _metrics(port: int) -> dict[str, float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        text = answer.read().decode()
+    total: Counter[str] = Counter()
+    for family in text_string_to_metric_families(text):
+        for each in family.samples:
+            total[each.name] += each.value  # type: ignore[assignment]
+    prefix = "spark_cep_"
+    return {
+        "batch_seconds_sum": float(total[f"{prefix}batch_duration_seconds_sum"]),
+        "batches": float(total[f"{prefix}batch_duration_seconds_count"]),
+        "records_read": float(total[f"{prefix}records_consumed_total"]),
+        "late": float(total[f"{prefix}late_events_total"]),
+        "lag_records": float(total[f"{prefix}consumer_lag_records"]),
+        "partial_matches": float(total[f"{prefix}partial_matches"]),
+        "state_rows": float(total[f"{prefix}state_rows"]),
+        "state_mib": float(total[f"{prefix}state_bytes"]) / _MIB,
+        "watermark": float(total[f"{prefix}watermark_timestamp_seconds"]),
+    }
+
+
+def with_batch_times(samples: list[dict[str, float]]) -> None:
+    """Add to each sample the mean time of the batches since the one before it, in seconds."""
+    for before, after in pairwise(samples):
+        if not {"batches", "batch_seconds_sum"} <= before.keys() & after.keys():
+            continue
+        batches = after["batches"] - before["batches"]
+        if batches > 0 and before["run"] == after["run"]:
+            seconds = after["batch_seconds_sum"] - before["batch_seconds_sum"]
+            after["batch_seconds"] = seconds / batches

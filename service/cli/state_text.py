@@ -1,0 +1,216 @@
+"""What ``spark-cep state`` shows: a checkpoint's content as tables for people, or as JSON."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from service.compiler.rule_set import compile_rules
+from service.config import Settings
+from service.errors import RuleSetError
+from service.matcher.partial import FOREVER
+from service.pipeline.state_report import PartialMatch, RuleReport, Size, StateReport
+from service.pipeline.watermark import BEGINNING, END
+from service.rules.folder import read_rules
+
+
+def moment(time: int | None) -> str | None:
+    """A time in milliseconds as ISO 8601, UTC; ``None`` where there is none."""
+    if time is None or time <= BEGINNING or time == FOREVER:
+        return None
+    if time >= END:
+        return "end of time"
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=time)
+    return moment.isoformat(timespec="milliseconds")
+
+
+def step_names(settings: Settings) -> dict[str, tuple[str, ...]]:
+    """The names of steps by a rule's fingerprint, as far as the rules folder has them."""
+    try:
+        plans = compile_rules(read_rules(settings.rules.folder).enabled).plans
+    except RuleSetError:
+        return {}
+    return {plan.fingerprint: plan.steps for plan in plans}
+
+
+def as_json(report: StateReport, steps: Mapping[str, Sequence[str]]) -> str:
+    """The report as one JSON document. Times are ISO 8601 or null."""
+    position = report.position
+    document: dict[str, Any] = {
+        "checkpoint": report.checkpoint,
+        "query": position.query,
+        "batch": position.batch,
+        "committed_batch": position.committed,
+        "format": report.layout["format"],
+        "key_groups": report.layout["key_groups"],
+        "slots_per_key_group": report.layout["slots_per_key_group"],
+        "state_partitions": position.committed_partitions,
+        "watermark": moment(report.watermark),
+        "next_due": moment(report.next_due),
+        "clock": [
+            {"topic": topic, "partition": partition, "time": moment(time)}
+            for topic, partition, time in report.clock
+        ],
+        "offsets": position.offsets,
+        "total": asdict(report.total),
+        "rules": [_rule(rule) for rule in report.rules],
+        "partitions": [
+            {"partition": number, **asdict(size)} for number, size in report.partitions.items()
+        ],
+        "largest_key_groups": [
+            {"key_group": number, "partition": partition, **asdict(size)}
+            for number, partition, size in report.groups
+        ],
+        "largest_slots": [
+            {"key_group": number, "slot": name, **asdict(size)}
+            for number, name, size in report.slots
+        ],
+    }
+    if report.of_key is not None:
+        document["partial_matches"] = [_partial(each, steps) for each in report.of_key]
+    return json.dumps(document, indent=2)
+
+
+def _rule(rule: RuleReport) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "version": rule.version,
+        "keys": rule.held.keys,
+        "partial_matches": rule.held.partial_matches,
+        "bytes_about": rule.bytes,
+        "oldest_event": moment(rule.held.oldest),
+        "next_deadline": moment(rule.held.due),
+    }
+
+
+def _partial(partial: PartialMatch, steps: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    names = steps.get(partial.fingerprint)
+    return {
+        "rule": partial.rule,
+        "version": partial.version,
+        "key_group": partial.key_group,
+        "began": moment(partial.began),
+        "deadline": moment(partial.deadline),
+        "events": [
+            {
+                "step": names[step] if names else str(step),
+                "topic": topic,
+                "partition": partition,
+                "offset": offset,
+            }
+            for step, topic, partition, offset in partial.events
+        ],
+    }
+
+
+def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Console) -> None:
+    """Print the report as tables."""
+    position, layout = report.position, report.layout
+    done = f"batch {position.committed} committed"
+    if position.uncommitted:
+        what = "a rescale" if position.rescaling else "planned"
+        done += f", batch {position.batch} {what} and not done"
+    head = (
+        ("checkpoint", report.checkpoint),
+        ("query", f"{position.query}, {done}"),
+        ("format", str(layout["format"])),
+        ("key groups", f"{layout['key_groups']} of {layout['slots_per_key_group']} slots"),
+        ("partitions", str(position.committed_partitions)),
+        ("watermark", moment(report.watermark) or "not yet"),
+        ("next due", moment(report.next_due) or "nothing"),
+        ("held", _size_text(report.total)),
+    )
+    width = max(len(name) for name, _ in head)
+    for name, text in head:
+        console.print(f"{name:{width}}  {text}", markup=False)
+    _table(
+        console,
+        "Rules",
+        (
+            "rule",
+            "version",
+            "keys",
+            "partial matches",
+            "bytes, about",
+            "oldest event",
+            "next deadline",
+        ),
+        [[_text(value) for value in _rule(rule).values()] for rule in report.rules],
+    )  # fmt: skip
+    _table(
+        console,
+        "Clock",
+        ("topic", "partition", "largest event time"),
+        [
+            [topic, str(number), moment(time) or "not read yet"]
+            for topic, number, time in report.clock
+        ],
+    )
+    _table(
+        console,
+        "State partitions",
+        ("partition", *_SIZE),
+        [[str(number), *_size(size)] for number, size in report.partitions.items()],
+    )
+    _table(
+        console,
+        "Largest key groups",
+        ("key group", "partition", *_SIZE),
+        [[str(number), str(at), *_size(size)] for number, at, size in report.groups],
+    )
+    _table(
+        console,
+        "Largest slots",
+        ("key group", "slot", *_SIZE),
+        [[str(number), name, *_size(size)] for number, name, size in report.slots],
+    )
+    if report.of_key is not None:
+        _table(
+            console,
+            "Partial matches of the key",
+            ("rule", "version", "key group", "began", "deadline", "events"),
+            [_partial_row(_partial(partial, steps)) for partial in report.of_key],
+        )
+
+
+_SIZE = ("bytes", "keys", "partial matches", "waiting events")
+
+
+def _partial_row(partial: Mapping[str, Any]) -> list[str]:
+    columns = ("rule", "version", "key_group", "began", "deadline")
+    events = ["{step}={topic}/{partition}/{offset}".format(**event) for event in partial["events"]]
+    return [*(_text(partial[name]) for name in columns), "  ".join(events)]
+
+
+def _size(size: Size) -> list[str]:
+    return [str(size.bytes), str(size.keys), str(size.partial_matches), str(size.waiting)]
+
+
+def _size_text(size: Size) -> str:
+    return (
+        f"{size.bytes} bytes, {size.keys} keys, {size.partial_matches} partial matches,"
+        f" {size.waiting} waiting events"
+    )
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None else str(value)
+
+
+def _table(
+    console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    console.print(f"\n{title}", style="bold")
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="")
+    for number, column in enumerate(columns):
+        numeric = all(row[number].isdigit() for row in rows)
+        table.add_column(column, justify="right" if rows and numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table if rows else "none")

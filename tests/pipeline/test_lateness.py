@@ -1,0 +1,229 @@
+"""An event is late for all rules or for none, whatever their keys, and wherever its groups are.
+
+Decoded rows go through the real packer, a task for each Kafka partition, and through several key
+groups, each with state and clock of its own, as in the job.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
+from service.matcher.engines import PartitioningMatcher
+from service.matcher.local import EventReader, LocalJob, Record
+from service.matcher.outputs import Outputs
+from service.matcher.snapshot import pack, unpack
+from service.model import Coordinates
+from service.pipeline.columns import TYPE_COLUMN, word
+from service.pipeline.decode import Fault
+from service.pipeline.key_group import KeyGroup, MatchOptions, packed_shape
+from service.pipeline.pack import Kind, Packer, Unkeyed, rows_of
+from service.pipeline.watermark import BEGINNING, Policy
+from tests.matcher.runs import TYPES
+from tests.pipeline.test_key_group import ARROW, TYPE_NAMES, findings, plan_of, without_payload
+
+GROUPS = 3
+DISORDER = 2
+RULE = """
+id: {0}
+key: {1}
+within: 9 ms
+pattern:
+  - {{step: a, where: "name = 'a'"}}
+  - {{step: b, after: {2}, where: "name = 'b'"}}
+"""
+PLAN = plan_of(
+    RULE.format("one", "key", "followed_by"),
+    RULE.format("two", "[key, name]", "followed_by_any"),
+    RULE.format("three", "name", "followed_by"),
+    RULE.format("strict", "key", "next"),
+    RULE.format("all", "[]", "followed_by").replace("key: []\n", ""),
+)
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d"), OutputSchemaIds(1, 2, 3))
+
+
+class Arrival(NamedTuple):
+    """One record. ``name`` ``x`` is of no use to any rule."""
+
+    partition: int
+    time: int
+    key: str | None
+    name: str | None
+
+
+ARRIVALS = st.builds(
+    Arrival,
+    st.integers(0, 2),
+    st.integers(0, 40),
+    st.sampled_from(["k", "l", "m", None]),
+    st.sampled_from(["a", "b", "x", None]),
+)
+
+
+class Groups:
+    """All key groups of a job, batch by batch."""
+
+    def __init__(self, policy: Policy, emit_late: bool) -> None:
+        self.outputs = Outputs()
+        self.late: Counter[Coordinates] = Counter()
+        self.late_count = 0
+        self.watermarks: set[int] = set()
+        self._options = MatchOptions(GROUPS, 2, policy, DISORDER, emit_late, TYPE_NAMES, TYPES)
+        self._matchers = [PartitioningMatcher(part, TYPES) for part in PLAN.partitionings]
+        self._readers = [EventReader(part, TYPES) for part in PLAN.partitionings]
+        self._values: dict[int, bytes] = {}
+        self._slots: list[dict[str, bytes]] = [{} for _ in range(GROUPS)]
+
+    def advance(self, records: list[Record]) -> None:
+        """One batch."""
+        packets: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+        for partition in sorted({record.at.partition for record in records}):
+            rows = self._decoded([r for r in records if r.at.partition == partition])
+            for made in self._packer()(iter([rows])):
+                for row in made.to_pylist():
+                    packets[row["key_group"]].append((row["kind"], row["packet"]))
+        for number in range(GROUPS):
+            self._run(number, packets[number])
+
+    def _run(self, number: int, packets: list[tuple[int, bytes]]) -> None:
+        group = KeyGroup(number, PLAN, self._options, self._matchers)
+        if number in self._values:
+            group.restore(unpack(self._values[number]))
+        events, unkeyed = [], []
+        for kind, packet in packets:
+            if kind >= Kind.EVENTS:
+                events.append((kind - Kind.EVENTS, rows_of(packet)))
+            elif kind == Kind.MAXIMA:
+                group.clock.read(unpack(packet))
+            elif kind == Kind.UNKEYED:
+                unkeyed += [Unkeyed(*fields) for fields in unpack(packet)]
+        slots = self._slots[number]
+
+        def store(name: str, value: bytes | None) -> None:
+            slots.pop(name) if value is None else slots.update({name: value})
+
+        for outputs in group.run(events, unkeyed, slots.get, store):
+            self.outputs.add(outputs)
+        self.late.update(event.at for event in group.late_events())
+        self.late_count += sum(group.late.values())
+        self.watermarks.add(group.clock.watermark)
+        self._values[number] = pack(group.packed())
+
+    def _packer(self) -> Packer:
+        return Packer(
+            partitionings=tuple(packed_shape(n, p) for n, p in enumerate(PLAN.partitionings)),
+            key_groups=GROUPS,
+            readers={},
+            unknown_ids=frozenset(),
+            unreadable={},
+            encoder=ENCODER,
+            time_columns=("time",),
+            key_texts=(("key",),),
+            max_ahead_ms=None,
+        )
+
+    def _decoded(self, records: list[Record]) -> pa.RecordBatch:
+        """What the JVM makes of records; irrelevant ones keep only their time."""
+        rows = []
+        for record in records:
+            missing = [
+                part.key and reader.missing_key(record) is not None
+                for part, reader in zip(PLAN.partitionings, self._readers, strict=True)
+            ]
+            bits = [reader.event(record, Outputs()).bits for reader in self._readers]
+            useful = any(
+                rule.plan.relevant.evaluate(
+                    sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
+                )
+                for part, mask in zip(PLAN.partitionings, bits, strict=True)
+                for rule in part.rules
+            )
+            row: dict[str, Any] = {
+                "topic": record.at.topic,
+                "partition": record.at.partition,
+                "offset": record.at.offset,
+                "time": record.time,
+                "fault": int(Fault.MISSING_KEY if any(missing) else Fault.NONE),
+                TYPE_COLUMN: 0,
+                "record_key": b"",
+                "value": b"v" if useful or any(missing) else None,
+                "headers": None,
+            }
+            for number, (part, reader) in enumerate(
+                zip(PLAN.partitionings, self._readers, strict=True)
+            ):
+                wanted = not missing[number] and any(True for _ in part.touched(bits[number]))
+                key = reader.key(record) if wanted else None
+                row[f"key_{number}"] = key
+                row[f"group_{number}"] = sum(map(ord, key or "")) % GROUPS if wanted else None
+                row[word(number, 0)] = bits[number] if wanted else 0
+                for place, slot in enumerate(part.slots):
+                    row[f"slot_{number}_{place}"] = record.values.get(slot.path[0])
+            rows.append(row)
+        return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+
+
+def _schema() -> pa.Schema:
+    kinds: dict[str, pa.DataType] = {
+        "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "time": pa.int64(),
+        "fault": pa.int32(), TYPE_COLUMN: pa.int32(), "record_key": pa.binary(),
+        "value": pa.binary(), "headers": pa.string(),
+    }  # fmt: skip
+    for number, part in enumerate(PLAN.partitionings):
+        kinds |= {f"key_{number}": pa.string(), f"group_{number}": pa.int32()}
+        kinds |= {word(number, 0): pa.int64()}
+        kinds |= {f"slot_{number}_{n}": ARROW[s.path[0]] for n, s in enumerate(part.slots)}
+    return pa.schema(list(kinds.items()))
+
+
+SCHEMA = _schema()
+
+
+@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@given(
+    st.lists(st.lists(ARRIVALS, min_size=1, max_size=12), min_size=1, max_size=6),
+    st.sampled_from(["partition_minimum", "maximum"]),
+    st.booleans(),
+)
+def test_one_verdict_for_an_event(
+    batches: list[list[Arrival]], policy: Policy, emit_late: bool
+) -> None:
+    """Late: at or before the watermark at the start of its batch, told of once, and used by no
+    rule; also where a key is null. Otherwise a dead letter for the null key, once, and applied for
+    the rules whose key is there. What is dropped is counted as what would be written."""
+    groups = Groups(policy, emit_late)
+    job = LocalJob(PLAN, TYPES)
+    maxima: dict[int, int] = {}
+    watermark, offset = BEGINNING, 0
+    late: set[Coordinates] = set()
+    letters: set[Coordinates] = set()
+    for arrivals in batches:
+        records = []
+        for arrival in arrivals:
+            at = Coordinates("t", arrival.partition, offset)
+            values = {"key": arrival.key, "name": arrival.name, "price": 1}
+            records.append(Record(at, arrival.time, values, type="Event"))
+            unkeyed = arrival.key is None or arrival.name is None
+            if arrival.time > watermark:
+                letters |= {at} if unkeyed else set()
+            elif unkeyed or arrival.name != "x":
+                late.add(at)
+            offset += 1
+        for arrival in arrivals:
+            maxima[arrival.partition] = max(maxima.get(arrival.partition, 0), arrival.time)
+        newest = (max if policy == "maximum" else min)(maxima.values())
+        watermark = max(watermark, newest - DISORDER - 1)
+        groups.watermarks.clear()
+        groups.advance(records)
+        job.advance(records, watermark)
+        assert groups.watermarks == {watermark}
+    assert groups.late == (Counter(late) if emit_late else Counter())
+    assert groups.late_count == len(late)
+    assert Counter(letter.at for letter in groups.outputs.dead_letters) == Counter(letters)
+    assert {letter.at for letter in job.outputs.dead_letters} == letters
+    assert without_payload(findings(groups.outputs)) == without_payload(findings(job.outputs))
