@@ -102,6 +102,7 @@ def test_the_listed_rights_are_enough_and_needed(
     for topic in outputs:
         _grant(admin, TOPIC, topic, WRITE, DESCRIBE)
     _grant(admin, TOPIC, marks, READ, WRITE, DESCRIBE)
+    _grant(admin, GROUP, marks, READ, DESCRIBE)
     _grant(admin, TRANSACTION, f"{prefix}-", WRITE, DESCRIBE, pattern=PREFIX)
     matches, _ = scenario.run(**sections).of("ab")
     assert matches == [found("ab", "k", at(1), a=0, b=1)]
