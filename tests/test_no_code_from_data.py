@@ -27,8 +27,8 @@ FORBIDDEN_CALLS = {
     "numpy.load", "np.load", "numpy.fromfile", "pd.read_pickle", "pandas.read_pickle",
     "pd.eval", "pa.deserialize",
 }  # fmt: skip
-PROCESSES = {"service/pipeline/jars.py"}
-"""Modules that start processes: Java, by a list of arguments of its own making."""
+PROCESSES = {"service/pipeline/jars.py", "service/pipeline/jvm.py"}
+"""Modules that start Java, by a list of arguments of their own making, or wait for its end."""
 
 
 def _names(tree: ast.Module) -> Iterator[tuple[str, int]]:
