@@ -1,7 +1,9 @@
 """Rules from a folder: its ``*.yaml``, ``*.yml`` and ``*.json`` files, sorted by name.
 
 Hidden files are passed over, and folders inside the folder are not entered: a mounted ConfigMap
-keeps its data twice, once behind hidden links. All problems of all files are reported at once.
+keeps its data twice, once behind hidden links. A link is followed when it stays inside the folder,
+and refused when it leads out: messages quote what is wrong, and another file's content is not the
+author's to see. All problems of all files are reported at once.
 """
 
 from __future__ import annotations
@@ -42,8 +44,11 @@ def read_rules(path: Path) -> RuleSet:
         warnings.append(
             Problem(message="the folder holds no rules", source=str(path), allowed=allowed)
         )
+    inside = path.resolve()
     for file in files:
         try:
+            if file is not path and not file.resolve().is_relative_to(inside):
+                raise RuleSetError([_leads_out(file, path)])
             loaded += load_rules(_text(file), str(file))
         except RuleSetError as error:
             problems += error.problems
@@ -62,6 +67,14 @@ def rule_files(folder: Path) -> list[Path]:
         entry
         for entry in folder.iterdir()
         if entry.suffix.lower() in SUFFIXES and not entry.name.startswith(".") and entry.is_file()
+    )
+
+
+def _leads_out(file: Path, folder: Path) -> Problem:
+    return Problem(
+        message="the link leads out of the folder of rules",
+        source=str(file),
+        allowed=f"files, and links to files, below {folder}",
     )
 
 

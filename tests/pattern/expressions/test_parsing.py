@@ -244,8 +244,30 @@ def test_replace_cannot_multiply_text() -> None:
     text = "x"
     for _ in range(5):
         text = f"replace({text}, 'a', 'aaaaaaaaaa')"
-    assert "could make text 100000 times as long; the limit is 1000" in refused(text)[0][0]
+    assert "could make text 100000 times as long; the limit is 100" in refused(text)[0][0]
     assert parse("replace(replace(x, ',', ''), 'a', 'bb')")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"concat({', '.join(['x'] * 101)}) = y",
+        f"replace(concat({', '.join(['x'] * 60)}), 'a', 'bb') = y",
+        f"array({', '.join(['x || x'] * 51)})[0] = y",
+        "replace(replace(replace('" + "a" * 999 + "', 'a', '" + "b" * 99 + "'), 'b', '"
+        + "c" * 99 + "'), 'c', '" + "d" * 99 + "') = x",
+    ],
+    ids=["concat", "concat in replace", "array", "literals"],
+)  # fmt: skip
+def test_text_that_stands_many_times_counts_each_time(text: str) -> None:
+    """CONCAT and ARRAY add up, also below REPLACE, and literals grow too."""
+    assert "the limit is 100" in refused(text)[0][0]
+
+
+def test_ordinary_text_is_no_bomb() -> None:
+    """A key of many columns, and a list of many literals, are in order."""
+    assert parse(" || ':' || ".join(["x"] * 30))
+    assert parse(f"array_contains(array({', '.join(repr(str(n)) for n in range(900))}), x)")
 
 
 WORDS = """

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.pattern.expressions import ExpressionError, parse, to_spark_sql
+from service.pattern.expressions import ExpressionError, check_types, parse, to_spark_sql
+from service.pattern.types import record_type
 
 HOSTILE = {
     "reflect('java.lang.System', 'exit', 1)": "reaches outside",
@@ -103,6 +104,93 @@ HOSTILE = {
     "x ilike 'a'": "ILIKE",
     "named(x => 1)": "'=>'",
     "x\x00y": "",
+    "x > 1 and exists (select * from json.`/etc/passwd`)": "sub-query",
+    "x in (select value from text.`/etc/passwd`)": "sub-query",
+    "text.`/etc/passwd`": "quoted name",
+    "lateral view explode(xs) t as y": "not a type",
+    "explode(xs)": "not allowed",
+    "stack(2, x, y)": "not allowed",
+    "table(t)": "not allowed",
+    "read_files('/etc')": "not allowed",
+    "schema_of_json('{}')": "not allowed",
+    "from_json(x, schema_of_json('{}'))": "not allowed",
+    "from_avro(x, '{}')": "not allowed",
+    "from_csv(x, 'a int')": "not allowed",
+    "xpath_string(x, '//a')": "not allowed",
+    "parse_url(x, 'HOST')": "not allowed",
+    "aes_decrypt(x, 'k')": "not allowed",
+    "spark_partition_id() = 0": "reaches outside",
+    "input_file_block_start() > 0": "reaches outside",
+    "monotonically_increasing_id() = 0": "another answer each time",
+    "session_user() = 'x'": "reaches outside",
+    "user() = 'x'": "reaches outside",
+    "current_catalog() = 'x'": "reaches outside",
+    "randn() > 0": "another answer each time",
+    "randstr(5) = x": "another answer each time",
+    "unix_timestamp() > 1": "not allowed",
+    "typeof(x) = 'int'": "not allowed",
+    "rpad(x, 2000000000, 'y') = x": "not allowed",
+    "lpad(x, 2000000000, 'y') = x": "not allowed",
+    "space(2000000000) = x": "not allowed",
+    "array_repeat(x, 1000000000)[0] = x": "not allowed",
+    "format_string('%2000000000d', i) = x": "not allowed",
+    "factorial(20) > 1": "not allowed",
+    "pow(10, 1000000000) > 1": "not allowed",
+    "regexp_like(x, '(a*)*b')": "regular expression",
+    "regexp_extract(x, '(a+)+$')": "regular expression",
+    "regexp_count(x, '(a|a)*$')": "regular expression",
+    "x not rlike '(a+)+$'": "RLIKE",
+    "x like y": "the pattern of LIKE must be a string",
+    "x like any ('a', 'b')": "LIKE",
+    "x similar to 'a'": "not allowed",
+    "replace(x, 'a', x) = x": "must be strings in the text",
+    "1e999999999 > x": "beyond DOUBLE",
+    f"x > {'9' * 5000}": "38 digits",
+    "cast(x as decimal(39, 0)) > 1": "precision",
+    "cast(x as array<int>)": "not a type",
+    "cast(x as map<string, string>)": "not a type",
+    "cast(x as binary)": "not a type",
+    "cast(x as variant)": "not a type",
+    "cast(x as char(2000000000))": "not a type",
+    "cast(x as my.type)": "not a type",
+    "try_cast(x as array<int>)": "not a type",
+    "x = ʼaʼ": "not allowed",
+    "x； drop": "not allowed",
+    "x = 1 \u202e": "not allowed",
+    "x\u200f = 1": "not allowed",
+    "\ufeffx = 1": "not allowed",
+    "x /*! 1 */ = 1": "comments",
+    "x = 1 --\r or true": "comments",
+    "x # y": "not allowed",
+    "x = $$a$$": "'$'",
+    "@@x": "'@'",
+    "${env:PATH} = x": "'$'",
+    "${system:user.home}": "'$'",
+    "{% x %}": "not allowed",
+    "x |> select 1": "not allowed",
+    "set spark.x = 1": "not expected",
+    "use db": "alias",
+    "identifier('reflect')('a')": "not complete",
+    "execute immediate 'x'": "not expected",
+    "aggregate(xs, 0, (a, b) -> a + b) > 1": "'->'",
+    "[" * 40 + "1" + "]" * 40: "nested too deeply",
+    "(" * 4000 + "x" + ")" * 4000: "nested too deeply",
+    "not " * 2000 + "x": "nested too deeply",
+    "- " * 2000 + "1 > x": "nested too deeply",
+    "case when x then " * 200 + "1" + " else 0 end" * 200: "nested too deeply",
+    " || ".join(["(x"] * 40) + ")" * 40 + " = x": "nested too deeply",
+    "x = '" + "a" * 1_000_000 + "'": "the limit is 10000",
+    " or ".join(["x = 1"] * 10_000): "the limit is 10000",
+    f"x in ({', '.join(map(str, range(10_000)))})": "the limit is 10000",
+}
+
+COLUMNS = {
+    "current_user = 'x'": "`current_user`",
+    "current_timestamp > ts": "`current_timestamp`",
+    "localtimestamp > ts": "`localtimestamp`",
+    "session.x = 1": "`session`",
+    "system.session.y = 1": "`system`",
+    "`current_date` > ts": "`current_date`",
 }
 
 
@@ -136,3 +224,23 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     """No text makes the parser fail in any other way."""
     with suppress(ExpressionError):
         parse(text, steps=frozenset({"a"}))
+
+
+@pytest.mark.parametrize(("text", "column"), COLUMNS.items())
+def test_names_with_a_meaning_are_columns_here(text: str, column: str) -> None:
+    """What Spark would take for a function without brackets, or for a session's variable, is a
+    column of the event: written in quotes, and refused where the event has none of this name."""
+    e = parse(text)
+    written = to_spark_sql(e, lambda path: ".".join(f"`{name}`" for name in path))
+    name = column.strip("`")
+    assert column in written
+    assert re.sub(r"`\w+`", "", written).count(name) == 0
+    event = record_type({"type": "record", "name": "E", "fields": [{"name": "q", "type": "int"}]})
+    with pytest.raises(ExpressionError, match=f"no column `?{name}|{name} is neither"):
+        check_types(e, event, {})
+
+
+def test_spark_substitutes_nothing() -> None:
+    """A string with ``${…}`` is data: Spark, which would put a setting there, sees hexadecimals."""
+    text = to_spark_sql(parse("x = '${spark.master}'"), lambda path: f"`{path[0]}`")
+    assert "$" not in text

@@ -1,0 +1,125 @@
+"""The job with the rights that docs/security.md lists, on a broker that grants nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+from pyspark.sql import SparkSession
+
+from examples.embedded import EmbeddedBroker
+from service.errors import SparkCepError
+from tests.conftest import JARS
+from tests.e2e.outputs import Outputs, found
+from tests.e2e.scenario import Scenario
+from tests.e2e.stream import Stream, at, sequence
+from tests.kafka_access import KafkaAccess
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+USER, PASSWORD = "cep", "pw"
+TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
+TRANSACTION = ResourceType.TRANSACTIONAL_ID
+LITERAL, PREFIX = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
+READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
+    """A broker where only who comes without login, as these tests do, may do everything."""
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    folder = tmp_path_factory.mktemp("rights")
+    with EmbeddedBroker(folder, JARS, sasl=(USER, PASSWORD), settings=settings) as running:
+        yield running
+
+
+def _grant(
+    admin: AdminClient,
+    kind: ResourceType,
+    name: str,
+    *operations: AclOperation,
+    pattern: ResourcePatternType = LITERAL,
+) -> None:
+    allow, principal = AclPermissionType.ALLOW, f"User:{USER}"
+    bindings = [
+        AclBinding(kind, name, pattern, principal, "*", operation, allow)
+        for operation in operations
+    ]
+    for created in admin.create_acls(bindings).values():
+        created.result(30)
+
+
+def _kafka(broker: EmbeddedBroker) -> dict[str, Any]:
+    security = {
+        "protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "username": USER,
+        "password": PASSWORD,
+    }
+    return {"bootstrap_servers": broker.sasl_bootstrap, "security": security}
+
+
+def test_the_listed_rights_are_enough_and_needed(
+    broker: EmbeddedBroker, registry: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    """With read rights alone the job cannot start; with the rest it runs to the end."""
+    scenario = Scenario(KafkaAccess(broker.bootstrap), registry, spark, tmp_path / "job")
+    scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
+    stream = Stream(scenario)
+    stream.send(("k", "a", 0), ("k", "b", 1), ("k", "x", 90))
+    outputs = [scenario.topic(kind) for kind in Outputs.KINDS]
+    prefix = scenario.topic("once")
+    marks = f"{prefix}.marks"
+    scenario.kafka.create_topics(dict.fromkeys(outputs, 1))
+    broker.create_topics({marks: 1}, {"cleanup.policy": "compact"})
+    sections: dict[str, Any] = {
+        "kafka": _kafka(broker),
+        "outputs": {
+            "topics": dict(zip(Outputs.KINDS, outputs, strict=True)),
+            "create_topics": {"enabled": False},
+            "transactional_id_prefix": prefix,
+        },
+    }
+    admin = broker.admin()
+    _grant(admin, TOPIC, stream.topic, READ, DESCRIBE)
+    _grant(admin, GROUP, "spark-", READ, DESCRIBE, pattern=PREFIX)
+    with pytest.raises(SparkCepError, match=f"output topics .*{outputs[0]}.* do not exist"):
+        scenario.run(**sections)
+    for topic in outputs:
+        _grant(admin, TOPIC, topic, WRITE, DESCRIBE)
+    _grant(admin, TOPIC, marks, READ, WRITE, DESCRIBE)
+    _grant(admin, GROUP, marks, READ, DESCRIBE)
+    _grant(admin, TRANSACTION, f"{prefix}-", WRITE, DESCRIBE, pattern=PREFIX)
+    matches, _ = scenario.run(**sections).of("ab")
+    assert matches == [found("ab", "k", at(1), a=0, b=1)]
+
+
+def test_transactional_ids_by_prefix(broker: EmbeddedBroker) -> None:
+    """The rights for exactly-once: ids with the prefix and the topic of marks, and no others."""
+    admin = broker.admin()
+    broker.create_topics({"once.marks": 1})
+    _grant(admin, TRANSACTION, "once-", WRITE, DESCRIBE, pattern=PREFIX)
+    _grant(admin, TOPIC, "once.marks", READ, WRITE, DESCRIBE)
+    client = broker.sasl_client() | {"log_level": "0"}
+    producer = Producer({**client, "transactional.id": "once-0"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("once.marks", b"1")
+    producer.commit_transaction(30)
+    stranger = Producer({**client, "transactional.id": "other-0"})
+    with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+        stranger.init_transactions(30)

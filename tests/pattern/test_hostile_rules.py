@@ -1,0 +1,132 @@
+"""Rule files of somebody who means harm: refused with rule, step and place, in bounded time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.errors import RuleSetError
+from service.pattern.document import load_rules
+from service.pattern.yaml_source import MOST_CHARACTERS
+from service.rules.folder import read_rules
+from tests.pattern.expressions.test_security import HOSTILE
+
+PLACES = {
+    "where": "  - {{step: a, where: {text}}}\n",
+    "until": "  - {{step: a, where: x = 1, times: 2+, until: {text}}}\n",
+}
+TOP = {"measures": "emit: {{measures: {{m: {text}}}}}\n", "key": "key: [{text}]\n"}
+ATTACK = "reflect('java.lang.System', 'exit', 1)"
+
+
+def _quoted(text: str) -> str:
+    """The text as one YAML scalar on one line."""
+    escapes = {"\\": "\\\\", '"': '\\"'}
+    inner = "".join(
+        escapes.get(c) or (c if c.isprintable() and c.isascii() else f"\\U{ord(c):08x}")
+        for c in text
+    )
+    return f'"{inner}"'
+
+
+def _rule(step: str, top: str = "key: k\n") -> str:
+    return f"id: evil\n{top}pattern:\n{step}"
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if len(text) < MOST_CHARACTERS])
+def test_a_hostile_condition_is_refused_with_its_place(text: str) -> None:
+    """The message names file, line, rule and step."""
+    file = _rule(PLACES["where"].format(text=_quoted(text)))
+    with pytest.raises(RuleSetError) as caught:
+        load_rules(file, "evil.yaml")
+    for problem in caught.value.problems:
+        assert (problem.rule, problem.step) == ("evil", "a")
+        assert problem.span is not None
+        assert problem.span.line == 4
+        assert problem.render().startswith("evil.yaml:4:")
+
+
+@pytest.mark.parametrize("place", [*PLACES, *TOP])
+def test_every_expression_of_a_rule_is_held_to_the_list(place: str) -> None:
+    """Conditions, `until`, measures and keys."""
+    if place in PLACES:
+        file = _rule(PLACES[place].format(text=_quoted(ATTACK)))
+    else:
+        top = TOP[place].format(text=_quoted(ATTACK))
+        key = "" if place == "key" else "key: k\n"
+        file = _rule("  - {step: a, where: x = 1}\n", key + top)
+    with pytest.raises(RuleSetError) as caught:
+        load_rules(file, "evil.yaml")
+    assert {problem.rule for problem in caught.value.problems} == {"evil"}
+    assert all(problem.span for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "!!python/object/apply:os.system ['touch owned']",
+        "!!python/object/new:subprocess.Popen [['touch', 'owned']]",
+        "!!python/name:os.system",
+        "!!python/module:os",
+        "!!python/tuple [1, 2]",
+        "!!binary aGFsbG8=",
+        "!!set {a, b}",
+        "!!omap [a: 1]",
+        "!include /etc/passwd",
+        "!ENV ${PATH}",
+        "!<tag:example.com,2000:x> a",
+    ],
+)
+@pytest.mark.parametrize("place", ["id", "pattern", "description"])
+def test_tags_make_nothing(
+    value: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No tag is followed; the message quotes it."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuleSetError) as caught:
+        load_rules(f"{place}: {value}\n", "evil.yaml")
+    assert "is not allowed" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_merged_mappings_are_counted() -> None:
+    """Merges that double at each level are refused like any other bomb."""
+    lines = ["a0: &a0 {x: 1}"]
+    lines += [f"a{n}: &a{n} {{p: *a{n - 1}, q: *a{n - 1}}}" for n in range(1, 40)]
+    with pytest.raises(RuleSetError, match="more than 50,000 nodes"):
+        load_rules("\n".join(lines), "evil.yaml")
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    """Nothing of the file behind it is in the message; links within the folder, as Kubernetes
+    makes them, are followed."""
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2: [", "utf-8")
+    folder = tmp_path / "rules"
+    data = folder / "..2026_01_01"
+    data.mkdir(parents=True)
+    (data / "good.yaml").write_text(
+        "id: good\nkey: k\npattern:\n  - {step: a, where: x = 1}\n", "utf-8"
+    )
+    (folder / "..data").symlink_to("..2026_01_01")
+    (folder / "good.yaml").symlink_to("..data/good.yaml")
+    assert [rule.id for rule in read_rules(folder).rules] == ["good"]
+    for target in (secret, Path("../secret")):
+        link = folder / "evil.yaml"
+        link.symlink_to(target)
+        with pytest.raises(RuleSetError, match="leads out of the folder") as caught:
+            read_rules(folder)
+        assert "evil.yaml" in str(caught.value)
+        assert "hunter2" not in str(caught.value)
+        link.unlink()
+
+
+def test_a_folder_that_is_a_link_itself_is_followed(tmp_path: Path) -> None:
+    """What the settings name is the operator's word."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "good.yaml").write_text(
+        "id: good\nkey: k\npattern:\n  - {step: a, where: x = 1}\n", "utf-8"
+    )
+    (tmp_path / "rules").symlink_to("real")
+    assert [rule.id for rule in read_rules(tmp_path / "rules").rules] == ["good"]
