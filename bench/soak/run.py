@@ -89,6 +89,8 @@ class Result:
     def document(self) -> dict[str, Any]:
         """For JSON."""
         made = asdict(self)
+        # asdict takes a Counter's items for its elements.
+        made["verdict"] = {name: dict(counts) for name, counts in vars(self.verdict).items()}
         made["flat"], made["outputs_equal"] = self.flat, self.verdict.clean
         return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
@@ -10,7 +11,8 @@ import pytest
 
 from bench.soak.comparison import compare, expected
 from bench.soak.flatness import Watched, trend
-from bench.soak.run import RULES_FILE
+from bench.soak.report import markdown
+from bench.soak.run import RULES_FILE, Options, Result
 from bench.soak.stream import PARTITIONS, Fate, Stream
 from service.compiler.rule_set import compile_rules
 from service.matcher.local import LocalJob
@@ -103,3 +105,18 @@ def test_too_little_to_say() -> None:
     found = trend(FIGURE, HOURS[:3], [1.0, 2.0, 3.0])
     assert found.flat is None
     assert math.isnan(found.slope)
+
+
+def test_a_result_is_json_and_a_table() -> None:
+    """Counts by kind of output are there in both."""
+    verdict = compare([(("match", "a"), b""), (("late", "b"), b"")], [(("match", "a"), b"")])
+    result = Result(
+        Options(minutes=1, rate=2, kill_every=3), 120, 12, 4, 1, [0],
+        [trend(FIGURE, HOURS, [1.0] * len(HOURS))], verdict, 30.0, [(10.0, "SIGKILL")],
+    )  # fmt: skip
+    document = json.loads(json.dumps(result.document()))
+    assert document["verdict"]["lost"] == {"late": 1}
+    assert (document["flat"], document["outputs_equal"]) == (True, False)
+    table = markdown(result)
+    assert "| late | 1 | 0 | 1 | 0 | 0 | 0 |" in table
+    assert "| memory | MiB | 1 | +0 | +0 to +0 | flat |" in table
