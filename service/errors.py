@@ -10,6 +10,7 @@
     ├── DependencyError        a pinned jar is missing or is not the pinned one
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
+    │   └── TakenOverError     another instance writes the output now
     └── StartError             Kafka or Spark could not be started or reached
 
 A message names the file, field, rule or offset, what was found and what is allowed.
@@ -50,6 +51,10 @@ class StateError(SparkCepError):
 
 class OutputError(SparkCepError):
     """An output record could not be written to its topic."""
+
+
+class TakenOverError(OutputError):
+    """Another instance of the service has taken over the output; this one must end."""
 
 
 class StartError(SparkCepError):

@@ -1,7 +1,8 @@
 """The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere.
 
 Exit codes: 0 done or stopped as asked, 1 the job failed, 2 wrong use of the command (typer's),
-3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state.
+3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state,
+8 taken over by another instance.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from service.errors import (
     SparkCepError,
     StartError,
     StateError,
+    TakenOverError,
 )
 from service.observability.health import Health, HealthServer
 from service.observability.logs import configure, logger
@@ -52,6 +54,7 @@ EXIT_CODES: tuple[tuple[type[SparkCepError], int], ...] = (
     (RegistryError, 6),
     (SchemaError, 6),
     (StateError, 7),
+    (TakenOverError, 8),
     (SparkCepError, 1),
 )
 

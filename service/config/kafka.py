@@ -54,6 +54,7 @@ _SPARKS_OWN: Final = (
     "key.deserializer",
     "value.deserializer",
 )
+_DELIVERYS_OWN: Final = ("enable.idempotence", "transactional.id", "transaction.timeout.ms")
 _JAVA_ONLY: Final = ("sasl.jaas.config", "ssl.truststore.", "ssl.keystore.type", "ssl.protocol")
 _LIBRDKAFKA_ONLY: Final = (
     "sasl.username",
@@ -246,6 +247,11 @@ class Kafka(Section):
                     "source_properties",
                 )
         for name in self.sink_properties:
+            if name in _DELIVERYS_OWN:
+                raise contradiction(
+                    f"{name} follows from outputs.delivery and outputs.transaction_timeout",
+                    "sink_properties",
+                )
             if name.startswith(_JAVA_ONLY):
                 raise contradiction(
                     f"{name} is a Java property; the sink is librdkafka: use kafka.security, or "

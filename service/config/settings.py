@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
@@ -22,7 +23,7 @@ from service.config.quantities import contradiction, refused, setting
 from service.config.redaction import redact
 from service.config.shapes import Form, Shape
 from service.config.sources import Given, Reader, default_paths, read_environment, read_file
-from service.config.topics import Input, Outputs, Registry
+from service.config.topics import Input, Outputs, Registry, topic_name
 from service.errors import ConfigurationError
 
 _SOURCES: ContextVar[tuple[PydanticBaseSettingsSource, ...]] = ContextVar("sources", default=())
@@ -80,6 +81,24 @@ class Settings(BaseSettings):
                         f"{topic} is an output topic as well", f"inputs.{name}.topics"
                     )
         return self
+
+    @model_validator(mode="after")
+    def _named_transactions(self) -> Settings:
+        if self.outputs.delivery == "exactly_once" and self.outputs.transactional_id_prefix is None:
+            try:
+                topic_name(self.marks_prefix)
+            except PydanticCustomError:
+                raise contradiction(
+                    f"spark.app_name {self.spark.app_name!r} cannot be a part of a topic's name, "
+                    "so a prefix is needed",
+                    "outputs.transactional_id_prefix",
+                ) from None
+        return self
+
+    @property
+    def marks_prefix(self) -> str:
+        """What transactional ids and the topic of marks begin with."""
+        return self.outputs.transactional_id_prefix or self.spark.app_name
 
     def source_options(self, input_name: str) -> dict[str, str]:
         """All options of Spark's Kafka source for one input; holds secrets."""

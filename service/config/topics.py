@@ -24,7 +24,8 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
-def _topic(value: str) -> str:
+def topic_name(value: str) -> str:
+    """``value``, if topics may be called so."""
     if not _TOPIC.fullmatch(value) or value in (".", ".."):
         raise refused("a topic name: at most 249 letters, digits, dots, underscores and hyphens")
     return value
@@ -46,7 +47,7 @@ def _urls(value: str) -> str:
     return value
 
 
-Topic = Annotated[str, AfterValidator(_topic), Shown("topic")]
+Topic = Annotated[str, AfterValidator(topic_name), Shown("topic")]
 DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
 
 
@@ -161,11 +162,35 @@ class Outputs(Section):
         OutputTopics(), description="Topics of the four kinds of output."
     )
     create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
-    delivery: Literal["at_least_once"] = setting(
-        "at_least_once",
+    delivery: Literal["exactly_once", "at_least_once"] = setting(
+        "exactly_once",
         description=(
-            "After a failure a batch may be written twice; ids of matches and timeouts are the "
-            "same both times."
+            "`exactly_once`: a batch is one transaction for each state partition, and consumers "
+            "with `isolation.level=read_committed` see all of it, once. `at_least_once`: without "
+            "transactions; after a failure a batch may be written twice, with the same ids."
+        ),
+    )
+    transactional_id_prefix: Topic | None = setting(
+        None,
+        description=(
+            "Transactional ids are this, `-` and the number of the state partition; the topic "
+            "`<prefix>.marks` says which batches are written. Each job needs its own prefix. "
+            "Absent: `spark.app_name`."
+        ),
+        max_length=240,
+    )
+    transaction_timeout: PositiveDuration = setting(
+        600_000,
+        description=(
+            "Longest time from the first record of a batch to its commit, and longest wait for "
+            "brokers that are away. At most `transaction.max.timeout.ms` of the brokers."
+        ),
+    )
+    if_marks_disagree: Literal["refuse", "go_on"] = setting(
+        "refuse",
+        description=(
+            "What to do at start when the output is ahead of the checkpoint, or belongs to another "
+            "one: end, or go on, which may write records again."
         ),
     )
     late_events: Literal["relevant", "all", "drop"] = setting(

@@ -75,6 +75,13 @@ OUTPUT_RECORDS = Counter(
     "records",
     ("kind",),
 )
+PARTITION_WRITES = Counter(
+    "spark_cep_partition_writes_total",
+    "Outputs of a state partition and batch, by result: committed, or written_before where a batch"
+    " was run again.",
+    "outputs",
+    ("result",),
+)
 MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", "matches", ("rule",))
 TIMEOUTS = Counter(
     "spark_cep_timeouts_total", "Partial matches that timed out.", "timeouts", ("rule",)
@@ -162,6 +169,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     EVENTS_RELEVANT,
     CONSUMER_LAG,
     OUTPUT_RECORDS,
+    PARTITION_WRITES,
     MATCHES,
     TIMEOUTS,
     LATE_EVENTS,

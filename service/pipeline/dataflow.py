@@ -20,9 +20,12 @@ from service.pipeline.catalogue import Catalogue
 from service.pipeline.decode import DecodeOptions, decode
 from service.pipeline.key_group import MatchOptions, packed_shape
 from service.pipeline.match import OUTPUT_SQL_SCHEMA, MatchProcessor
+from service.pipeline.output import Delivery
 from service.pipeline.pack import PACKET_SQL_SCHEMA, Kind, Packer, RecordReader
 from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
 
+#: Spark's local property with the id of the query that a batch belongs to.
+_QUERY_ID = "sql.streaming.queryId"
 _FUSION = "spark.sql.codegen.wholeStage"
 #: With more conditions one fused method passes Java's 64 KiB. Spark finds that out by compiling it
 #: in vain, anew in every batch, which takes seconds.
@@ -43,6 +46,7 @@ class Dataflow:
     catalogue: Catalogue
     encoder: OutputEncoder
     clock_file: Path
+    delivery: Delivery
 
     def packets(self, spark: SparkSession) -> DataFrame:
         """Input packets of all key groups: events, and what is known of time."""
@@ -95,10 +99,15 @@ class Dataflow:
                 timeMode="None",
             )
         )
-        writer = PartitionWriter(settings.kafka.producer_config())
+        begun = False
 
         def run_batch(frame: DataFrame, batch: int) -> None:
+            nonlocal begun
             before(batch)
+            query = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+            assert query is not None
+            writer = PartitionWriter(self.delivery, query, batch, first=not begun)
+            begun = True
             reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()
             after(batch, [bytes(row[0]) for row in reports])
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 from tenacity import (
     RetryCallState,
     retry,
@@ -20,6 +21,7 @@ from tenacity import (
 from service.config import Settings
 from service.errors import StartError
 from service.observability.logs import logger
+from service.pipeline.marks import TOPIC_CONFIG
 from service.pipeline.watermark import Partition
 
 _log = logger(__name__)
@@ -70,14 +72,38 @@ class Cluster:
                 f"output topics {', '.join(missing)} do not exist on {self._servers}; create"
                 " them, or set outputs.create_topics.enabled"
             )
-        requests = [NewTopic(topic, new.partitions, new.replication) for topic in missing]
-        for topic, future in self._admin.create_topics(requests).items() if requests else ():
+        self._create([NewTopic(topic, new.partitions, new.replication) for topic in missing])
+        return missing
+
+    def create_marks(self, topic: str, partitions: int) -> None:
+        """See to it that the topic of marks exists and has a partition for each state partition."""
+        known = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
+        there = len(known[topic].partitions) if topic in known else 0
+        if there >= partitions:
+            return
+        new = self._settings.outputs.create_topics
+        if not new.enabled:
+            raise StartError(
+                f"topic {topic} has {there} partitions on {self._servers}; outputs.delivery:"
+                f" exactly_once needs {partitions} (state.state_partitions): create it with"
+                " cleanup.policy=compact, or set outputs.create_topics.enabled"
+            )
+        if there:
+            self._wait(self._admin.create_partitions([NewPartitions(topic, partitions)]))
+        else:
+            self._create([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
+
+    def _create(self, requests: list[NewTopic]) -> None:
+        if requests:
+            self._wait(self._admin.create_topics(requests))
+
+    def _wait(self, made: Mapping[str, Future[None]]) -> None:
+        for topic, future in made.items():
             try:
                 future.result(_SECONDS)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise StartError(f"topic {topic} cannot be created: {error}") from error
-        return missing
 
     def _ask(self, question: Callable[[], _T]) -> _T:
         asking = retry(

@@ -74,6 +74,7 @@ _COUNTERS: dict[str, tuple[names.Counter, str | None]] = {
     "late": (names.LATE_EVENTS, "topic"),
     "dead_letters": (names.DEAD_LETTERS, "reason"),
     "written": (names.OUTPUT_RECORDS, "kind"),
+    "transactions": (names.PARTITION_WRITES, "result"),
 }
 
 

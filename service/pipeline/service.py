@@ -33,6 +33,7 @@ from service.errors import (
     RuleSetError,
     SparkCepError,
     StateError,
+    TakenOverError,
 )
 from service.matcher.columnar import kernel
 from service.observability import metric_names as names
@@ -42,17 +43,22 @@ from service.observability.metrics import Metrics
 from service.pattern.document import LoadedRule
 from service.pattern.type_check import type_check
 from service.pipeline import catalogue as catalogues
+from service.pipeline.at_least_once import AtLeastOnce
 from service.pipeline.catalogue import Catalogue
+from service.pipeline.checkpoint import read_checkpoint
 from service.pipeline.checkpoint_files import CheckpointFiles, check_position, held
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
+from service.pipeline.exactly_once import ExactlyOnce
 from service.pipeline.kafka import Cluster
+from service.pipeline.output import Delivery
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
 from service.pipeline.session import spark_session
 from service.pipeline.state_faults import state_fault
+from service.pipeline.takeover import take_over
 from service.pipeline.timekeeper import Timekeeper
 from service.pipeline.watermark import END, ClockStatement
 from service.rules.folder import read_rules
@@ -165,7 +171,8 @@ class Service:
             place = str(settings.state.checkpoint)
             check_position(CheckpointFiles(spark, place).position(), settings, topics)
             self._metrics.replace(names.BUILD, {_build(spark): 1})
-            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json")
+            delivery = self._delivery(spark, cluster)
+            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json", delivery)
             self._keep_running(spark, flow, clock_file, one_batch)
             decide = settings.trigger.at_end_of_input == "decide" and not one_batch
             if decide and not self._stop.is_set():
@@ -192,6 +199,33 @@ class Service:
             topics.matches, topics.timeouts, topics.late, topics.dead_letters
         )
         return OutputEncoder(names_of_topics, ids)
+
+    def _delivery(self, spark: SparkSession, cluster: Cluster) -> Delivery:
+        """How output is written; from here on an earlier run can write no more."""
+        settings = self._settings
+        outputs = settings.outputs
+        config = settings.kafka.producer_config()
+        if outputs.delivery == "at_least_once":
+            return AtLeastOnce(config)
+        prefix = settings.marks_prefix
+        delivery = ExactlyOnce(
+            config,
+            settings.kafka.consumer_config(f"{prefix}.marks"),
+            prefix,
+            self._run,
+            outputs.transaction_timeout,
+        )
+        location = str(settings.state.checkpoint)
+        partitions = settings.state.state_partitions
+        cluster.create_marks(delivery.marks_topic, partitions)
+        take_over(
+            delivery,
+            partitions,
+            lambda: read_checkpoint(spark, location),
+            location,
+            outputs.if_marks_disagree == "go_on",
+        )
+        return delivery
 
     # The query.
 
@@ -406,7 +440,7 @@ def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
     """What went wrong with Spark on a checkpoint, as one line out of a long report; our own errors
     keep their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for kind in (StateError, OutputError):
+    for kind in (StateError, TakenOverError, OutputError):
         name = f"{kind.__module__}.{kind.__name__}: "
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:

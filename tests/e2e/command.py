@@ -53,8 +53,8 @@ class Command:
         """Wait until ``condition`` holds; fail with the end of the log when the process ends."""
         deadline = time.monotonic() + _SECONDS
         while not condition():
-            assert self._process.poll() is None, self._end_of_log()
-            assert time.monotonic() < deadline, self._end_of_log()
+            assert self._process.poll() is None, self.end_of_log()
+            assert time.monotonic() < deadline, self.end_of_log()
             time.sleep(0.1)
 
     def kill(self) -> None:
@@ -63,6 +63,24 @@ class Command:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    def wait(self, seconds: float) -> int | None:
+        """Its exit code; None when it is still there after so long."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
+
+    def processes(self) -> list[int]:
+        """The process and all that it started, by parentage."""
+        parents: dict[int, int] = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                after_name = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(after_name[1])
+        found = [self._process.pid]
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found
+
     def terminate(self) -> tuple[int, float]:
         """SIGTERM to the command alone; its exit code, and the seconds that it took."""
         started = time.monotonic()
@@ -70,7 +88,8 @@ class Command:
         code = self._process.wait(_SECONDS)
         return code, time.monotonic() - started
 
-    def _end_of_log(self) -> str:
+    def end_of_log(self) -> str:
+        """For messages."""
         return self.log.read_text("utf-8", errors="replace")[-5000:]
 
 

@@ -121,6 +121,9 @@ class Scenario:
         }
         for name, section in sections.items():
             document[name] = {**document.get(name, {}), **section}
+        # Another checkpoint is another job.
+        job = f"{self._name}.{Path(document['state']['checkpoint']).name}"
+        document["outputs"] = {"transactional_id_prefix": job, **document["outputs"]}
         return document
 
     def service(

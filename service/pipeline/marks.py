@@ -1,0 +1,100 @@
+"""Marks: which batch each state partition has written, kept in Kafka beside the output.
+
+The mark of a batch is a record of the transaction that holds the batch's output, so both are there
+or neither is. The topic of marks is compacted and has a partition for each state partition; the
+last committed record of a partition is its mark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from service.errors import OutputError, StateError
+
+KEY: Final = b"mark"
+#: A topic of marks holds little, and is read from near its end.
+TOPIC_CONFIG: Final = {"cleanup.policy": "compact", "segment.bytes": str(8 * 2**20)}
+
+_SECONDS: Final = 30.0
+_FIRST_LOOK: Final = 8
+"""A batch leaves two offsets: the mark and the transaction's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """``run`` of the service has written ``batch`` of ``query`` (Spark's id, from the checkpoint)
+    with the producer ``writer``. Without ``query`` it only says who writes from now on."""
+
+    run: str
+    query: str | None = None
+    batch: int = -1
+    writer: str = ""
+
+    def packed(self) -> bytes:
+        """The record's value."""
+        return json.dumps(asdict(self)).encode()
+
+
+class Marks:
+    """Reads marks. One for each process, kept: a consumer takes 50 ms to start."""
+
+    def __init__(self, consumer_config: Mapping[str, Any], topic: str) -> None:
+        quick = {"enable.partition.eof": True, "fetch.wait.max.ms": 10, "log_level": 0}
+        self.topic = topic
+        self._consumer = Consumer({**consumer_config, **quick})
+
+    def read(self, partition: int) -> Mark | None:
+        """The mark of a state partition; None where none was written.
+
+        Raises OutputError when Kafka does not answer, and StateError for a record that is no mark.
+        """
+        try:
+            at = TopicPartition(self.topic, partition)
+            low, high = self._consumer.get_watermark_offsets(at, timeout=_SECONDS)
+            start, look = high, _FIRST_LOOK
+            value = None
+            while value is None and start > low:
+                start = max(low, high - look)
+                value = self._last_from(partition, start)
+                look *= 8
+        except KafkaException as error:
+            raise OutputError(
+                f"the marks of state partition {partition} cannot be read from {self.topic}:"
+                f" {error.args[0].str()}"
+            ) from error
+        return None if value is None else self._mark(partition, value)
+
+    def close(self) -> None:
+        """End the consumer."""
+        self._consumer.close()
+
+    def _last_from(self, partition: int, start: int) -> bytes | None:
+        """The last committed value at ``start`` or after it."""
+        self._consumer.assign([TopicPartition(self.topic, partition, start)])
+        last: bytes | None = None
+        while True:
+            message = self._consumer.poll(_SECONDS)
+            if message is None:
+                raise OutputError(f"no answer within {_SECONDS:.0f} s when reading {self.topic}")
+            error = message.error()
+            if error is None:
+                last = message.value()
+            elif error.code() == error._PARTITION_EOF:  # noqa: SLF001  librdkafka's name
+                return last
+            else:
+                raise KafkaException(error)
+
+    def _mark(self, partition: int, value: bytes) -> Mark:
+        try:
+            return Mark(**json.loads(value))
+        except (ValueError, TypeError) as error:
+            raise StateError(
+                f"{self.topic}, partition {partition}: the last record is not a mark of this"
+                f" service ({value[:100]!r}); outputs.transactional_id_prefix must name a topic"
+                " of its own"
+            ) from error
