@@ -86,7 +86,6 @@ REFUSED: dict[str, tuple[Damage, str]] = {
     "newest changes missing": (deleted(CHANGES), r"state/0/0/3\.changelog"),
     "newest changes cut": (cut(CHANGES), "a file of the checkpoint is missing or damaged"),
     "bit of newest changes": (flipped(CHANGES), r"state/0/0/3\.changelog"),
-    "snapshot missing": (deleted(SNAPSHOT), "a file of the checkpoint is missing or damaged"),
     "snapshot cut": (cut(SNAPSHOT), "a file of the checkpoint is missing or damaged"),
     "a partition missing": (deleted(at("state/0/1")), r"state/0/1/1\.changelog"),
     "state missing": (deleted(at("state")), "the checkpoint's folder `state` is missing"),

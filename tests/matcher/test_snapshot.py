@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from service.errors import StateError
 from service.matcher.keyed import KeyState
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
-from service.matcher.snapshot import FORMAT, SnapshotCodec, pack, unpack
+from service.matcher.snapshot import FORMAT, SnapshotCodec, pack, sealed, unpack, unsealed
 from service.model import Coordinates, Event
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "state"
@@ -209,6 +209,25 @@ def test_damaged_bytes(state: KeyState, data: st.DataObject) -> None:
     changed = whole[:place] + bytes([data.draw(st.integers(0, 255))]) + whole[place + 1 :]
     with suppress(StateError):
         SnapshotCodec(["one", "two"], topics).decode(changed)
+
+
+@property_of
+@given(st.binary(max_size=40), st.data())
+def test_a_seal(values: bytes, data: st.DataObject) -> None:
+    """Sealed bytes are read back; with any bit changed, or cut short, they are not taken."""
+    whole = sealed(pack([values]))
+    assert unsealed(whole) == pack([values])
+    bit = data.draw(st.integers(0, len(whole) * 8 - 1))
+    changed = bytearray(whole)
+    changed[bit // 8] ^= 1 << bit % 8
+    for damaged in (bytes(changed), whole[: data.draw(st.integers(0, len(whole) - 1))]):
+        with pytest.raises(StateError):
+            unpack(unsealed(damaged))
+
+
+def test_before_there_were_seals() -> None:
+    """State of earlier versions has none, and is read."""
+    assert unpack(unsealed(pack({"format": 2}))) == {"format": 2}
 
 
 @pytest.mark.parametrize(

@@ -488,6 +488,15 @@ def test_damage(looks: str) -> None:
         store.advance(several("b=2@2", "k"), 2)
 
 
+def test_a_slot_that_is_lost() -> None:
+    """What the group knows of is missed, not taken for nothing."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST)))
+    store.advance(several("a=1@1", "k"), 1)
+    store.slots.clear()
+    with pytest.raises(StateError, match=r"the state lacks slot .* of key group 0"):
+        store.advance(several("b=2@2", "k"), 2)
+
+
 # Rules that change the engine.
 
 
