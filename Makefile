@@ -12,9 +12,12 @@ PIP := $(PY) -m pip --disable-pip-version-check --no-cache-dir
 PYTHON_READY := .venv/.installed
 JARS_READY := $(JARS)/.fetched
 UV := uv==0.13.8
+SUPPLY_CHAIN := $(WORK)/supply-chain
+SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
+SBOM := build/sbom/spark-cep.cdx.json
 ARGS ?=
 
-.PHONY: help setup demo test lint check bench bench-matcher lock clean
+.PHONY: help setup demo test test-faults lint check audit sbom bench bench-matcher lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +37,17 @@ lint: $(PYTHON_READY) ## Check style, format, types and import layers
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
+test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
+	$(PY) -m tests.faults $(ARGS)
+
 check: lint test ## Run lint and test
+
+audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of the pinned packages
+	$(PY) -m supply_chain audit requirements.lock requirements-runtime.lock \
+	  requirements-supply-chain.lock --tools $(SUPPLY_CHAIN)/bin
+
+sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
+	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
 
 bench: setup ## Run the benchmarks (ARGS=...)
 	$(PY) -m bench $(ARGS)
@@ -47,6 +60,11 @@ lock: $(PYTHON_READY) ## Pin anew: the newest allowed Python packages, and the j
 	$(WORK)/uv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir '$(UV)'
 	@$(call compile,requirements.lock,run time and development,--extra dev)
 	@$(call compile,requirements-runtime.lock,run time alone,)
+	@{ echo '# The tools of `make audit` and `make sbom`, pinned with hashes. Written by `make lock`.'; \
+	  printf 'pip-audit>=2.9\ncyclonedx-bom>=7\n' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache \
+	    --generate-hashes --universal --no-header --python-version 3.11 -; } > $(WORK)/supply-chain.lock
+	@mv $(WORK)/supply-chain.lock requirements-supply-chain.lock
+	@echo 'wrote requirements-supply-chain.lock'
 	$(PY) -m service.pipeline.jars lock
 
 clean: ## Remove all that make and the tools wrote
@@ -67,6 +85,12 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@echo "compiling the matcher's kernel"
 	@$(PY) -c 'from service.matcher.columnar import kernel; kernel.prepare()'
+	@touch $@
+
+$(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)
+	@$(PY) -m venv --clear $(SUPPLY_CHAIN)
+	@$(SUPPLY_CHAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+	  --require-hashes -r requirements-supply-chain.lock
 	@touch $@
 
 $(JARS_READY): service/pipeline/jars.lock.toml | $(PYTHON_READY)

@@ -5,13 +5,16 @@
     SparkCepError
     ├── ConfigurationError     a setting is wrong, unknown or missing
     ├── RuleSetError           one or more rules are refused; carries all the problems at once
-    ├── RegistryError          the schema registry refuses or cannot be reached
+    ├── RegistryError          the schema registry refuses a request
+    │   └── RegistryAwayError      it does not answer
     ├── SchemaError            a schema cannot be used: for input, for reading or for output
     ├── DependencyError        a pinned jar is missing or is not the pinned one
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
     │   └── TakenOverError     another instance writes the output now
-    └── StartError             Kafka or Spark could not be started or reached
+    ├── StartError             Spark, a port or Kafka cannot be had
+    │   └── KafkaAwayError         Kafka does not answer
+    └── GraceError             the job was told to stop and took too long
 
 A message names the file, field, rule or offset, what was found and what is allowed.
 """
@@ -34,7 +37,11 @@ class ConfigurationError(SparkCepError):
 
 
 class RegistryError(SparkCepError):
-    """The schema registry refuses a request or cannot be reached."""
+    """The schema registry refuses a request."""
+
+
+class RegistryAwayError(RegistryError):
+    """The schema registry does not answer; asked again later, it may."""
 
 
 class SchemaError(SparkCepError):
@@ -58,7 +65,15 @@ class TakenOverError(OutputError):
 
 
 class StartError(SparkCepError):
-    """Kafka or Spark could not be started or reached."""
+    """Spark, a port or Kafka cannot be had."""
+
+
+class KafkaAwayError(StartError):
+    """Kafka does not answer; asked again later, it may."""
+
+
+class GraceError(SparkCepError):
+    """The job was told to stop, and its batch did not end within the grace period."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,12 @@ class KafkaAccess:
         for created in admin.create_topics(new, operation_timeout=_SECONDS).values():
             created.result(_SECONDS)
 
+    def delete_topics(self, topics: list[str]) -> None:
+        """Delete topics and wait until they are gone."""
+        admin = self.admin()
+        for deleted in admin.delete_topics(topics, operation_timeout=_SECONDS).values():
+            deleted.result(_SECONDS)
+
     def send(self, topic: str, records: Iterable[Sent]) -> None:
         """Produce records in this order and wait until the broker has them."""
         failures: list[str] = []

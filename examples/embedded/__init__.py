@@ -5,8 +5,8 @@ it is given, listens on the loopback interface alone and dies with the process t
 when that one is killed.
 """
 
-from examples.embedded.broker import EmbeddedBroker
+from examples.embedded.broker import EmbeddedBroker, Listener
 from examples.embedded.process import ChildProcess
 from examples.embedded.registry import EmbeddedRegistry
 
-__all__ = ["ChildProcess", "EmbeddedBroker", "EmbeddedRegistry"]
+__all__ = ["ChildProcess", "EmbeddedBroker", "EmbeddedRegistry", "Listener"]

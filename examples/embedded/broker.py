@@ -12,6 +12,7 @@ import subprocess
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -24,6 +25,7 @@ from service.errors import StartError
 from service.pipeline.jars import find_java, resolve
 
 _FOREVER = 2**63 - 1
+_SASL = "secure"
 _JVM = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -41,12 +43,22 @@ rootLogger.appenderRef.console.ref = console
 """
 
 
+@dataclass(frozen=True)
+class Listener:
+    """One more address of a broker: what is spoken there, and the broker's settings for it alone
+    (``ssl.keystore.location``, ``ssl.client.auth``, …)."""
+
+    protocol: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
 class EmbeddedBroker(EmbeddedServer):
     """One broker: ``with EmbeddedBroker(folder, jars) as broker: … broker.bootstrap …``.
 
     ``sasl=(user, password)`` adds a second listener, at :attr:`sasl_bootstrap`, that demands
     SASL_PLAINTEXT with SCRAM-SHA-256; :meth:`sasl_client` holds a client's settings for it.
-    ``settings`` are added to ``server.properties`` or replace what stands there.
+    ``listeners`` adds more by name, each at :meth:`address`; those that speak SASL know the same
+    user. ``settings`` are added to ``server.properties`` or replace what stands there.
     """
 
     def __init__(
@@ -56,14 +68,19 @@ class EmbeddedBroker(EmbeddedServer):
         *,
         port: int | None = None,
         sasl: tuple[str, str] | None = None,
+        listeners: Mapping[str, Listener] | None = None,
         settings: Mapping[str, str] | None = None,
         heap: str = "512m",
     ) -> None:
         super().__init__(folder, "broker")
-        chosen, self._controller_port, self._sasl_port = free_ports(3)
+        self._listeners = dict(listeners or {})
+        if sasl is not None:
+            self._listeners[_SASL] = Listener("SASL_PLAINTEXT")
+        chosen, self._controller_port, *more = free_ports(2 + len(self._listeners))
+        self._ports = dict(zip(self._listeners, more, strict=True))
         self.port = port or chosen
         self.bootstrap = f"{HOST}:{self.port}"
-        self.sasl_bootstrap = f"{HOST}:{self._sasl_port}" if sasl else None
+        self.sasl_bootstrap = self.address(_SASL) if sasl else None
         self._jars_folder = jars_folder
         self._sasl = sasl
         self._settings = dict(settings or {})
@@ -82,6 +99,10 @@ class EmbeddedBroker(EmbeddedServer):
         admin = self.admin()  # must outlive the futures
         for created in admin.create_topics(new, operation_timeout=30).values():
             created.result(timeout=30)
+
+    def address(self, listener: str) -> str:
+        """The bootstrap server of one of the ``listeners``."""
+        return f"{HOST}:{self._ports[listener]}"
 
     def admin(self) -> AdminClient:
         """A new administration client of the listener without security."""
@@ -176,13 +197,16 @@ class EmbeddedBroker(EmbeddedServer):
             "share.coordinator.state.topic.replication.factor": 1,
             "share.coordinator.state.topic.min.isr": 1,
         }
-        if self._sasl is not None:
-            listeners["SECURE"] = self._sasl_port
-            protocols["SECURE"] = "SASL_PLAINTEXT"
-            properties["sasl.enabled.mechanisms"] = "SCRAM-SHA-256"
-            properties["listener.name.secure.scram-sha-256.sasl.jaas.config"] = (
-                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-            )
+        for name, listener in self._listeners.items():
+            listeners[name.upper()] = self._ports[name]
+            protocols[name.upper()] = listener.protocol
+            own = f"listener.name.{name.lower()}."
+            if listener.protocol.startswith("SASL_"):
+                properties["sasl.enabled.mechanisms"] = "SCRAM-SHA-256"
+                properties[f"{own}scram-sha-256.sasl.jaas.config"] = (
+                    "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+                )
+            properties |= {f"{own}{key}": value for key, value in listener.settings.items()}
         properties["listeners"] = ",".join(f"{k}://{HOST}:{v}" for k, v in listeners.items())
         properties["listener.security.protocol.map"] = ",".join(
             f"{name}:{protocol}" for name, protocol in protocols.items()

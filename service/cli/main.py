@@ -1,39 +1,26 @@
-"""The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere.
-
-Exit codes: 0 done or stopped as asked, 1 the job failed, 2 wrong use of the command (typer's),
-3 configuration, 4 rules, 5 Kafka or Spark, 6 registry or schemas, 7 state,
-8 taken over by another instance.
-"""
+"""The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere."""
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
 from service import __version__
+from service.cli.exit_codes import ExitCode, exit_code
 from service.cli.forms import Form
+from service.cli.signals import run_until_signalled
 from service.config import Settings, load
-from service.errors import (
-    ConfigurationError,
-    DependencyError,
-    Problem,
-    RegistryError,
-    RuleSetError,
-    SchemaError,
-    SparkCepError,
-    StartError,
-    StateError,
-    TakenOverError,
-)
+from service.errors import Problem, SparkCepError
+from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
-from service.observability.logs import configure, logger
+from service.observability.logs import configure
 from service.observability.metrics import Metrics
 
 app = typer.Typer(
@@ -46,17 +33,8 @@ app = typer.Typer(
 _out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-EXIT_CODES: tuple[tuple[type[SparkCepError], int], ...] = (
-    (ConfigurationError, 3),
-    (RuleSetError, 4),
-    (StartError, 5),
-    (DependencyError, 5),
-    (RegistryError, 6),
-    (SchemaError, 6),
-    (StateError, 7),
-    (TakenOverError, 8),
-    (SparkCepError, 1),
-)
+_CLOSING_SECONDS = 5.0
+"""What closing may take beyond the grace period of the batch in flight."""
 
 ConfigFile = Annotated[
     Path,
@@ -66,7 +44,11 @@ ConfigFile = Annotated[
 
 def main() -> None:
     """Entry point."""
-    app()
+    try:
+        app()
+    except Exception:  # noqa: BLE001  whatever it is: it is ours, and told as a whole
+        traceback.print_exc()
+        sys.exit(ExitCode.INTERNAL_ERROR)
 
 
 @app.callback(invoke_without_command=True)
@@ -91,6 +73,7 @@ def run(config: ConfigFile) -> None:
 
 def _run(settings: Settings) -> None:
     # Spark is slow to import, and `check` does without it.
+    from service.pipeline.jvm import end_jvm, kill_jvm
     from service.pipeline.service import Service
 
     observability = settings.observability
@@ -105,22 +88,31 @@ def _run(settings: Settings) -> None:
             health,
             metrics.registry,
             service.rules,
+            access_to(observability),
         )
         server.start()
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        logger(__name__).info("stopping", signal=signal.Signals(number).name)
-        service.stop()
+    def work() -> None:
+        try:
+            service.run()
+        finally:
+            end_jvm()
+            # Last, so that probes are answered until the end.
+            if server is not None:
+                server.stop()
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    try:
-        service.run()
-    finally:
-        if server is not None:
-            server.stop()
+    def end(code: ExitCode) -> NoReturn:
+        # Nothing of Python's own end: it would wait for threads and tell what went wrong in them.
+        kill_jvm()
+        os._exit(code)
+
+    run_until_signalled(
+        work,
+        stop=service.stop,
+        patience_seconds=settings.lifecycle.stop_grace / 1000 + _CLOSING_SECONDS,
+        at_once=lambda: end(ExitCode.ENDED_AT_ONCE),
+        too_late=lambda: end(ExitCode.GRACE_RAN_OUT),
+    )
 
 
 @app.command()
@@ -262,8 +254,7 @@ def _warn(warnings: Iterable[Problem]) -> None:
 
 def _fail(error: SparkCepError) -> NoReturn:
     _err.print(f"error: {error}", markup=False)
-    code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
-    sys.exit(code)
+    sys.exit(exit_code(error))
 
 
 if __name__ == "__main__":

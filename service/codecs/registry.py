@@ -3,11 +3,14 @@
 A thin layer over Confluent's client that adds what the client leaves out: retries that stop (only
 for connections, HTTP 408, 429 and 5xx), a time limit, references inlined, one tree of errors, and
 no credentials in any message. Not found is kept apart from not reachable: an id that the registry
-does not know makes a dead letter, a registry that does not answer must not. Used on the driver.
+does not know makes a dead letter, a registry that does not answer (RegistryAwayError) must not.
+What waiting cannot mend, a login or certificate that is refused, is a ConfigurationError. Used on
+the driver.
 """
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
@@ -22,11 +25,18 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 
 from service.codecs.avro_schema import AvroSchema, parse
 from service.codecs.registry_settings import RegistrySettings
-from service.errors import RegistryError, SchemaError
+from service.errors import (
+    ConfigurationError,
+    RegistryAwayError,
+    RegistryError,
+    SchemaError,
+    SparkCepError,
+)
 
 _T = TypeVar("_T")
 
 _MOST_REFERENCES = 100
+_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -179,22 +189,29 @@ class Registry:
         except SchemaRegistryError as error:
             raise self._refused(what, error) from None
         except _transport_errors() as error:
+            if _about_certificates(error):
+                raise ConfigurationError(self._said(f"cannot be trusted: {error}")) from None
             raise self._error(
                 f"cannot be reached for {what} after {self._settings.max_attempts} attempts:"
-                f" {type(error).__name__}: {error}"
+                f" {type(error).__name__}: {error}",
+                RegistryAwayError,
             ) from None
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise self._error(
                 f"gave an answer for {what} that is not a schema registry's: {error}"
             ) from None
 
-    def _refused(self, what: str, error: SchemaRegistryError) -> RegistryError:
+    def _refused(self, what: str, error: SchemaRegistryError) -> SparkCepError:
         status, code = error.http_status_code, error.error_code
+        if status in _LOGIN:
+            told = f"refuses {what}, for login or rights: HTTP {status}: {error.error_message}"
+            return ConfigurationError(self._said(told))
         if status == HTTPStatus.NOT_FOUND and isinstance(code, int) and code > 0:
             return self._error(f"does not know {what}: {error.error_message}", SchemaNotFoundError)
         if status == HTTPStatus.NOT_FOUND:
             return self._error(f"answers 404 for {what}; is the path of its URL right?")
-        return self._error(f"refuses {what}: HTTP {status}, code {code}: {error.error_message}")
+        refused = f"refuses {what}: HTTP {status}, code {code}: {error.error_message}"
+        return self._error(refused, RegistryAwayError if _passing(error) else RegistryError)
 
     def _number(self, value: object, what: str) -> int:
         if not isinstance(value, int):
@@ -202,7 +219,10 @@ class Registry:
         return value
 
     def _error(self, text: str, kind: type[RegistryError] = RegistryError) -> RegistryError:
-        return kind(self._settings.redact(f"schema registry {self._settings.url} {text}"))
+        return kind(self._said(text))
+
+    def _said(self, text: str) -> str:
+        return self._settings.redact(f"schema registry {self._settings.url} {text}")
 
 
 def _passing(error: BaseException) -> bool:
@@ -211,7 +231,18 @@ def _passing(error: BaseException) -> bool:
         return error.http_status_code in _PASSING or (
             error.http_status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
         )
-    return isinstance(error, _transport_errors())
+    return isinstance(error, _transport_errors()) and not _about_certificates(error)
+
+
+def _about_certificates(error: BaseException | None) -> bool:
+    """Whether TLS refused a certificate, ours or theirs."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE" in (
+            str(getattr(error, "reason", "") or "")
+        ):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:

@@ -7,8 +7,9 @@ writes the documentation and the JSON Schema.
 
 from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
 from service.config.kafka import Kafka, Security
+from service.config.lifecycle import Lifecycle
 from service.config.quantities import reveal
-from service.config.redaction import SPARK_REDACTION_REGEX
+from service.config.redaction import spark_redaction_regex, without
 from service.config.settings import Settings, load
 from service.config.topics import (
     KAFKA_TIMESTAMP,
@@ -22,9 +23,9 @@ from service.config.topics import (
 
 __all__ = [
     "KAFKA_TIMESTAMP",
-    "SPARK_REDACTION_REGEX",
     "Input",
     "Kafka",
+    "Lifecycle",
     "NewTopics",
     "Observability",
     "OutputTopics",
@@ -41,4 +42,6 @@ __all__ = [
     "Trigger",
     "load",
     "reveal",
+    "spark_redaction_regex",
+    "without",
 ]

@@ -7,7 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    FilePath,
+    SecretStr,
+    WithJsonSchema,
+    model_validator,
+)
 
 from service.config.quantities import (
     Duration,
@@ -244,7 +251,11 @@ class State(Section):
 class Spark(Section):
     """The Spark application."""
 
-    master: str = setting("local[*]", description="Any Spark master.", min_length=1)
+    master: str = setting(
+        "local[*,4]",
+        description="Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
+        min_length=1,
+    )
     app_name: str = setting("spark-cep", description="Name of the application.", min_length=1)
     conf: Properties = setting({}, description="Any Spark settings; they win.")
     jars_folder: Path | None = setting(
@@ -300,6 +311,24 @@ class Observability(Section):
         ge=0,
         le=65_535,
     )
+    ssl_certificate_file: FilePath | None = setting(
+        None,
+        description="PEM file of the pages' certificate and its chain; absent: no TLS.",
+    )
+    ssl_key_file: FilePath | None = setting(
+        None, description="PEM file of the certificate's private key."
+    )
+    ssl_key_password: SecretStr | None = setting(
+        None, description="Password of an encrypted private key."
+    )
+    username: str | None = setting(
+        None, description="Name that readers of the pages give; absent: everybody may read."
+    )
+    password: SecretStr | None = setting(None, description="Password that goes with the name.")
+    open_probes: bool = setting(
+        True,
+        description="Whether `/livez` and `/readyz` answer without name and password all the same.",
+    )
     max_rule_labels: int = setting(
         500,
         description="Rules that have series of their own in metrics; the rest are `other`.",
@@ -316,3 +345,17 @@ class Observability(Section):
     log_format: Literal["auto", "json", "console"] = setting(
         "auto", description="JSON lines, or text for people; `auto`: text on a terminal."
     )
+
+    @model_validator(mode="after")
+    def _whole_access(self) -> Observability:
+        if (self.username is None) != (self.password is None):
+            raise contradiction("username and password go together", "username")
+        if self.username is not None and ":" in self.username:
+            raise contradiction("a colon cannot stand in the name", "username")
+        if self.password is not None and not self.password.get_secret_value():
+            raise contradiction("an empty password keeps nobody out", "password")
+        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
+            raise contradiction(
+                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
+            )
+        return self

@@ -7,22 +7,18 @@ Shared by the settings (pass-through maps) and the logs. Settings that are secre
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pydantic import SecretStr
 
 MASK: Final = "**********"
 
-SPARK_REDACTION_REGEX: Final = (
-    r"(?i)secret|password|passphrase|token|credential|access[.]?key|jaas|keystore[.]key|user[.]info"
-)
-"""For ``spark.redaction.regex``: as Spark's own, and the client's JAAS text and PEM key too."""
-
-_SECRET_NAME: Final = re.compile(
+_TELLING: Final = (
     r"(?i)secret|passw(or)?d|passphrase|token|credential|authorization|access[._-]?key|api[._-]?key"
     r"|jaas|keystore[._]key|key[._]pem|private[._-]?key|user[._]info"
 )
+_SECRET_NAME: Final = re.compile(_TELLING)
 _HARMLESS_NAME: Final = re.compile(
     r"(?i)[._](file|location|path|class|credentials[._]source|endpoint[._]url|uri)$"
 )
@@ -44,6 +40,20 @@ _IN_TEXT: Final = (
 def names_a_secret(name: str) -> bool:
     """Whether a setting, property or log key of this name holds a secret."""
     return bool(_SECRET_NAME.search(name)) and not _HARMLESS_NAME.search(name)
+
+
+def spark_redaction_regex(hidden: Iterable[str] = ()) -> str:
+    """For ``spark.redaction.regex``: what names a secret here, and the Spark settings in
+    ``hidden``, which Spark shows without the prefix for Hadoop's too."""
+    names = sorted(name.removeprefix("spark.hadoop.") for name in hidden)
+    return "|".join([_TELLING, *(rf"\Q{name}\E" for name in names)])
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """``text`` with each of ``secrets`` masked, wherever it stands."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
 
 
 def redact_text(text: str) -> str:

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
 from service.config.kafka import Kafka
+from service.config.lifecycle import Lifecycle
 from service.config.problems import Origin, SettingProblem, describe
 from service.config.quantities import contradiction, refused, setting
 from service.config.redaction import redact
@@ -56,6 +57,7 @@ class Settings(BaseSettings):
     state: State = setting(description="State and checkpoint.")
     spark: Spark = setting(Spark(), description="The Spark application.")
     trigger: Trigger = setting(Trigger(), description="When batches run.")
+    lifecycle: Lifecycle = setting(Lifecycle(), description="Waiting and stopping.")
     rules: Rules = setting(Rules(), description="The rule set.")
     observability: Observability = setting(Observability(), description="Metrics, health and logs.")
 

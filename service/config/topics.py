@@ -242,7 +242,11 @@ class Registry(Section):
     )
     timeout: PositiveDuration = setting(10_000, description="Longest wait for one answer.")
     max_attempts: int = setting(
-        5, description="Requests sent before giving up.", unit="requests", ge=1, le=100
+        5,
+        description="Requests sent before the registry counts as away.",
+        unit="requests",
+        ge=1,
+        le=100,
     )
     backoff: PositiveDuration = setting(
         500, description="Wait before the second attempt; it doubles each time."

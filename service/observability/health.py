@@ -1,9 +1,10 @@
 """Whether the service is alive and ready, and the small HTTP server that says so.
 
 ``/livez``: the process does its work: no failure, and progress within the limit while progress is
-expected. ``/readyz``: the query runs. ``/metrics``: Prometheus. ``/rules``: the running rules. No
-answer waits for Kafka, Spark or the registry: each reads what was noted last, so that a slow broker
-never makes an orchestrator kill the job.
+expected. ``/readyz``: the query runs, and waits for nobody. ``/metrics``: Prometheus. ``/rules``:
+the running rules. No answer waits for Kafka, Spark or the registry: each reads what was noted last,
+so that a slow broker never makes an orchestrator kill the job. Who may read the pages is for
+``access`` to say.
 
 ::
 
@@ -16,6 +17,8 @@ from __future__ import annotations
 import json
 import socket
 import socketserver
+import ssl
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -27,6 +30,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from service.errors import StartError
+from service.observability.access import Access
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -64,6 +68,7 @@ class Health:
         self._lock: Final = threading.Lock()
         self._phase = Phase.STARTING
         self._failure = ""
+        self._awaited = ""
         self._expected = False
         self._progress = clock()
 
@@ -92,6 +97,13 @@ class Health:
             self._expected = expected
             self._progress = self._clock()
 
+    def waiting(self, awaited: str) -> None:
+        """The job waits for ``awaited``, as "Kafka at …", and can do nothing else: alive, not
+        ready. Empty: it waits no longer."""
+        with self._lock:
+            self._awaited = awaited
+            self._progress = self._clock()
+
     def stopping(self) -> None:
         """The service winds down: alive, but no longer ready."""
         with self._lock:
@@ -111,19 +123,24 @@ class Health:
             if self._phase is Phase.FAILED:
                 return Verdict(ok=False, reason=f"failed: {self._failure}")
             silent = self._clock() - self._progress
-            if self._expected and silent > self._limit:
+            if self._expected and not self._awaited and silent > self._limit:
                 return Verdict(
                     ok=False,
                     reason=f"no progress for {silent:.0f} s, the limit is {self._limit:g} s",
                 )
-            return Verdict(ok=True, reason=self._phase.value)
+            return Verdict(ok=True, reason=self._said())
 
     def readiness(self) -> Verdict:
         """Whether the service does its work."""
         with self._lock:
-            reason = self._failure if self._phase is Phase.FAILED else ""
-            said = f"{self._phase.value}: {reason}" if reason else self._phase.value
-            return Verdict(ok=self._phase is Phase.READY, reason=said)
+            ok = self._phase is Phase.READY and not self._awaited
+            return Verdict(ok=ok, reason=self._said())
+
+    def _said(self) -> str:
+        reason = f"waits for {self._awaited}" if self._awaited else ""
+        if self._phase is Phase.FAILED:
+            reason = self._failure
+        return f"{self._phase.value}: {reason}" if reason else self._phase.value
 
 
 class HealthServer:
@@ -136,10 +153,11 @@ class HealthServer:
         health: Health,
         registry: CollectorRegistry,
         rules: Callable[[], Any] = list,
+        access: Access = Access(),  # noqa: B008  immutable
     ) -> None:
-        app = application(health, registry, rules)
+        app = access.guarded(application(health, registry, rules))
         try:
-            self._server = _Server(host, port, app)
+            self._server = _Server(host, port, app, access.tls)
         except OSError as error:
             raise StartError(
                 f"observability: cannot listen on {host}:{port}: {error.strerror or error}"
@@ -221,7 +239,10 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, host: str, port: int, app: WSGIApplication) -> None:
+    def __init__(
+        self, host: str, port: int, app: WSGIApplication, tls: ssl.SSLContext | None
+    ) -> None:
+        self._tls = tls
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _Handler)
         self.set_app(app)
@@ -231,3 +252,18 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
         self.setup_environ()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """The next connection; under TLS its handshake is left to the thread that serves it, so
+        that a client that does not finish it holds up nobody."""
+        connection, address = super().get_request()
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            )
+        return connection, address
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A broken connection or handshake is the client's affair, and no traceback."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)

@@ -27,14 +27,17 @@ Format = Literal["auto", "json", "console"]
 
 _QUIET: Final = (
     "py4j",
-    "py4j.clientserver",
     "py4j.java_gateway",
     "urllib3",
     "httpx",
     "httpx2",
     "httpcore",
+    "httpcore2",
 )
 """Loggers of others that say too much below a warning."""
+
+_SILENT: Final = ("py4j.clientserver",)
+"""Loggers of others whose errors are told by somebody else too: what a batch raises, by Spark."""
 
 _OWN_KEYS: Final = frozenset({"_record", "_from_structlog", "_logger", "_name"})
 
@@ -72,6 +75,8 @@ def configure(
     root.setLevel(level.upper())
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    for name in _SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.captureWarnings(capture=True)
     structlog.configure(
         processors=[

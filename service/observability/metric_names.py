@@ -134,7 +134,7 @@ LAST_BATCH = Gauge(
 )
 QUERY_RESTARTS = Counter(
     "spark_cep_query_restarts_total",
-    "Times the query was built anew, by reason.",
+    "Times the query was started anew, by reason: new_schema, kafka_away.",
     "restarts",
     ("reason",),
 )

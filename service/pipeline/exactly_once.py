@@ -17,9 +17,16 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from service.durations import format_duration
-from service.errors import ConfigurationError, OutputError, TakenOverError
+from service.errors import (
+    ConfigurationError,
+    KafkaAwayError,
+    OutputError,
+    SparkCepError,
+    TakenOverError,
+)
 from service.pipeline.marks import KEY, Mark, Marks
 from service.pipeline.output import Record, Written, produce
+from service.pipeline.patience import may_pass, patiently
 
 _FENCED: Final = (
     KafkaError._FENCED,  # noqa: SLF001  librdkafka's local errors are named so
@@ -68,8 +75,8 @@ class ExactlyOnce:
         try:
             producer = Producer({**self.producer_config, **own})
             # Without a connection librdkafka looks for the coordinator every 500 ms only.
-            self._patiently(lambda wait: producer.list_topics(self.marks_topic, timeout=wait))
-            self._patiently(producer.init_transactions)
+            self._patiently(lambda: producer.list_topics(self.marks_topic, _ATTEMPT_SECONDS))
+            self._patiently(lambda: producer.init_transactions(_ATTEMPT_SECONDS))
         except KafkaException as error:
             if error.args[0].code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
                 raise ConfigurationError(
@@ -77,32 +84,19 @@ class ExactlyOnce:
                     " the brokers allow at most their transaction.max.timeout.ms (15 minutes by"
                     " default)"
                 ) from error
-            raise OutputError(
-                f"transactional id {name} cannot be used: {error.args[0].str()}"
-            ) from error
+            kind = KafkaAwayError if may_pass(error) else OutputError
+            raise kind(f"transactional id {name} cannot be used: {error.args[0].str()}") from error
         return producer
 
     def commit(self, producer: Producer, partition: int, mark: Mark) -> None:
         """Write the mark and end the transaction. Raises KafkaException: nothing is committed, or
         it is not known whether it is; the mark will tell."""
         producer.produce(self.marks_topic, mark.packed(), KEY, partition)
-        self._patiently(producer.commit_transaction)
+        self._patiently(lambda: producer.commit_transaction(_ATTEMPT_SECONDS))
 
-    def _patiently(self, call: Callable[[float], Any]) -> None:
-        """Call again while the error may pass, for as long as a transaction may take."""
-        deadline = time.monotonic() + self.timeout_ms / 1000
-        while True:
-            try:
-                call(_ATTEMPT_SECONDS)
-            except KafkaException as error:
-                passing = error.args[0].retriable() or error.args[0].code() in (
-                    KafkaError._TRANSPORT,  # noqa: SLF001
-                    KafkaError._TIMED_OUT,  # noqa: SLF001
-                )
-                if not passing or time.monotonic() > deadline:
-                    raise
-            else:
-                return
+    def _patiently(self, call: Callable[[], Any]) -> None:
+        """Ask again for as long as a transaction may take."""
+        patiently(call, self.timeout_ms / 1000)
 
 
 @dataclass
@@ -115,6 +109,13 @@ class _Kept:
 #: Producers of this Python worker by transactional id, the one used last at the end.
 _kept: OrderedDict[str, _Kept] = OrderedDict()
 _marks: dict[str, Marks] = {}
+
+
+def forget() -> None:
+    """Drop what this process keeps from task to task, as if it had just started."""
+    _kept.clear()
+    while _marks:
+        _marks.popitem()[1].close()
 
 
 class ExactlyOnceOutput:
@@ -152,7 +153,7 @@ class ExactlyOnceOutput:
         try:
             self._delivery.commit(self._open.producer, self._partition, mark)
         except KafkaException as error:
-            raise self._failure(error.args[0]) from error
+            raise self._failure(error) from error
         self._keep(self._open)
         return Written.COMMITTED
 
@@ -195,7 +196,7 @@ class ExactlyOnceOutput:
         try:
             kept.producer.begin_transaction()
         except KafkaException as error:
-            raise self._failure(error.args[0]) from error
+            raise self._failure(error) from error
         self._open = kept
 
     def _written(self, mark: Mark | None) -> bool:
@@ -224,12 +225,14 @@ class ExactlyOnceOutput:
         while len(_kept) > _MOST_KEPT:
             _kept.popitem(last=False)
 
-    def _failure(self, error: KafkaError) -> OutputError:
+    def _failure(self, error: KafkaException) -> SparkCepError:
         """Why the transaction failed; TakenOverError where another run is at work."""
-        if error.code() not in _FENCED:
-            return OutputError(
+        reason = error.args[0]
+        if reason.code() not in _FENCED:
+            kind = KafkaAwayError if may_pass(error) else OutputError
+            return kind(
                 f"batch {self._batch} of state partition {self._partition} could not be written:"
-                f" {error.str()}"
+                f" {reason.str()}"
             )
         try:
             self._mark()

@@ -1,53 +1,55 @@
-"""The Kafka cluster from the driver's side: which topics there are, what they hold, new topics."""
+"""The Kafka cluster from the driver's side: which topics there are, what they hold, new topics.
+
+A cluster that does not answer is KafkaAwayError, and may be waited for. One that refuses the login
+or our certificate is ConfigurationError: it would refuse again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
-from tenacity import (
-    RetryCallState,
-    retry,
-    retry_if_exception,
-    stop_after_delay,
-    wait_exponential,
-)
 
 from service.config import Settings
-from service.errors import StartError
-from service.observability.logs import logger
+from service.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
 from service.pipeline.marks import TOPIC_CONFIG
+from service.pipeline.patience import AWAY
+from service.pipeline.refusals import Refusals, made
+from service.pipeline.waiting import Patience, ask_once
 from service.pipeline.watermark import Partition
 
-_log = logger(__name__)
 _SECONDS = 10.0
-_PATIENCE_SECONDS = 60.0
 _T = TypeVar("_T")
 
 
 class Cluster:
-    """Questions to the cluster, asked with back-off while it cannot be reached."""
+    """Questions to the cluster; ``patience`` says how often each is asked while nobody answers."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, patience: Patience = ask_once) -> None:
         self._settings = settings
         self._servers = settings.kafka.bootstrap_servers
-        # What goes wrong is raised; librdkafka's own log would go on after we are done.
-        self._admin = AdminClient(settings.kafka.admin_config() | {"log_level": 0})
+        self._patience = patience
+        self._noticed: list[KafkaError] = []
+        self._config = settings.kafka.admin_config()
+        self._admin = self._client(AdminClient, self._config)
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
         metadata = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS))
         return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
 
+    def reach(self) -> None:
+        """Return when the cluster answers one question; no patience."""
+        self._ask_once(lambda: self._admin.list_topics(timeout=_SECONDS))
+
     def partitions_with_records(self, topics: Sequence[str]) -> list[Partition]:
         """The partitions of ``topics`` that hold at least one record."""
-        config = self._settings.kafka.consumer_config("spark-cep-start") | {"log_level": 0}
-        consumer = Consumer(config)
+        consumer = self._client(Consumer, self._settings.kafka.consumer_config("spark-cep-start"))
         try:
             metadata = self._ask(lambda: consumer.list_topics(timeout=_SECONDS))
             found = []
@@ -72,7 +74,7 @@ class Cluster:
                 f"output topics {', '.join(missing)} do not exist on {self._servers}; create"
                 " them, or set outputs.create_topics.enabled"
             )
-        self._create([NewTopic(topic, new.partitions, new.replication) for topic in missing])
+        self._make([NewTopic(topic, new.partitions, new.replication) for topic in missing])
         return missing
 
     def create_marks(self, topic: str, partitions: int) -> None:
@@ -89,47 +91,61 @@ class Cluster:
                 " cleanup.policy=compact, or set outputs.create_topics.enabled"
             )
         if there:
-            self._wait(self._admin.create_partitions([NewPartitions(topic, partitions)]))
+            more = [NewPartitions(topic, partitions)]
+            self._ask(lambda: _made(self._admin.create_partitions(more)))
         else:
-            self._create([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
+            self._make([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
 
-    def _create(self, requests: list[NewTopic]) -> None:
-        if requests:
-            self._wait(self._admin.create_topics(requests))
-
-    def _wait(self, made: Mapping[str, Future[None]]) -> None:
-        for topic, future in made.items():
-            try:
-                future.result(_SECONDS)
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                    raise StartError(f"topic {topic} cannot be created: {error}") from error
+    def _make(self, topics: list[NewTopic]) -> None:
+        if topics:
+            self._ask(lambda: _made(self._admin.create_topics(topics)))
 
     def _ask(self, question: Callable[[], _T]) -> _T:
-        asking = retry(
-            retry=retry_if_exception(_unreachable),
-            wait=wait_exponential(multiplier=0.5, max=10),
-            stop=stop_after_delay(_PATIENCE_SECONDS),
-            before_sleep=self._waiting,
-            reraise=True,
-        )
+        return self._patience(lambda: self._ask_once(question))
+
+    def _ask_once(self, question: Callable[[], _T]) -> _T:
+        self._admin.poll(0)
+        self._noticed.clear()
         try:
-            return asking(question)()
+            return question()
         except KafkaException as error:
-            raise StartError(
-                f"kafka.bootstrap_servers {self._servers}: {error.args[0].str()}"
-            ) from error
+            raise self._error(error.args[0]) from error
+        except TimeoutError as error:
+            raise KafkaAwayError(f"{self._name} did not answer in {_SECONDS:g} s") from error
 
-    def _waiting(self, state: RetryCallState) -> None:
-        _log.warning("waiting_for_kafka", servers=self._servers, attempt=state.attempt_number)
+    def _error(self, error: KafkaError) -> SparkCepError:
+        # What is wrong with a connection does not come as the answer, but is told on the side.
+        self._admin.poll(0)
+        refusals = Refusals(self._config)
+        for each in [error, *self._noticed]:
+            refusals.heard(each)
+        refused = refusals.reason()
+        if refused is not None:
+            return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
+        if error.code() not in AWAY:
+            return StartError(f"{self._name}: {error.str()}")
+        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
+        return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")
+
+    @property
+    def _name(self) -> str:
+        return f"Kafka (kafka.bootstrap_servers {self._servers})"
+
+    def _client(self, kind: Callable[[dict[str, Any]], Any], config: dict[str, Any]) -> Any:
+        # What goes wrong is raised; librdkafka's own log would go on after we are done.
+        config = config | {"log_level": 0, "error_cb": self._noticed.append}
+        return made(lambda: kind(config))
 
 
-def _unreachable(error: BaseException) -> bool:
-    if not isinstance(error, KafkaException):
-        return False
-    return error.args[0].code() in (
-        KafkaError._TRANSPORT,  # noqa: SLF001  librdkafka's local errors are named so
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
-        KafkaError.LEADER_NOT_AVAILABLE,
-    )
+def _made(answers: Mapping[str, Future[None]]) -> None:
+    """Wait until topics, or more partitions of them, are made."""
+    for topic, future in answers.items():
+        try:
+            future.result(_SECONDS)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+            if code in AWAY:
+                raise
+            raise StartError(f"topic {topic} cannot be created: {error}") from error

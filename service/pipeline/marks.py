@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from service.errors import OutputError, StateError
+from service.errors import KafkaAwayError, OutputError, StateError
+from service.pipeline.patience import may_pass, patiently
 
 KEY: Final = b"mark"
 #: A topic of marks holds little, and is read from near its end.
@@ -51,11 +52,14 @@ class Marks:
     def read(self, partition: int) -> Mark | None:
         """The mark of a state partition; None where none was written.
 
-        Raises OutputError when Kafka does not answer, and StateError for a record that is no mark.
+        Raises KafkaAwayError when Kafka does not answer, OutputError when it refuses, and
+        StateError for a record that is no mark.
         """
         try:
             at = TopicPartition(self.topic, partition)
-            low, high = self._consumer.get_watermark_offsets(at, timeout=_SECONDS)
+            low, high = patiently(
+                lambda: self._consumer.get_watermark_offsets(at, timeout=_SECONDS), _SECONDS
+            )
             start, look = high, _FIRST_LOOK
             value = None
             while value is None and start > low:
@@ -63,7 +67,8 @@ class Marks:
                 value = self._last_from(partition, start)
                 look *= 8
         except KafkaException as error:
-            raise OutputError(
+            kind = KafkaAwayError if may_pass(error) else OutputError
+            raise kind(
                 f"the marks of state partition {partition} cannot be read from {self.topic}:"
                 f" {error.args[0].str()}"
             ) from error
@@ -80,7 +85,7 @@ class Marks:
         while True:
             message = self._consumer.poll(_SECONDS)
             if message is None:
-                raise OutputError(f"no answer within {_SECONDS:.0f} s when reading {self.topic}")
+                raise KafkaAwayError(f"no answer within {_SECONDS:.0f} s when reading {self.topic}")
             error = message.error()
             if error is None:
                 last = message.value()

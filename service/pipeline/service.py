@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -28,6 +29,7 @@ from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.config import Settings
 from service.errors import (
     ConfigurationError,
+    GraceError,
     OutputError,
     Problem,
     RuleSetError,
@@ -51,25 +53,26 @@ from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
 from service.pipeline.dataflow import Dataflow
 from service.pipeline.exactly_once import ExactlyOnce
+from service.pipeline.failures import kafka_away, not_started
 from service.pipeline.kafka import Cluster
+from service.pipeline.listening_clock import ListeningClock, awaits_data
 from service.pipeline.output import Delivery
 from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, merge, publish
 from service.pipeline.query_progress import publish_progress
+from service.pipeline.refusals import refusal_of_source
 from service.pipeline.session import spark_session
 from service.pipeline.state_faults import state_fault
+from service.pipeline.stopping import Stopping
 from service.pipeline.takeover import take_over
 from service.pipeline.timekeeper import Timekeeper
+from service.pipeline.waiting import Outage, StopRequestedError, Waiting
 from service.pipeline.watermark import END, ClockStatement
 from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
-
-
-class _StopRequestedError(Exception):
-    """Raised before a batch when the service is asked to stop; the batch is left undone."""
 
 
 class JobFailedError(SparkCepError):
@@ -93,25 +96,27 @@ class Service:
         self._health = health or Health(settings.observability.stall_limit)
         self._on_batch = on_batch
         self._spark = spark
-        self._stop = threading.Event()
+        self._stopping = Stopping(settings.lifecycle.stop_grace)
+        self._waiting = Waiting(settings.lifecycle, self._stopping.requested, self._health)
         self._telling = threading.Lock()
         self._started: dict[int, float] = {}
         self._seen_batch = -1
         self._rules: RuleSet = RuleSet()
         self._run = uuid.uuid4().hex[:12]
+        self._listened = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
         time_settings = settings.time
         self._timekeeper = Timekeeper(
             time_settings.watermark,
             time_settings.allowed_disorder,
             time_settings.partition_idle_after,
             time_settings.advance_when_idle,
-            lambda: time.monotonic_ns() // 1_000_000,
+            self._listened,
         )
 
     def stop(self) -> None:
         """Ask the service to end after the batch in flight. Safe in a signal handler."""
         self._health.stopping()
-        self._stop.set()
+        self._stopping.request()
 
     def rules(self) -> list[dict[str, object]]:
         """What runs, for ``/rules``."""
@@ -125,16 +130,28 @@ class Service:
         ``planned_batch_only``: only the batch that the checkpoint has planned and not done.
 
         Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError before
-        anything is read, StateError when the checkpoint cannot be used, and JobFailedError when the
-        query fails for good.
+        anything is read; StateError when the checkpoint cannot be used; JobFailedError when the
+        query fails for good; KafkaAwayError and RegistryAwayError when they were waited for in
+        vain, at the start or later; GraceError when the batch in flight did not end in time after
+        :meth:`stop`.
         """
         with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
-            registry = Registry(registry_settings(self._settings))
+            registry = Registry(registry_settings(self._settings), sleep=self._waiting.sleep)
             try:
-                with held(str(self._settings.state.checkpoint)):
+                # In transactions the newer run may take over from one that does not end.
+                alone = self._settings.outputs.delivery == "at_least_once"
+                with held(str(self._settings.state.checkpoint), alone=alone):
                     self._run_with(registry, Path(scratch), planned_batch_only)
+            except StopRequestedError:
+                pass
             finally:
                 registry.close()
+            if self._stopping.grace_ran_out:
+                raise GraceError(
+                    "the batch in flight did not end within lifecycle.stop_grace; it was given up,"
+                    " and the next start repeats it"
+                )
+            _log.info("stopped")
 
     def _run_with(self, registry: Registry, scratch: Path, one_batch: bool) -> None:
         settings = self._settings
@@ -144,10 +161,10 @@ class Service:
                 f"rules.folder {settings.rules.folder} holds {len(self._rules.enabled)} rules;"
                 f" rules.max_rules allows {settings.rules.max_rules}"
             )
-        cluster = Cluster(settings)
+        cluster = Cluster(settings, self._waiting.at_start)
         existing = cluster.topics()
         topics = input_topics(settings, existing)
-        catalogue = catalogues.build(settings, registry, existing)
+        catalogue = self._waiting.at_start(lambda: catalogues.build(settings, registry, existing))
         plan = checked_plan(self._rules, catalogue)
         for warning in self._rules.warnings:
             _log.warning("rule_warning", rule=warning.rule, step=warning.step, text=warning.message)
@@ -166,22 +183,24 @@ class Service:
         )
         # Workers find it in the cache; without, the first batch would wait for each of them.
         kernel.prepare()
+        self._stopping.check()
         spark = self._spark or spark_session(settings)
         try:
             place = str(settings.state.checkpoint)
             check_position(CheckpointFiles(spark, place).position(), settings, topics)
             self._metrics.replace(names.BUILD, {_build(spark): 1})
             delivery = self._delivery(spark, cluster)
-            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json", delivery)
-            self._keep_running(spark, flow, clock_file, one_batch)
-            decide = settings.trigger.at_end_of_input == "decide" and not one_batch
-            if decide and not self._stop.is_set():
+            flow = Dataflow(
+                settings, plan, catalogue, encoder, scratch / "clock.json", delivery, one_batch
+            )
+            outage = Outage(settings.lifecycle, self._waiting, cluster.reach)
+            self._keep_running(spark, flow, clock_file, outage)
+            if settings.trigger.at_end_of_input == "decide" and not one_batch:
                 clock_file.write(ClockStatement((), END), self._run)
-                self._keep_running(spark, flow, clock_file)
+                self._keep_running(spark, flow, clock_file, outage)
         finally:
             if self._spark is None:
                 spark.stop()
-        _log.info("stopped")
 
     def _outputs(self, registry: Registry, cluster: Cluster) -> OutputEncoder:
         topics = self._settings.outputs.topics
@@ -190,10 +209,12 @@ class Service:
             _log.info("topics_created", topics=made)
         auto = self._settings.registry.auto_register
         ask = registry.register if auto else registry.lookup
-        ids = OutputSchemaIds(
-            match=ask(f"{topics.matches}-value", schema_text("match")),
-            timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
-            dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
+        ids = self._waiting.at_start(
+            lambda: OutputSchemaIds(
+                match=ask(f"{topics.matches}-value", schema_text("match")),
+                timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
+                dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
+            )
         )
         names_of_topics = OutputTopics(
             topics.matches, topics.timeouts, topics.late, topics.dead_letters
@@ -218,71 +239,84 @@ class Service:
         location = str(settings.state.checkpoint)
         partitions = settings.state.state_partitions
         cluster.create_marks(delivery.marks_topic, partitions)
-        take_over(
-            delivery,
-            partitions,
-            lambda: read_checkpoint(spark, location),
-            location,
-            outputs.if_marks_disagree == "go_on",
+        self._waiting.at_start(
+            lambda: take_over(
+                delivery,
+                partitions,
+                lambda: read_checkpoint(spark, location),
+                location,
+                outputs.if_marks_disagree == "go_on",
+            )
         )
         return delivery
 
     # The query.
 
     def _keep_running(
-        self,
-        spark: SparkSession,
-        flow: Dataflow,
-        clock: ClockFile,
-        one_batch: bool = False,
+        self, spark: SparkSession, flow: Dataflow, clock: ClockFile, outage: Outage
     ) -> None:
-        while not self._stop.is_set():
+        """Run queries until one ends by itself; StopRequestedError when told to stop."""
+
+        def before(batch: int) -> None:
+            self._stopping.hold(spark)
+            self._before_batch(batch)
+
+        while True:
+            self._stopping.check()
 
             def after(batch: int, reports: list[bytes]) -> None:
                 self._after_batch(batch, reports)
+                outage.over()
                 # Batches may come back to back: between two of them is the only chance to speak.
                 self._tell_time(clock)
 
             try:
-                query = flow.start(spark, self._before_batch, after, one_batch=one_batch)
-            except PySparkException as error:
-                raise failure(error, str(self._settings.state.checkpoint)) from error
+                query = flow.start(spark, before, after)
+            except (PySparkException, Py4JJavaError) as error:
+                place = self._settings.state.checkpoint
+                raise state_fault(str(error), place) or not_started(place, error) from error
             with bound(query=str(query.id)):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:
                     self._watch(query, clock)
                 except PySparkException as error:
-                    ids = new_schema_ids(str(error))
-                    if self._stop.is_set():
-                        break
-                    if not ids:
-                        self._metrics.increment(names.BATCHES, result="failed")
-                        self._health.failed("the query failed")
-                        raise failure(error, str(self._settings.state.checkpoint)) from error
-                    self._health.expect_progress(expected=False)
-                    flow.catalogue.learn(ids)
-                    self._health.expect_progress(expected=True)
-                    self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
-                    _log.info(
-                        "schemas_learnt",
-                        ids=ids,
-                        unknown=sorted(flow.catalogue.unknown_ids.intersection(ids)),
-                    )
+                    if self._stopping.grace_ran_out:  # we ended it ourselves
+                        raise StopRequestedError from error
+                    self._mend(error, flow.catalogue, outage)
                     continue
-            break
+            self._stopping.check()
+            return
+
+    def _mend(self, error: PySparkException, catalogue: Catalogue, outage: Outage) -> None:
+        """Return when the query may be started again after ``error``; raise when it may not."""
+        ids = new_schema_ids(str(error))
+        away = None if ids else kafka_away(error)
+        if not ids and away is None:
+            self._metrics.increment(names.BATCHES, result="failed")
+            self._health.failed("the query failed")
+            raise failure(error, self._settings.state.checkpoint) from error
+        self._health.expect_progress(expected=False)
+        if away is not None:
+            outage.survive(away, self._health)
+            self._metrics.increment(names.QUERY_RESTARTS, reason="kafka_away")
+        else:
+            self._waiting.while_running(lambda: catalogue.learn(ids))
+            self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
+            unknown = sorted(catalogue.unknown_ids.intersection(ids))
+            _log.info("schemas_learnt", ids=ids, unknown=unknown)
+        self._health.expect_progress(expected=True)
 
     def _watch(self, query: StreamingQuery, clock: ClockFile) -> None:
         """Wait for the query to end, telling it what idleness says about time."""
-        deadline: float | None = None
+        with self._telling:
+            self._listened.look(listening=False)  # since the last query ended
         while not query.awaitTermination(_LOOK_EVERY_SECONDS):  # type: ignore[arg-type]  # takes fractions
-            if self._stop.is_set():
-                deadline = deadline or time.monotonic() + self._settings.trigger.interval / 1000 + 1
-                # Between batches nothing is lost by stopping at once.
-                idle = not query.status["isTriggerActive"]
-                if idle and time.monotonic() > deadline:
-                    query.stop()
+            if self._stopping.requested.is_set():
+                self._stopping.end(query)
                 continue
             self._look_at(query)
+            with self._telling:
+                self._listened.look(listening=awaits_data(query.status))
             self._tell_time(clock)
 
     def _tell_time(self, clock: ClockFile) -> None:
@@ -301,14 +335,16 @@ class Service:
             publish_progress(progress, self._metrics)
 
     def _before_batch(self, batch: int) -> None:
-        if self._stop.is_set():
-            raise _StopRequestedError
         self._timekeeper.batch_started()
         self._started[batch] = time.monotonic()
+        with bound(run=self._run, batch=batch):
+            _log.debug("batch_started")
 
     def _after_batch(self, batch: int, reports: list[bytes]) -> None:
         seconds = time.monotonic() - self._started.pop(batch)
         report = merge(batch, seconds, reports, self._settings.time.watermark)
+        with self._telling:
+            self._listened.batch_done(round(seconds * 1000))
         self._timekeeper.batch_done(report.maxima, report.read)
         topics = self._settings.outputs.topics
         kinds = {
@@ -445,6 +481,11 @@ def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
             return kind(own[-1])
+    if "CONCURRENT_STREAM_LOG_UPDATE" in str(error):
+        return TakenOverError("another instance of the service works from the same checkpoint now")
+    refused = refusal_of_source(str(error))
+    if refused is not None:
+        return JobFailedError(f"the query failed: {refused}")
     state = state_fault(str(error), checkpoint)
     if state is not None:
         return state

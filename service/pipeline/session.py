@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 import pyspark
+from pydantic import SecretStr
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from service.config import SPARK_REDACTION_REGEX, Settings, reveal
+from service.config import Settings, reveal, spark_redaction_regex, without
 from service.errors import DependencyError, StartError
 from service.pipeline.checkpoint_files import is_local
 from service.pipeline.jars import fetch, resolve
@@ -32,13 +35,14 @@ def spark_session(settings: Settings) -> SparkSession:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     jars = connector_jars(settings.spark.jars_folder)
     state = settings.state
+    hidden = [name for name, v in settings.spark.conf.items() if isinstance(v, SecretStr)]
     log4j = files("service.pipeline") / "log4j2.properties"
     conf = {
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.redaction.regex": SPARK_REDACTION_REGEX,
+        "spark.redaction.regex": spark_redaction_regex(hidden),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
         "spark.sql.shuffle.partitions": str(state.state_partitions),
@@ -58,19 +62,33 @@ def spark_session(settings: Settings) -> SparkSession:
     if is_local(state.checkpoint):
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
     conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
-    builder = SparkSession.builder.master(settings.spark.master).appName(settings.spark.app_name)
+    conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}
+    builder = SparkSession.builder
     for name, text in conf.items():
         builder = builder.config(name, text)
     try:
+        _start_jvm({name: text for name, text in conf.items() if name not in hidden})
         session = builder.getOrCreate()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  Spark raises all kinds
+        said = without(str(error), (conf[name] for name in hidden))
         raise StartError(
-            f"Spark cannot start with spark.master {settings.spark.master!r}: {error}"
-        ) from error
+            f"Spark cannot start with spark.master {settings.spark.master!r}: {said}"
+        ) from None
     session.sparkContext.setLogLevel("WARN")
     # State is also read and moved where no query runs: this starts Spark's coordinator of it.
     session.streams.resetTerminated()
     return session
+
+
+def _start_jvm(conf: Mapping[str, str]) -> None:
+    """Start the JVM, whose arguments everybody on the machine can read, with ``conf`` alone.
+
+    By itself Spark would start it with all settings; what is missing here is given to the running
+    JVM.
+    """
+    given = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    # The only way to a session that shares the JVM; the version of PySpark is pinned.
+    SparkContext._ensure_initialized(conf=given)  # noqa: SLF001
 
 
 def connector_jars(folder: Path | None) -> list[Path]:

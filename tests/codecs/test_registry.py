@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from service.codecs.registry import Registry, SchemaNotFoundError
 from service.codecs.registry_settings import RegistrySettings
-from service.errors import ConfigurationError, RegistryError, SchemaError
+from service.errors import ConfigurationError, RegistryAwayError, RegistryError, SchemaError
 
 ANSWER = tuple[int, Any]
 ADDRESS = {"type": "record", "name": "geo.Address", "fields": [{"name": "c", "type": "string"}]}
@@ -188,7 +196,7 @@ def test_passing_failures_are_retried(
 def test_retries_end(registry: Registry, script: Script, waits: list[float]) -> None:
     """After the last attempt the failure is an error, and a later call asks again."""
     script.answers["/schemas/ids/7"] = [(503, "down")]
-    with pytest.raises(RegistryError, match="HTTP 503"):
+    with pytest.raises(RegistryAwayError, match="HTTP 503"):
         registry.get_schema(7)
     assert len(waits) == 2
     script.answers["/schemas/ids/7"] = [(200, {"schema": json.dumps(ADDRESS)})]
@@ -198,9 +206,41 @@ def test_retries_end(registry: Registry, script: Script, waits: list[float]) -> 
 def test_unreachable(waits: list[float]) -> None:
     """Nobody at the address: an error that names it, after the attempts."""
     settings = RegistrySettings("http://127.0.0.1:9", max_attempts=2, timeout_seconds=1)
-    with pytest.raises(RegistryError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"):
+    with pytest.raises(RegistryAwayError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"):
         Registry(settings, sleep=waits.append).ping()
     assert len(waits) == 1
+
+
+def test_a_certificate_of_nobody(tmp_path: Path, waits: list[float]) -> None:
+    """A registry whose certificate is not trusted is asked once: it would be the same again."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    pem = tmp_path / "server.pem"
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem.write_bytes(secret + certificate.public_bytes(Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        settings = RegistrySettings(f"https://127.0.0.1:{server.server_address[1]}")
+        with pytest.raises(ConfigurationError, match=r"cannot be trusted: .*self.signed"):
+            Registry(settings, sleep=waits.append).ping()
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert waits == []
 
 
 @pytest.mark.parametrize("answer", ["<html>", [1], {"id": "x"}])
@@ -240,7 +280,7 @@ def test_secrets_stay_out_of_errors(url: str, script: Script) -> None:
     """A registry that repeats the password does not bring it into the message."""
     script.answers["/schemas/types"] = [(401, {"error_code": 401, "message": "bad me:hunter2"})]
     settings = RegistrySettings(url, username="me", password="hunter2")
-    with pytest.raises(RegistryError, match=r"bad me:\*\*\*") as caught:
+    with pytest.raises(ConfigurationError, match=r"bad me:\*\*\*") as caught:
         Registry(settings).ping()
     assert "hunter2" not in str(caught.value)
 

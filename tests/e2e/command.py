@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -63,7 +64,7 @@ class Command:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def wait(self, seconds: float) -> int | None:
+    def ended(self, seconds: float) -> int | None:
         """Its exit code; None when it is still there after so long."""
         with suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)
@@ -87,6 +88,42 @@ class Command:
         self._process.terminate()
         code = self._process.wait(_SECONDS)
         return code, time.monotonic() - started
+
+    def signal(self, number: signal.Signals) -> None:
+        """A signal to the command alone."""
+        self._process.send_signal(number)
+
+    def wait(self, seconds: float = _SECONDS) -> int:
+        """The exit code, once it has ended."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self.end_of_log()) from None
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The lines of its log of this event, of all commands that wrote to the same log."""
+        lines = self.log.read_text("utf-8", errors="replace").splitlines()
+        found = [json.loads(line) for line in lines if line.startswith("{")]
+        return [line for line in found if line.get("event") == name]
+
+    def left_behind(self) -> list[str]:
+        """Processes of its session that still run: JVM, Python workers, itself."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError, IndexError, ValueError):
+                # After the name in parentheses: state, parent, group, session.
+                fields = (entry / "stat").read_text("utf-8").rpartition(")")[2].split()
+                if fields[0] != "Z" and int(fields[3]) == self._process.pid:
+                    command = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found.append(f"{entry.name}: {command.decode()[:200]}")
+        return found
+
+    def wait_until_alone(self, seconds: float = 10.0) -> None:
+        """Wait until nothing that it started runs any more."""
+        deadline = time.monotonic() + seconds
+        while left := self.left_behind():
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
 
     def end_of_log(self) -> str:
         """For messages."""

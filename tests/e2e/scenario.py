@@ -116,6 +116,7 @@ class Scenario:
                 "state_partitions": 1,
             },
             "trigger": {"mode": "available_now", "interval": "0 ms"},
+            "lifecycle": {"stop_grace": "1 minute"},
             "rules": {"folder": str(self.rules_folder)},
             "observability": {"metrics_port": 0, "log_level": "warning"},
         }

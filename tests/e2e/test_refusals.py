@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from examples.embedded.process import free_ports
-from service.errors import ConfigurationError, RegistryError, RuleSetError
+from service.errors import ConfigurationError, RegistryAwayError, RuleSetError, StartError
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess
@@ -65,10 +65,22 @@ def test_an_unknown_topic_is_named(sparkless: Scenario) -> None:
     assert stream.topic in text
 
 
+@pytest.mark.spark
+def test_a_checkpoint_that_cannot_be_made(scenario: Scenario) -> None:
+    """The error names the setting and its value."""
+    Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    (scenario.folder / "file").write_text("not a folder", "utf-8")
+    checkpoint = str(scenario.folder / "file" / "checkpoint")
+    with pytest.raises(StartError, match=f"state.checkpoint {checkpoint}: .*[Ee]xception"):
+        scenario.service(state={"checkpoint": checkpoint}).run()
+
+
 def test_a_registry_that_is_away_is_an_error_of_its_own(sparkless: Scenario) -> None:
-    """After the configured attempts the error names the address."""
+    """At the limit of the wait the error names the address."""
     Stream(sparkless)
     sparkless.rule(sequence("ab", "a", "followed_by b"))
     url = f"http://127.0.0.1:{free_ports(1)[0]}"
-    with pytest.raises(RegistryError, match=url):
-        sparkless.service(registry={"url": url, "max_attempts": 1}).run()
+    impatient = {"startup_limit": "100 ms"}
+    with pytest.raises(RegistryAwayError, match=url):
+        sparkless.service(registry={"url": url, "max_attempts": 1}, lifecycle=impatient).run()

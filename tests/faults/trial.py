@@ -162,12 +162,12 @@ def disturbed(
         while True:
             assert time.monotonic() < began + _SECONDS * 4, command.end_of_log()
             harm = score.faults < most
-            code = command.wait(random.uniform(*pause) if harm else _SECONDS)
+            code = command.ended(random.uniform(*pause) if harm else _SECONDS)
             if code is None:
                 assert harm, f"it does not end: {command.end_of_log()}"
                 if fault(command, random):
                     score.faults += 1
-                code = command.wait(0)
+                code = command.ended(0)
                 if code is None:
                     continue
                 asked = name in ("driver", "restart")

@@ -95,6 +95,26 @@ def test_silence_counts_only_when_progress_is_expected(health: Health, clock: Cl
     assert not health.live().ok
 
 
+def test_waiting_is_alive_and_not_ready(health: Health, clock: Clock) -> None:
+    """However long it takes: it says for what, at every stage of life but the last; the wait for
+    progress then begins anew."""
+    health.waiting("Kafka at k:9092")
+    assert health.readiness().reason == "starting: waits for Kafka at k:9092"
+    health.ready()
+    clock.now += 3600
+    assert health.live().ok
+    assert not health.readiness().ok
+    assert health.readiness().reason == "ready: waits for Kafka at k:9092"
+    health.waiting("")
+    assert health.live().ok
+    assert health.readiness().ok
+    clock.now += 61
+    assert not health.live().ok
+    health.waiting("Kafka")
+    health.failed("gave up")
+    assert health.readiness().reason == "failed: gave up"
+
+
 def test_stop_is_alive_and_not_ready(health: Health, clock: Clock) -> None:
     """Winding down takes no traffic and is not killed for taking its time; it does not return."""
     health.ready()

@@ -1,0 +1,49 @@
+"""Asking Kafka again while an error may pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
+
+_T = TypeVar("_T")
+
+#: The brokers do not answer, or are not ready yet.
+AWAY: Final = (
+    KafkaError._TRANSPORT,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
+    KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
+    KafkaError._RESOLVE,  # noqa: SLF001
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_CONTROLLER,
+)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether asking again may help: brokers that are away, or not ready yet."""
+    if not isinstance(error, KafkaException):
+        return False
+    reason = error.args[0]
+    return bool(reason.retriable()) or reason.code() in AWAY
+
+
+def patiently(call: Callable[[], _T], seconds: float) -> _T:
+    """The answer of ``call``, asked again for so long; then the last KafkaException."""
+    return Retrying(
+        retry=retry_if_exception(may_pass),
+        wait=wait_exponential(multiplier=0.05, max=1),
+        stop=stop_after_delay(seconds),
+        reraise=True,
+    )(call)

@@ -1,0 +1,75 @@
+"""Exit codes: one for each error, and the table in the documentation."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from service import errors
+from service.cli.exit_codes import ExitCode, exit_code
+from service.errors import SparkCepError
+
+ROOT = Path(__file__).parents[2]
+
+
+def _all(kind: type[SparkCepError]) -> list[type[SparkCepError]]:
+    return [kind, *(found for each in kind.__subclasses__() for found in _all(each))]
+
+
+def test_every_error_has_its_code() -> None:
+    """All of the tree; an error of nobody's is an internal one."""
+    codes = {
+        kind.__name__: exit_code(kind.__new__(kind))
+        for kind in _all(SparkCepError)
+        if kind.__module__ == errors.__name__
+    }
+    assert codes == {
+        "SparkCepError": 1,
+        "ConfigurationError": 3,
+        "RuleSetError": 4,
+        "RegistryError": 6,
+        "RegistryAwayError": 11,
+        "SchemaError": 6,
+        "DependencyError": 5,
+        "StateError": 7,
+        "OutputError": 1,
+        "TakenOverError": 8,
+        "StartError": 5,
+        "KafkaAwayError": 10,
+        "GraceError": 12,
+    }
+    assert exit_code(ZeroDivisionError()) == ExitCode.INTERNAL_ERROR
+
+
+def test_the_documentation_has_all_codes() -> None:
+    """The table in docs/operation.md has each code once, by number and name, in order."""
+    text = (ROOT / "docs/operation.md").read_text("utf-8")
+    section = text.partition("## Exit codes\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", section, re.MULTILINE)
+    assert rows == [(str(int(code)), code.name) for code in sorted(ExitCode)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["run"], ExitCode.USAGE),
+        (["run", "--config", "/nowhere/config.yaml"], ExitCode.CONFIGURATION),
+        (["check", "/nowhere/rules"], ExitCode.CONFIGURATION),
+        (["--version"], ExitCode.DONE),
+    ],
+)
+def test_the_command_ends_with_them(arguments: list[str], code: ExitCode) -> None:
+    """By a real process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "service.cli.main", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,87 @@
+"""Signals to a real process whose work is a few lines."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import os, sys, threading, time
+from service.cli.signals import run_until_signalled
+
+told = threading.Event()
+
+def work():
+    print("works", flush=True)
+    {work}
+
+def stop():
+    print("told", flush=True)
+    told.set()
+
+run_until_signalled(
+    work,
+    stop=stop,
+    patience_seconds={patience},
+    at_once=lambda: os._exit(40),
+    too_late=lambda: os._exit(41),
+)
+print("done", flush=True)
+"""
+
+
+def _said(lines: list[str]) -> list[str]:
+    """What the program itself said; its log left out."""
+    return [line for line in lines if line in ("works", "told", "done")]
+
+
+def _run(work: str, *signals: signal.Signals, patience: float = 60) -> tuple[int, list[str], str]:
+    """Exit code, lines of standard output after the first, and standard error; each signal is sent
+    when the program has said something more."""
+    program = PROGRAM.format(work=work, patience=patience)
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for number in signals:
+            process.stdout.readline()
+            process.send_signal(number)
+        said, errors = process.communicate(timeout=60)
+        return process.returncode, _said(said.splitlines()), errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_asks(number: signal.Signals) -> None:
+    """The work is told once, ends by itself, and so does the process."""
+    assert _run("told.wait()", number)[:2] == (0, ["told", "done"])
+
+
+def test_the_second_signal_ends() -> None:
+    """Whatever the work does, and whichever signal it is."""
+    code, said, errors = _run("time.sleep(3600)", signal.SIGTERM, signal.SIGINT)
+    assert (code, said) == (40, [])
+    assert "Traceback" not in errors
+
+
+def test_patience_runs_out() -> None:
+    """Work that does not listen is ended after a while."""
+    code, said, _ = _run("time.sleep(3600)", signal.SIGTERM, patience=0.1)
+    assert (code, said) == (41, ["told"])
+
+
+def test_work_that_ends_by_itself() -> None:
+    """Its end is the end, and its error is the caller's."""
+    assert _run("pass")[:2] == (0, ["works", "done"])
+    code, said, errors = _run("raise LookupError('gone')")
+    assert (code, said) == (1, ["works"])
+    assert errors.endswith("LookupError: gone\n")
