@@ -32,10 +32,11 @@ def is_local(location: str) -> bool:
 
 
 @contextmanager
-def held(location: str) -> Iterator[None]:
-    """Hold a checkpoint on a local disk, so that no other process uses it; StateError when one
-    does. The system lets go of it when the process ends, however it ends. What is on other storage
-    cannot be held: there, two jobs meet in Spark's logs, and one of them fails."""
+def held(location: str, *, alone: bool = True) -> Iterator[None]:
+    """Hold a checkpoint on a local disk; StateError when another process holds it and one of the
+    two wants to be ``alone``. The system lets go of it when the process ends, however it ends. What
+    is on other storage cannot be held: there, two jobs meet in Spark's logs, and one of them fails.
+    """
     if not is_local(location):
         yield
         return
@@ -52,7 +53,7 @@ def held(location: str) -> Iterator[None]:
     try:
         try:
             # The folder itself: Spark does not start in one that has files of others.
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StateError(
                 f"state.checkpoint {location} is in use by another process: stop the job that runs"

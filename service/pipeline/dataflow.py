@@ -39,7 +39,8 @@ AfterBatch = Callable[[int, list[bytes]], None]
 
 @dataclass(frozen=True)
 class Dataflow:
-    """Everything a query is built from."""
+    """Everything a query is built from. ``planned_batch_only``: it ends after the batch that the
+    checkpoint has planned and not done."""
 
     settings: Settings
     plan: RuleSetPlan
@@ -47,6 +48,7 @@ class Dataflow:
     encoder: OutputEncoder
     clock_file: Path
     delivery: Delivery
+    planned_batch_only: bool = False
 
     def packets(self, spark: SparkSession) -> DataFrame:
         """Input packets of all key groups: events, and what is known of time."""
@@ -74,16 +76,8 @@ class Dataflow:
         )
         return events.unionByName(clock)
 
-    def start(
-        self,
-        spark: SparkSession,
-        before: BeforeBatch,
-        after: AfterBatch,
-        *,
-        one_batch: bool = False,
-    ) -> StreamingQuery:
-        """Start the query from its checkpoint, or anew where there is none. ``one_batch``: end
-        after the batch that the checkpoint has planned and not done."""
+    def start(self, spark: SparkSession, before: BeforeBatch, after: AfterBatch) -> StreamingQuery:
+        """Start the query from its checkpoint, or anew where there is none."""
         settings = self.settings
         # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
@@ -116,7 +110,7 @@ class Dataflow:
             .option("checkpointLocation", str(settings.state.checkpoint))
             .foreachBatch(run_batch)
         )
-        if one_batch:
+        if self.planned_batch_only:
             return stream.trigger(once=True).start()
         if settings.trigger.mode == "available_now":
             return stream.trigger(availableNow=True).start()

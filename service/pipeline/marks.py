@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from service.errors import KafkaAwayError, OutputError, StateError
 from service.pipeline.patience import may_pass, patiently
@@ -57,9 +57,7 @@ class Marks:
         """
         try:
             at = TopicPartition(self.topic, partition)
-            low, high = patiently(
-                lambda: self._consumer.get_watermark_offsets(at, timeout=_SECONDS), _SECONDS
-            )
+            low, high = patiently(lambda: self._ends(at), _SECONDS)
             start, look = high, _FIRST_LOOK
             value = None
             while value is None and start > low:
@@ -77,6 +75,16 @@ class Marks:
     def close(self) -> None:
         """End the consumer."""
         self._consumer.close()
+
+    def _ends(self, at: TopicPartition) -> tuple[int, int]:
+        try:
+            return self._consumer.get_watermark_offsets(at, timeout=_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:  # noqa: SLF001
+                raise
+        # The topic has grown by a rescale since this client asked for its partitions.
+        self._consumer.list_topics(self.topic, timeout=_SECONDS)
+        return self._consumer.get_watermark_offsets(at, timeout=_SECONDS)
 
     def _last_from(self, partition: int, start: int) -> bytes | None:
         """The last committed value at ``start`` or after it."""

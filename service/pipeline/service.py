@@ -152,7 +152,9 @@ class Service:
         with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
             registry = Registry(registry_settings(self._settings), sleep=self._waiting.sleep)
             try:
-                with held(str(self._settings.state.checkpoint)):
+                # In transactions the newer run may take over from one that does not end.
+                alone = self._settings.outputs.delivery == "at_least_once"
+                with held(str(self._settings.state.checkpoint), alone=alone):
                     self._run_with(registry, Path(scratch), planned_batch_only)
             except StopRequestedError:
                 pass
@@ -208,9 +210,11 @@ class Service:
             check_position(checkpoint.position(), settings, topics)
             self._metrics.replace(names.BUILD, {_build(spark): 1})
             delivery = self._delivery(checkpoint, cluster)
-            flow = Dataflow(settings, plan, catalogue, encoder, scratch / "clock.json", delivery)
+            flow = Dataflow(
+                settings, plan, catalogue, encoder, scratch / "clock.json", delivery, one_batch
+            )
             outage = Outage(settings.lifecycle, self._waiting, cluster.reach)
-            self._keep_running(spark, flow, clock_file, outage, one_batch)
+            self._keep_running(spark, flow, clock_file, outage)
             if settings.trigger.at_end_of_input == "decide" and not one_batch:
                 clock_file.write(ClockStatement((), END), self._run)
                 self._keep_running(spark, flow, clock_file, outage)
@@ -267,12 +271,7 @@ class Service:
     # The query.
 
     def _keep_running(
-        self,
-        spark: SparkSession,
-        flow: Dataflow,
-        clock: ClockFile,
-        outage: Outage,
-        one_batch: bool = False,
+        self, spark: SparkSession, flow: Dataflow, clock: ClockFile, outage: Outage
     ) -> None:
         """Run queries until one ends by itself; StopRequestedError when told to stop."""
 
@@ -290,7 +289,7 @@ class Service:
                 self._tell_time(clock)
 
             try:
-                query = flow.start(spark, before, after, one_batch=one_batch)
+                query = flow.start(spark, before, after)
             except (PySparkException, Py4JJavaError) as error:
                 place = str(self._settings.state.checkpoint)
                 raise state_fault(str(error), place) or not_started(place, error) from error
@@ -532,6 +531,8 @@ def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
             return kind(own[-1])
+    if "CONCURRENT_STREAM_LOG_UPDATE" in str(error):
+        return TakenOverError("another instance of the service works from the same checkpoint now")
     refused = refusal_of_source(str(error))
     if refused is not None:
         return JobFailedError(f"the query failed: {refused}")

@@ -54,11 +54,6 @@ _FAULTS = (
         "run `spark-cep rescale` with the same --partitions to its end",
     ),
     _Fault(
-        r"CONCURRENT_STREAM_LOG_UPDATE",
-        "another job writes to this checkpoint",
-        "stop one of the two, and start again",
-    ),
-    _Fault(
         r"STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY|CHECKPOINT_LOCATION_NOT_EMPTY",
         "the checkpoint has state, and no record of how far it was read",
         RESTORE,

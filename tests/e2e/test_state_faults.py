@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from service.cli.main import EXIT_CODES
+from service.cli.exit_codes import exit_code
 from service.errors import StateError
 from service.matcher.snapshot import pack, unpack, unsealed
 from service.pipeline import dataflow
@@ -110,7 +110,7 @@ def test_what_is_refused(halfway: Halfway, tmp_path: Path, fault: str) -> None:
         copy.finish()
     assert "restore the checkpoint from a copy, or start from a new checkpoint" in str(caught.value)
     assert str(copy.checkpoint) in str(caught.value)
-    assert next(code for kind, code in EXIT_CODES if isinstance(caught.value, kind)) == 7
+    assert exit_code(caught.value) == 7
 
 
 #: What Spark makes anew, or a batch that is repeated.

@@ -17,7 +17,6 @@ REPORTS = {
     "FileNotFoundException: /data/checkpoint/commits/.7.tmp (Permission denied)": "mend its rights",
     "[STREAMING_CHECKPOINT_MISSING_METADATA_FILE] Checkpoint location file:/x is": "restore",
     "[STREAMING_UNFINISHED_REPARTITION_DETECTED] The latest batch 4 is": "spark-cep rescale",
-    "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.": "stop one of the two",
     "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.": "restore",
     "Incomplete log file in the offset commit log": "restore",
     "[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema": "another version",
@@ -63,6 +62,13 @@ def test_a_checkpoint_is_held_by_one(tmp_path: Path) -> None:
         with pytest.raises(StateError, match="in use by another process"), held(folder.as_uri()):
             pass
         assert not list(folder.iterdir())
+    with (
+        held(str(folder), alone=False),
+        held(str(folder), alone=False),
+        pytest.raises(StateError, match="in use by another process"),
+        held(str(folder)),
+    ):
+        pass
     with held(str(folder)):
         pass
 
