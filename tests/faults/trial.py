@@ -31,6 +31,7 @@ class Job:
 
     scenario: Scenario
     name: str
+    delivery: str = "exactly_once"
 
     def __post_init__(self) -> None:
         self.folder = self.scenario.folder / self.name
@@ -48,6 +49,7 @@ class Job:
     def _document(self) -> dict[str, Any]:
         return self.scenario.document(
             outputs={
+                "delivery": self.delivery,
                 "topics": self._topics,
                 "create_topics": {"partitions": 2, "replication": 1},
                 "transactional_id_prefix": f"{self.scenario.topic(self.name)}",
@@ -150,10 +152,11 @@ def disturbed(
     most: int,
     pause: tuple[float, float],
     random: Random,
+    delivery: str = "exactly_once",
 ) -> Score:
     """Run to the end of the input with at most ``most`` faults, each a random time (within
     ``pause``, in seconds) after the one before; a command that ended is started again."""
-    job = Job(scenario, f"{name.replace(' ', '-')}-{random.randrange(10**6)}")
+    job = Job(scenario, f"{name.replace(' ', '-')}-{random.randrange(10**6)}", delivery)
     score = Score(name, ends=[])
     began = time.monotonic()
     command = job.start()
