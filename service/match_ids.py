@@ -15,7 +15,7 @@ from struct import Struct
 
 from service.model import TakenEvent
 
-_PERSON = b"spark-cep-match1"
+PERSON = b"spark-cep-match1"
 _INTEGER = Struct(">q").pack
 _PLACE = Struct(">qq").pack
 
@@ -40,7 +40,7 @@ def match_id(
         for event in events:
             topic, partition, offset = event.at
             parts += (_name(topic), _PLACE(partition, offset))
-    return blake2b(b"".join(parts), digest_size=16, person=_PERSON).hexdigest()
+    return blake2b(b"".join(parts), digest_size=16, person=PERSON).hexdigest()
 
 
 def _text(value: str) -> bytes:

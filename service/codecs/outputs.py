@@ -21,8 +21,10 @@ import fastavro
 
 from service.codecs.dead_letters import Reason
 from service.codecs.framing import frame
+from service.codecs.result_columns import EncodedResults, encode_results
 from service.codecs.values import output_value
 from service.errors import OutputError
+from service.matcher.columnar.results import ResultKind, Results
 from service.model import DeadLetter, LateEvent, Match, TakenEvent, Timeout
 
 Kind = Literal["match", "timeout", "late", "dead-letter"]
@@ -135,6 +137,52 @@ class OutputEncoder:
         headers = _rule_headers("timeout", timeout)
         record = OutputRecord(self._topics.timeouts, _utf8(timeout.key), value, headers)
         return self._fitting(record, timeout, "timeout")
+
+    def results(self, results: Results) -> tuple[EncodedResults, list[tuple[str, OutputRecord]]]:
+        """The records of matches or timeouts that are columns; and, with their rules' ids, the dead
+        letters in place of those that would be too large."""
+        match results.kind:
+            case ResultKind.MATCH:
+                encoded = encode_results(results, self._ids.match, self._clock())
+            case ResultKind.TIMEOUT:
+                encoded = encode_results(results, self._ids.timeout, self._clock())
+        # What is the same in all records, and what is not.
+        headers = [
+            sum(len(name) + len(value) + 10 for name, value in each)
+            for each in self.result_headers(encoded)
+        ]
+        rest = _RECORD_OVERHEAD + len(MATCH_ID_HEADER) + 32 + 10
+        most = self._largest - rest - max(headers)
+        large = [
+            row
+            for row, (key, value) in enumerate(zip(encoded.keys, encoded.values, strict=True))
+            if len(value) + len(key or b"") > most
+        ]
+        letters: list[tuple[str, OutputRecord]] = []
+        kept = set(range(len(encoded.values)))
+        for row in large:
+            result = results.result(row)
+            record = self.match(result) if isinstance(result, Match) else self.timeout(result)
+            if self.is_dead_letter(record):
+                letters.append((result.rule_id, record))
+                kept.discard(row)
+        return (encoded.take(sorted(kept)) if letters else encoded), letters
+
+    def result_topic(self, kind: ResultKind) -> str:
+        """Where results of a kind go."""
+        return self._topics.matches if kind is ResultKind.MATCH else self._topics.timeouts
+
+    @staticmethod
+    def result_headers(encoded: EncodedResults) -> list[list[tuple[str, bytes]]]:
+        """The headers of the results of each rule, but for the match id, which is the last."""
+        return [
+            [
+                (KIND_HEADER, encoded.kind.value.encode()),
+                (RULE_ID_HEADER, rule_id.encode()),
+                (RULE_VERSION_HEADER, b"%d" % version),
+            ]
+            for rule_id, version in encoded.rules
+        ]
 
     def late(self, event: LateEvent) -> OutputRecord:
         """The original record of a late event; its own headers come first."""

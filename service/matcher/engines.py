@@ -44,10 +44,17 @@ class PartitioningState:
 
 
 class PartitioningMatcher:
-    """All rules of one partitioning, each with the engine that suits it. Holds no state."""
+    """All rules of one partitioning, each with the engine that suits it. Holds no state.
+
+    With ``columns``, matches and timeouts stay columns where they can."""
 
     def __init__(
-        self, partitioning: Partitioning, types: RecordTypes, engine: Engine = Engine.FASTEST
+        self,
+        partitioning: Partitioning,
+        types: RecordTypes,
+        engine: Engine = Engine.FASTEST,
+        *,
+        columns: bool = False,
     ) -> None:
         fast: list[PlannedRule] = []
         slow: list[PlannedRule] = []
@@ -58,7 +65,7 @@ class PartitioningMatcher:
         if slow:
             self.interpreter = KeyedMatcher(replace(partitioning, rules=tuple(slow)), types)
         if fast:
-            self.kernel = KeysMatcher(replace(partitioning, rules=tuple(fast)), types)
+            self.kernel = KeysMatcher(replace(partitioning, rules=tuple(fast)), types, columns)
 
     def advance(
         self,

@@ -98,7 +98,9 @@ class EventReader:
 
 @dataclass
 class LocalJob:
-    """A rule set with its state. Records are given in arrival order."""
+    """A rule set with its state. Records are given in arrival order.
+
+    With ``columns``, matches and timeouts stay columns where they can."""
 
     plan: RuleSetPlan
     types: RecordTypes = field(default_factory=RecordTypes)
@@ -106,11 +108,13 @@ class LocalJob:
     outputs: Outputs = field(default_factory=Outputs)
     late: list[LateEvent] = field(default_factory=list)
     engine: Engine = Engine.FASTEST
+    columns: bool = False
 
     def __post_init__(self) -> None:
         self._readers = [EventReader(part, self.types) for part in self.plan.partitionings]
         self._matchers = [
-            PartitioningMatcher(part, self.types, self.engine) for part in self.plan.partitionings
+            PartitioningMatcher(part, self.types, self.engine, columns=self.columns)
+            for part in self.plan.partitionings
         ]
         self._states = [PartitioningState() for _ in self._readers]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from service.compiler.plan import Plan
 from service.match_ids import match_id
+from service.matcher.columnar.results import Results
 from service.matcher.look_back import LookBacks
 from service.matcher.machine import Failure, Found
 from service.matcher.partial import Taken
@@ -16,11 +17,13 @@ from service.model import DeadLetter, Event, Match, TakenEvent, Timeout
 
 @dataclass(slots=True)
 class Outputs:
-    """Everything one advance produced; ``counts`` are per (rule id, what)."""
+    """Everything one advance produced; ``counts`` are per (rule id, what). ``results`` are matches
+    and timeouts that stayed columns."""
 
     matches: list[Match] = field(default_factory=list)
     timeouts: list[Timeout] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
+    results: list[Results] = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, more: Outputs) -> None:
@@ -28,6 +31,7 @@ class Outputs:
         self.matches += more.matches
         self.timeouts += more.timeouts
         self.dead_letters += more.dead_letters
+        self.results += more.results
         self.counts.update(more.counts)
 
 
@@ -41,6 +45,8 @@ class Reporter:
         self._measures = look_backs.measures
         self._columns = look_backs.emitted_columns
         self._payload = rule.emit.events == "all"
+        #: Whether nothing is emitted but coordinates.
+        self.plain = not (self._measures or self._columns or self._payload)
 
     def report(self, key: str | None, found: Found, outputs: Outputs) -> None:
         """Append what ``found`` holds to ``outputs``."""

@@ -341,9 +341,13 @@ class KeyGroup:
         partitioning = self._partitionings[number]
         prefix = _prefix(partitioning)
 
-        def home(key: str | None) -> str:
-            slot = 0 if key is None else zlib.crc32(key.encode()) % self._options.slots
-            return f"{prefix}/{slot}"
+        def homes(keys: Iterable[str | None]) -> list[int]:
+            """The slot of each key."""
+            count = self._options.slots
+            return [0 if key is None else zlib.crc32(key.encode()) % count for key in keys]
+
+        def named(slots: Iterable[int]) -> list[str]:
+            return [f"{prefix}/{slot}" for slot in slots]
 
         arrivals = Arrivals() if rows is None else self._arrivals(number, rows)
         due = {
@@ -353,13 +357,13 @@ class KeyGroup:
         }
         waited = {name for name in due if _holds_waiting(name)}
         arrivals = self._ready(arrivals, waited, watermark, partitioning, load, store)
-        touched = {home(key) for key in arrivals.keys} | (due - waited)
-        names = sorted(touched)
+        names = sorted({*named(set(homes(arrivals.keys))), *(due - waited)})
         slots = [self._read(matcher, partitioning, self._loaded(name, load)) for name in names]
         if matcher.interpreter is not None:
             events: dict[str, dict[str | None, list[Event]]] = {name: {} for name in names}
-            for key, mine in arrivals.by_key(self._names).items():
-                events[home(key)][key] = mine
+            by_key = arrivals.by_key(self._names)
+            for name, (key, mine) in zip(named(homes(by_key)), by_key.items(), strict=True):
+                events[name][key] = mine
             outputs = Outputs()
             for name, slot in zip(names, slots, strict=True):
                 self._interpret(matcher.interpreter, slot, events[name], watermark, outputs)
@@ -371,10 +375,10 @@ class KeyGroup:
             self._count_together(fingerprints, state, -1)
             yield from matcher.kernel.advance(state, arrivals, watermark, self._names)
             self._count_together(fingerprints, state, 1)
-            place = {name: at for at, name in enumerate(names)}
-            homes = [place[home(key)] for key in state.keys]
             if slots:
-                parts = parted(state, np.array(homes, np.int64), len(slots))
+                place = np.zeros(self._options.slots, np.int64)
+                place[[int(name.rpartition("/")[2]) for name in names]] = np.arange(len(names))
+                parts = parted(state, place[homes(state.keys)], len(slots))
         for name, slot, part in zip(names, slots, parts, strict=True):
             self._write(name, slot, part, matcher, partitioning, store)
 

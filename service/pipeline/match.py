@@ -35,6 +35,7 @@ from service.matcher.outputs import Outputs
 from service.matcher.snapshot import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
 from service.pipeline.pack import Kind, Unkeyed, rows_of
+from service.pipeline.sink import packed_results
 from service.pipeline.watermark import ClockStatement
 
 OUTPUT_SQL_SCHEMA = "kind INT, packet BINARY"
@@ -100,7 +101,10 @@ class MatchProcessor(StatefulProcessor):
         keep their numbers."""
         if paused not in self._active:
             plan = self._plan.without(paused)
-            matchers = [PartitioningMatcher(p, self._options.types) for p in plan.partitionings]
+            matchers = [
+                PartitioningMatcher(p, self._options.types, columns=True)
+                for p in plan.partitionings
+            ]
             self._active[paused] = (plan, matchers)
         return self._active[paused]
 
@@ -135,10 +139,11 @@ class MatchProcessor(StatefulProcessor):
         began = perf_counter_ns()
         for outputs in group.run(given.events, given.unkeyed, self._load, self._store):
             matched = perf_counter_ns()
-            self._encode(outputs, records, counts)
+            results = self._encode(outputs, records, counts)
             encoded = perf_counter_ns()
             matching += matched - began
             encoding += encoded - matched
+            yield from results
             if len(records) >= _RECORDS_PER_PACKET:
                 yield from _packets(records)
                 records = []
@@ -170,9 +175,17 @@ class MatchProcessor(StatefulProcessor):
 
     def _encode(
         self, outputs: Outputs, records: list[Any], counts: Counter[tuple[str, ...]]
-    ) -> None:
+    ) -> list[Row]:
+        """Add what is found to ``records``; what is columns comes back as packets."""
         encoder = self._encoder
         counts.update(outputs.counts)
+        packets: list[Row] = []
+        for results in outputs.results:
+            encoded, replaced = encoder.results(results)
+            packet = packed_results(encoder, encoded)
+            packets.append(Row(kind=int(Kind.RESULTS), packet=packet))
+            for rule_id, record in replaced:
+                self._add(record, records, counts, rule_id)
         for match in outputs.matches:
             self._add(encoder.match(match), records, counts, match.rule_id)
         for timeout in outputs.timeouts:
@@ -182,6 +195,7 @@ class MatchProcessor(StatefulProcessor):
             if letter.rule_id is not None:
                 counts["rule_dead_letters", letter.rule_id, letter.reason] += 1
             records.append(encoder.dead_letter(letter))
+        return packets
 
     def _add(
         self,

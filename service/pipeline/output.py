@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -10,8 +10,9 @@ from confluent_kafka import KafkaException, Producer
 
 from service.errors import OutputError
 
-#: Topic, key, value and headers, as :class:`service.codecs.outputs.OutputEncoder` makes them.
-Record = Sequence[Any]
+#: Topic, key, value and headers (name and value), as
+#: :class:`service.codecs.outputs.OutputEncoder` makes them.
+Record = tuple[str, bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]
 
 
 class Written(StrEnum):
@@ -56,7 +57,7 @@ def produce(
                 topic,
                 value=value,
                 key=key,
-                headers=[(name, text) for name, text in headers],
+                headers=headers,
                 **given,
             )
         except BufferError:

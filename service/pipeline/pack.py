@@ -48,6 +48,7 @@ class Kind(IntEnum):
     RECORDS = 2
     COUNTS = 3
     UNKEYED = 4
+    RESULTS = 5
     EVENTS = 16
 
 

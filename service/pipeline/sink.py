@@ -15,8 +15,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from service.codecs.outputs import MATCH_ID_HEADER, OutputEncoder
+from service.codecs.result_columns import EncodedResults
 from service.matcher.snapshot import pack, unpack
-from service.pipeline.output import Delivery, Written
+from service.pipeline.output import Delivery, Output, Written
 from service.pipeline.pack import Kind
 
 REPORT_SQL_SCHEMA = "report BINARY"
@@ -52,9 +54,13 @@ class PartitionWriter:
                     if kind == Kind.COUNTS:
                         reports.append(packet)
                         continue
-                    for record in unpack(packet):
-                        output.write(record)
-                        written[record[0]] += 1
+                    if kind == Kind.RESULTS:
+                        topic, count = _write_results(output, packet)
+                        written[topic] += count
+                        continue
+                    for topic, key, value, headers in unpack(packet):
+                        output.write((topic, key, value, [(n, v) for n, v in headers]))
+                        written[topic] += 1
                 busy += perf_counter_ns() - began
             began = perf_counter_ns()
             result = output.finish()
@@ -71,3 +77,18 @@ class PartitionWriter:
                 counts += [["written", topic, count] for topic, count in written.items()]
             reports.append(pack({"counts": counts}))
         yield pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=_REPORT_SCHEMA)
+
+
+def packed_results(encoder: OutputEncoder, encoded: EncodedResults) -> bytes:
+    """Results as a packet for the writer: what all share once, the rest in columns."""
+    topic, headers = encoder.result_topic(encoded.kind), encoder.result_headers(encoded)
+    return pack([topic, headers, encoded.rule, encoded.keys, encoded.ids, encoded.values])
+
+
+def _write_results(output: Output, packet: bytes) -> tuple[str, int]:
+    """Write a packet of results; returns their topic, and how many they are."""
+    topic, headers, rules, keys, ids, values = unpack(packet)
+    shared = [[(name, value) for name, value in each] for each in headers]
+    for rule, key, match_id, value in zip(rules, keys, ids, values, strict=True):
+        output.write((topic, key, value, [*shared[rule], (MATCH_ID_HEADER, match_id)]))
+    return topic, len(values)

@@ -6,6 +6,7 @@ deadlines are the same, and so are the answers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -18,6 +19,7 @@ from service.matcher.columnar import kernel
 from service.matcher.columnar.events import EventTable, Names, together
 from service.matcher.columnar.kernel import I64
 from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, Held
+from service.matcher.columnar.results import ResultKind, Results
 from service.matcher.look_back import LookBacks
 from service.matcher.machine import Expired, Failure, Found, limit_failure, skip_failure
 from service.matcher.outputs import Outputs, Reporter
@@ -113,15 +115,21 @@ class KeysState:
 
 
 class KeysMatcher:
-    """The rules of a partitioning that the kernel can run, applied to many keys at once."""
+    """The rules of a partitioning that the kernel can run, applied to many keys at once.
 
-    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
+    With ``columns``, what rules find stays columns where they emit nothing but coordinates."""
+
+    def __init__(
+        self, partitioning: Partitioning, types: RecordTypes, columns: bool = False
+    ) -> None:
         self.partitioning = partitioning
         self._matcher = ColumnarMatcher(partitioning, types)
         self._reporters = [
             Reporter(rule.plan, LookBacks(rule.plan, partitioning.slots, types))
             for rule in partitioning.rules
         ]
+        self._plans = [rule.plan for rule in partitioning.rules]
+        self._plain = np.array([columns and reporter.plain for reporter in self._reporters])
 
     def advance(
         self, state: KeysState, arrivals: Arrivals, watermark: int, names: Names
@@ -204,6 +212,9 @@ class KeysMatcher:
     def _outputs(
         self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
     ) -> Iterator[Outputs]:
+        if self._plain.any():
+            yield from self._columns(findings.of_rules(self._plain), keys, events, names)
+            findings = findings.of_rules(~self._plain)
         outputs, size = Outputs(), 0
         for key, rule, length, found in chain(
             _matches(findings, events, names), _timeouts(findings, events, names)
@@ -229,6 +240,32 @@ class KeysMatcher:
             )
             self._reporters[number].report(None, found, outputs)
         yield outputs
+
+    def _columns(
+        self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
+    ) -> Iterator[Outputs]:
+        """What the plain rules found."""
+        nothing = np.zeros(len(findings.match_rule), np.uint8)
+        matches = Results.of(
+            ResultKind.MATCH, self._plans, keys, names, findings.match_rule, findings.match_key,
+            findings.match_time, nothing, findings.match_chains, events,
+        )  # fmt: skip
+        timeouts = Results.of(
+            ResultKind.TIMEOUT, self._plans, keys, names, findings.timeout_rule,
+            findings.timeout_key, findings.timeout_deadline, findings.timeout_matched,
+            findings.timeout_chains, events,
+        )  # fmt: skip
+        for results, what in ((matches, "matched"), (timeouts, "timed_out")):
+            counts = Counter(
+                {
+                    (self._plans[number].rule.id, what): count
+                    for number, count in enumerate(np.bincount(results.rule).tolist())
+                    if count
+                }
+            )
+            for piece in results.cut(_MOST_TAKEN_EVENTS):
+                yield Outputs(results=[piece], counts=counts)
+                counts = Counter()
 
     def _failure(self, rule: int, kind: int, event: Event, detail: int) -> Failure:
         plan = self.partitioning.rules[rule].plan

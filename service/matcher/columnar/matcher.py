@@ -74,6 +74,14 @@ class Chains(NamedTuple):
         end = int(self.ends[number])
         return zip(self.steps[start:end].tolist(), self.events[start:end].tolist(), strict=True)
 
+    def of(self, wanted: NDArray[np.bool_]) -> Chains:
+        """The chains that are ``wanted``."""
+        if wanted.all():
+            return self
+        lengths = np.diff(self.ends, prepend=0)
+        taken = np.repeat(wanted, lengths)
+        return Chains(np.cumsum(lengths[wanted]), self.steps[taken], self.events[taken])
+
 
 class Findings(NamedTuple):
     """What was found, in arrays by kind; ``match_chains`` and ``timeout_chains`` in their order."""
@@ -94,6 +102,21 @@ class Findings(NamedTuple):
     failure_detail: I64
     started: I64
     dropped: I64
+
+    def of_rules(self, wanted: NDArray[np.bool_]) -> Findings:
+        """With the matches and timeouts of the rules that are ``wanted`` alone."""
+        match, timeout = wanted[self.match_rule], wanted[self.timeout_rule]
+        return self._replace(
+            match_key=self.match_key[match],
+            match_rule=self.match_rule[match],
+            match_time=self.match_time[match],
+            match_chains=self.match_chains.of(match),
+            timeout_key=self.timeout_key[timeout],
+            timeout_rule=self.timeout_rule[timeout],
+            timeout_deadline=self.timeout_deadline[timeout],
+            timeout_matched=self.timeout_matched[timeout],
+            timeout_chains=self.timeout_chains.of(timeout),
+        )
 
 
 class ColumnarMatcher:
