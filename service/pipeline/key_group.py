@@ -59,7 +59,8 @@ _LATE_AT_ONCE = 1_000
 _WAITING = "w"
 _OF_LATE = ["topic", "partition", "offset", "time", "record_key", "value", "headers"]
 
-Load = Callable[[str], bytes | None]
+#: The values of many entries at once.
+Load = Callable[[Sequence[str]], Sequence[bytes | None]]
 Store = Callable[[str, bytes | None], None]
 _Columns = Sequence[Any]
 
@@ -358,7 +359,7 @@ class KeyGroup:
         waited = {name for name in due if _holds_waiting(name)}
         arrivals = self._ready(arrivals, waited, watermark, partitioning, load, store)
         names = sorted({*named(set(homes(arrivals.keys))), *(due - waited)})
-        slots = [self._read(matcher, partitioning, self._loaded(name, load)) for name in names]
+        slots = [self._read(matcher, partitioning, data) for data in self._loaded(names, load)]
         if matcher.interpreter is not None:
             events: dict[str, dict[str | None, list[Event]]] = {name: {} for name in names}
             by_key = arrivals.by_key(self._names)
@@ -396,7 +397,7 @@ class KeyGroup:
         """What the watermark has reached of the events that came and of the entries ``waited``;
         the others wait, in entries of bounded size by time."""
         names = sorted(waited)
-        loaded = [self._read_waiting(partitioning, self._loaded(name, load)) for name in names]
+        loaded = [self._read_waiting(partitioning, data) for data in self._loaded(names, load)]
         if loaded:
             arrivals = arrivals_together([*loaded, arrivals])
         ahead = np.flatnonzero(arrivals.events.time > watermark)
@@ -463,13 +464,14 @@ class KeyGroup:
 
     # Slots.
 
-    def _loaded(self, name: str, load: Load) -> bytes | None:
-        stored = load(name)
-        if stored is None and name in self._due:
-            raise StateError(
-                f"the state lacks slot {name} of key group {self.number}, which it knows of: it is"
-                f" damaged; {RESTORE}"
-            )
+    def _loaded(self, names: Sequence[str], load: Load) -> Sequence[bytes | None]:
+        stored = load(names)
+        for name, data in zip(names, stored, strict=True):
+            if data is None and name in self._due:
+                raise StateError(
+                    f"the state lacks slot {name} of key group {self.number}, which it knows of: it"
+                    f" is damaged; {RESTORE}"
+                )
         return stored
 
     def _read(

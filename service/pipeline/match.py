@@ -17,7 +17,7 @@ never all in memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
@@ -25,7 +25,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from service.codecs.dead_letters import Reason
 from service.codecs.outputs import OutputEncoder, OutputRecord
@@ -35,14 +35,16 @@ from service.matcher.outputs import Outputs
 from service.matcher.snapshot import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
 from service.pipeline.pack import Kind, Unkeyed, rows_of
+from service.pipeline.pipelined_map import PipelinedMap
 from service.pipeline.sink import packed_results
 from service.pipeline.watermark import ClockStatement
 
 OUTPUT_SQL_SCHEMA = "kind INT, packet BINARY"
 
 _VALUE = StructType([StructField("value", BinaryType())])
-_NAME = StructType([StructField("name", StringType())])
 _RECORDS_PER_PACKET = 1_000
+#: Bytes of slots that wait to be written together.
+_MOST_UNWRITTEN = 1 << 20
 
 
 @dataclass
@@ -88,11 +90,13 @@ class MatchProcessor(StatefulProcessor):
         #: Plan and matchers without the paused plans, by their fingerprints.
         self._active: dict[tuple[str, ...], tuple[RuleSetPlan, list[PartitioningMatcher]]] = {}
         self._state_ns = 0
+        self._unwritten: list[tuple[str, bytes | None]] = []
+        self._unwritten_bytes = 0
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
         self._group_state = handle.getValueState("group", _VALUE)
-        self._slot_state = handle.getMapState("slots", _NAME, _VALUE)
+        self._slot_state = PipelinedMap(handle, "slots")
 
     def _active_without(
         self, paused: tuple[str, ...]
@@ -136,6 +140,7 @@ class MatchProcessor(StatefulProcessor):
         group = self._group(key[0], given)
         records, counts = given.records, given.counts
         self._state_ns = matching = encoding = 0
+        self._unwritten, self._unwritten_bytes = [], 0
         began = perf_counter_ns()
         for outputs in group.run(given.events, given.unkeyed, self._load, self._store):
             matched = perf_counter_ns()
@@ -148,6 +153,7 @@ class MatchProcessor(StatefulProcessor):
                 yield from _packets(records)
                 records = []
             began = perf_counter_ns()
+        self._write()
         matching += perf_counter_ns() - began
         self._group_state.update((sealed(pack(group.packed())),))
         for topic, count in group.late.items():
@@ -211,18 +217,23 @@ class MatchProcessor(StatefulProcessor):
             if rule_id is not None:
                 counts["rule_dead_letters", rule_id, reason] += 1
 
-    def _load(self, name: str) -> bytes | None:
+    def _load(self, names: Sequence[str]) -> list[bytes | None]:
+        self._write()
         began = perf_counter_ns()
-        found = self._slot_state.getValue((name,))
+        found = self._slot_state.get(names)
         self._state_ns += perf_counter_ns() - began
-        return None if found is None else unsealed(bytes(found[0]))
+        return [None if data is None else unsealed(data) for data in found]
 
     def _store(self, name: str, value: bytes | None) -> None:
+        self._unwritten.append((name, None if value is None else sealed(value)))
+        self._unwritten_bytes += 0 if value is None else len(value)
+        if self._unwritten_bytes >= _MOST_UNWRITTEN:
+            self._write()
+
+    def _write(self) -> None:
         began = perf_counter_ns()
-        if value is None:
-            self._slot_state.removeKey((name,))
-        else:
-            self._slot_state.updateValue((name,), (sealed(value),))
+        self._slot_state.put(self._unwritten)
+        self._unwritten, self._unwritten_bytes = [], 0
         self._state_ns += perf_counter_ns() - began
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -161,14 +161,15 @@ def test_a_bit_of_a_slot(halfway: Halfway, tmp_path: Path, monkeypatch: pytest.M
 
     def change(processor: MatchProcessor) -> None:
         slots = processor._slot_state
-        update = slots.updateValue
+        put = slots.put
 
-        def flipping(key: Any, value: Any) -> None:
-            data = bytearray(value[0])
-            data[-1] ^= 1
-            update(key, (bytes(data),))
+        def flipped(value: bytes | None) -> bytes | None:
+            return None if value is None else value[:-1] + bytes([value[-1] ^ 1])
 
-        slots.updateValue = flipping  # type: ignore[method-assign]
+        def flipping(values: Sequence[tuple[str, bytes | None]]) -> None:
+            put([(name, flipped(value)) for name, value in values])
+
+        slots.put = flipping  # type: ignore[method-assign]
 
     copy = halfway.copy(tmp_path)
     monkeypatch.setattr(dataflow, "MatchProcessor", writing(change))

@@ -87,9 +87,9 @@ class Store:
         self.late += group.late_events()
         self.live, self.gone = group.live(), group.gone
 
-    def _load(self, name: str) -> bytes | None:
-        self.loaded[name] += 1
-        return self.slots.get(name)
+    def _load(self, names: Sequence[str]) -> list[bytes | None]:
+        self.loaded.update(names)
+        return [self.slots.get(name) for name in names]
 
     def _store(self, name: str, value: bytes | None) -> None:
         self.stored[name] += 1

@@ -7,6 +7,7 @@ groups, each with state and clock of its own, as in the job.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -104,10 +105,13 @@ class Groups:
                 unkeyed += [Unkeyed(*fields) for fields in unpack(packet)]
         slots = self._slots[number]
 
+        def load(names: Sequence[str]) -> list[bytes | None]:
+            return [slots.get(name) for name in names]
+
         def store(name: str, value: bytes | None) -> None:
             slots.pop(name) if value is None else slots.update({name: value})
 
-        for outputs in group.run(events, unkeyed, slots.get, store):
+        for outputs in group.run(events, unkeyed, load, store):
             self.outputs.add(outputs)
         self.late.update(event.at for event in group.late_events())
         self.late_count += sum(group.late.values())
