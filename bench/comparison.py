@@ -49,8 +49,7 @@ def in_turn(
         for contender in contenders:
             run = contender.run()
             say(
-                f"{contender.name}, run {number + 1}: {run.seconds:.2f} s,"
-                f" {run.rate:,.0f} events/s"
+                f"{contender.name}, run {number + 1}: {run.seconds:.2f} s, {run.rate:,.0f} events/s"
             )
             if run.found is not None:
                 if contender.once:

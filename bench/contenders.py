@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,6 @@ def job(
     *,
     cores: int | None = None,
     changed: Mapping[str, Mapping[str, Any]] | None = None,
-    compared: bool = True,
 ) -> Contender:
     """Our job."""
 
@@ -61,7 +60,7 @@ def job(
         shutil.rmtree(settings["state"]["checkpoint"], ignore_errors=True)
         return Run(topic.records, answer["seconds"], answer, found)
 
-    return _contender(name, course, run_over, compared, once=True)
+    return _contender(name, course, run_over, compared=True, once=True)
 
 
 def ceiling(bed: TestBed, side: Side, course: Course, name: str = "Spark alone") -> Contender:
@@ -85,10 +84,10 @@ def flink(
     *,
     state: str = "hashmap",
     filtered: bool = True,
-    compared: bool = True,
+    name: str | None = None,
 ) -> Contender:
     """The peer."""
-    name = flink_name(state, filtered)
+    name = name or flink_name(state, filtered)
 
     def run_over(topic: Topic, read: bool) -> Run:
         run = bed.next_run(f"flink-{state}")
@@ -110,7 +109,7 @@ def flink(
         seconds = answer.get("seconds_to_last_output", answer["seconds"])
         return Run(topic.records, seconds, answer, found)
 
-    return _contender(name, course, run_over, compared, once=False)
+    return _contender(name, course, run_over, compared=True, once=False)
 
 
 def flink_name(state: str, filtered: bool) -> str:
@@ -120,7 +119,7 @@ def flink_name(state: str, filtered: bool) -> str:
 
 
 def _contender(
-    name: str, course: Course, run_over: Callable[[Topic, bool], Run], compared: bool, *, once: bool
+    name: str, course: Course, run_over: Callable[[Topic, bool], Run], *, compared: bool, once: bool
 ) -> Contender:
     return Contender(
         name,
@@ -135,8 +134,3 @@ def _check_read(name: str, answer: Mapping[str, Any], topic: Topic) -> None:
         raise RuntimeError(
             f"{name} read {answer['events']:,} of {topic.records:,} records of {topic.name}"
         )
-
-
-def names(contenders: Sequence[Contender]) -> list[str]:
-    """What they are called."""
-    return [contender.name for contender in contenders]

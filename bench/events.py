@@ -33,6 +33,8 @@ SCHEMA: dict[str, Any] = {
 }
 _FIRST_MS = 1_700_000_000_000
 _DISORDER_MS = 1_000
+# librdkafka's name for it: the key decides.
+_ANY_PARTITION = -1
 _TYPES = {"login_ok": 10, "login_fail": 8, "view": 40, "click": 30, "purchase": 7, "logout": 5}
 
 
@@ -73,7 +75,7 @@ def closing(partition: int, time: int) -> dict[str, Any]:
 class Feed:
     """Writes events to a topic. Without a partition, their user decides."""
 
-    def __init__(self, bootstrap: str, topic: str, schema_id: int) -> None:
+    def __init__(self, bootstrap: str, topic: str, schema_id: int, linger_ms: int = 20) -> None:
         self._topic = topic
         self._schema_id = schema_id
         self._schema = fastavro.parse_schema(SCHEMA)
@@ -81,7 +83,7 @@ class Feed:
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
-                "linger.ms": 20,
+                "linger.ms": linger_ms,
                 "batch.size": 1_000_000,
                 "compression.type": "lz4",
                 "queue.buffering.max.messages": 1_000_000,
@@ -97,11 +99,11 @@ class Feed:
 
     def send_value(self, value: bytes, user: str, partition: int | None = None) -> None:
         """Write one event that is encoded already."""
-        where = {} if partition is None else {"partition": partition}
+        where = _ANY_PARTITION if partition is None else partition
         while True:
             try:
                 self._producer.produce(
-                    self._topic, value, user.encode(), on_delivery=self._delivered, **where
+                    self._topic, value, user.encode(), where, on_delivery=self._delivered
                 )
             except BufferError:
                 self._producer.poll(0.1)

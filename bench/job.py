@@ -193,7 +193,13 @@ class OurSide:
     ) -> dict[str, Any]:
         run = JobRun(spark, settings)
         answer = run.go(for_seconds)
-        return answer | {"batches": self._batches.of(run.query)}
+        batches = self._batches.of(run.query)
+        # The job's metrics have Spark's stages of batches that it looked at in time, these of all.
+        spent: Counter[str] = Counter()
+        for batch in batches:
+            spent.update(batch["milliseconds"])
+        of_spark = {stage: milliseconds / 1000 for stage, milliseconds in spent.items()}
+        return answer | {"batches": batches, "stages": answer["stages"] | of_spark}
 
     def _ceiling(self, spark: SparkSession, settings: Settings) -> dict[str, Any]:
         checkpoint = f"{settings.state.checkpoint}.ceiling"

@@ -52,13 +52,13 @@ def document(name: str, within_ms: int, share: str = "", number: int = 0) -> str
 
 
 def shares(count: int) -> list[str]:
-    """Ends of user ids that divide the users among ``count`` rules: 1, 10, 100, 1,000 …
+    """Ends of user ids that divide the users among ``count`` rules: 1, 10, 100 and so on.
 
     Together these rules find what the one rule for all users finds.
     """
     digits = len(str(count)) - 1
     if count != 10**digits:
-        raise ValueError(f"users are divided by the last digits of their ids: 1, 10, 100, not {count}")
+        raise ValueError(f"users are divided by last digits: by 1, 10, 100, …, not by {count}")
     return [f"{number:0{digits}d}" if digits else "" for number in range(count)]
 
 

@@ -75,7 +75,8 @@ class TestBed:
         """Make an input topic; the id of its schema."""
         self.broker.create_topics({name: PARTITIONS})
         with SchemaRegistryClient({"url": self.registry.url}) as client:
-            return client.register_schema(f"{name}-value", Schema(json.dumps(SCHEMA), "AVRO"))
+            given = client.register_schema(f"{name}-value", Schema(json.dumps(SCHEMA), "AVRO"))
+        return int(given)
 
     def logins(self, name: str, count: int) -> Topic:
         """A topic with the first ``count`` log-ins, closed an hour later."""

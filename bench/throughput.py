@@ -28,7 +28,7 @@ def throughput(
     """The ratios: to Flink with heap state with and without the expert's filter, to Spark alone,
     and, over fewer events, to Flink with RocksDB."""
     ours, theirs = bed.our_side(), bed.peer(program)
-    course = _course(bed, events)
+    course = course_over(bed, events, "fails")
     results = in_turn(
         [
             job(bed, ours, course),
@@ -64,7 +64,7 @@ def throughput(
 def quick(bed: TestBed, program: FlinkProgram, *, events: int, runs: int) -> dict[str, Any]:
     """The main ratio alone."""
     ours, theirs = bed.our_side(), bed.peer(program)
-    course = _course(bed, events)
+    course = course_over(bed, events, "fails")
     results = in_turn(
         [job(bed, ours, course), flink(bed, theirs, course), ceiling(bed, ours, course)],
         runs,
@@ -99,8 +99,9 @@ def relevant(bed: TestBed, program: FlinkProgram, *, events: int, runs: int) -> 
 def delivery(bed: TestBed, *, events: int, runs: int) -> dict[str, Any]:
     """What exactly-once output costs: the same job with and without transactions."""
     side = bed.our_side()
-    course = _course(bed, events)
-    results = in_turn([job(bed, side, course, way, changed={"outputs": {"delivery": way}}) for way in _WAYS], runs, bed.say)
+    course = course_over(bed, events, "fails")
+    ways = [job(bed, side, course, way, changed={"outputs": {"delivery": way}}) for way in _WAYS]
+    results = in_turn(ways, runs, bed.say)
     return {
         "ratios": [ratio("exactly once / at least once", results, *_WAYS).document()],
         "rates": {way: round(median_rate(results[way])) for way in _WAYS},
@@ -112,8 +113,9 @@ def delivery(bed: TestBed, *, events: int, runs: int) -> dict[str, Any]:
 _WAYS = ("exactly_once", "at_least_once")
 
 
-def _course(bed: TestBed, events: int) -> Course:
-    return _over(bed, *_topics(bed, events), "fails")
+def course_over(bed: TestBed, events: int, rule: str) -> Course:
+    """The stream with ``rule``, and a short one to warm up on."""
+    return _over(bed, *_topics(bed, events), rule)
 
 
 def _over(bed: TestBed, topic: Topic, small: Topic, rule: str) -> Course:
@@ -140,6 +142,7 @@ def runs_of(results: dict[str, list[Run]]) -> dict[str, list[dict[str, Any]]]:
             {
                 "events": run.events,
                 "seconds": round(run.seconds, 3),
+                "seconds_to_end": round(run.answer["seconds"], 3),
                 **{what: count for what, count in run.answer.items() if what in _KEPT},
             }
             for run in runs
@@ -148,4 +151,4 @@ def runs_of(results: dict[str, list[Run]]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-_KEPT = ("matches", "timeouts", "repeated_timeouts", "seconds_to_last_output", "batches")
+_KEPT = ("matches", "timeouts", "repeated_timeouts", "stages", "batches")
