@@ -1,7 +1,7 @@
 """From the moment at which the watermark may pass an event to the committed match.
 
-Events come at a steady rate, with times of now, up to a second out of order. The watermark trails by
-that second, so it may pass an event a second after its time: from then on counts what a consumer
+Events come at a steady rate, with times of now, up to a second out of order. The watermark trails
+by that second, so it may pass an event a second after its time: from then on counts what a consumer
 of committed records waits for the match, or, from a second after the deadline on, for the timeout.
 The clock is one: feed and consumer are in this process.
 """
@@ -90,6 +90,7 @@ class Pace(threading.Thread):
         """How far behind its own schedule the feed fell, in seconds."""
 
     def run(self) -> None:
+        """Send until the time is over."""
         began = time.time()
         sent = 0
         while (now := time.time()) < began + self._seconds:
@@ -125,6 +126,7 @@ class Watcher(threading.Thread):
         self._consumer.assign(places)
 
     def run(self) -> None:
+        """Look until told to end."""
         while not self._ended.is_set():
             messages = self._consumer.consume(1_000, 0.02)
             now = time.time()

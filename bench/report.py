@@ -151,10 +151,13 @@ def latency(document: Mapping[str, Any]) -> list[str]:
         for name, found in document["latency"].items()
     ]
     spent = sorted(tiny["stages"].items(), key=lambda one: -one[1])
-    return [
+    told = (
         f"{load['rate']:,} events/s for {load['seconds']:g} s, in {batches['count']} batches of"
-        f" {batches['median_seconds']:g} s; the feed was late by {load['feed_late_by']:g} s at most."
-        " Seconds:",
+        f" {batches['median_seconds']:g} s; the feed was late by {load['feed_late_by']:g} s at"
+        " most. Seconds:"
+    )
+    return [
+        told,
         table(["", *(column.replace("aim_", "at most: ") for column in columns)], rows),
         f"{tiny['count']} tiny batches, median {tiny['median_milliseconds']} ms. Medians by stage:",
         table(["stage", "ms"], [[name, f"{ms:g}"] for name, ms in spent if ms and name != _SUM]),

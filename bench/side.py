@@ -49,6 +49,7 @@ class Side:
     ) -> None:
         self.name = name
         self._log = log
+        self._closed = False
         if cores:
             on = ",".join(map(str, cores))
             command = [sys.executable, "-I", "-S", "-c", _ON_CORES, on, *command]
@@ -101,7 +102,10 @@ class Side:
         return self.answer(within)
 
     def close(self) -> None:
-        """End the process and its children."""
+        """End the process and its children; once more does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()

@@ -14,7 +14,7 @@ import statistics
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from bench.events import Feed
 from bench.flink_program import FlinkProgram
@@ -53,7 +53,7 @@ class MemoryWatch:
     peak: dict[str, float] = field(default_factory=dict)
     _ended: threading.Event = field(default_factory=threading.Event)
 
-    def __enter__(self) -> MemoryWatch:
+    def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
         return self
