@@ -14,7 +14,7 @@ _PATTERNS = {
 """,
     # Every event meets one of the conditions, and what comes between counts: none can be left out.
     "relevant": """\
-  - {{step: low, where: "amount < 250{share}", times: 5, loop: next}}
+  - {{step: low, where: "amount < 250{share}", times: 5, loop: consecutive}}
   - {{step: high, after: next, where: "amount >= 250{share}"}}
 """,
     # Two views, each of more than what was last seen.
