@@ -248,7 +248,11 @@ def report(
         typer.echo(text_of_all(found))
         return
     plots = draw(found, history.HISTORY, into / "performance")
-    put(into / "performance.md", text_of_all(found, plots))
+    try:
+        put(into / "performance.md", text_of_all(found, plots))
+    except (OSError, ValueError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
 
 
 def _measure(

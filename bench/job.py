@@ -129,6 +129,9 @@ class JobRun:
         if timer is not None:
             timer.cancel()
         if self._began is None:
+            # Spark told of the only batch a little late.
+            self._began = first_read(self._spark, self.query)
+        if self._began is None:
             raise RuntimeError("the job read nothing")
         return {
             "seconds": self._committed - self._began,

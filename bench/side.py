@@ -50,7 +50,7 @@ class Side:
         self.name = name
         self._log = log
         self._closed = False
-        if cores:
+        if cores and hasattr(os, "sched_setaffinity"):
             on = ",".join(map(str, cores))
             command = [sys.executable, "-I", "-S", "-c", _ON_CORES, on, *command]
         log.parent.mkdir(parents=True, exist_ok=True)

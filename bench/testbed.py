@@ -224,4 +224,4 @@ def all_cores() -> tuple[int, ...]:
     """The cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(0)))
-    return ()
+    return tuple(range(os.cpu_count() or 1))
