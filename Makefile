@@ -18,7 +18,7 @@ SBOM := build/sbom/spark-cep.cdx.json
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-faults lint check audit sbom bench bench-matcher soak lock clean
+.PHONY: help setup demo test test-faults lint check audit sbom bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,8 +50,11 @@ audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
 	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
 
-bench: setup ## Run the benchmarks (ARGS=...)
-	$(PY) -m bench $(ARGS)
+bench: setup ## Measure the whole job next to Flink, for an hour or two (ARGS=... or one command)
+	$(PY) -m bench $(or $(ARGS),all)
+
+bench-quick: setup ## The main ratio to Flink, in under three minutes (ARGS=...)
+	$(PY) -m bench quick $(ARGS)
 
 bench-matcher: $(PYTHON_READY) ## Measure the matcher alone next to Flink's operator (ARGS=...)
 	$(PY) -m bench.matcher $(ARGS)
