@@ -79,6 +79,7 @@ def spark_session(settings: Settings) -> SparkSession:
     }
     if is_local(state.checkpoint):
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
+    conf |= settings.cluster_conf()
     conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
     conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}
     builder = SparkSession.builder
