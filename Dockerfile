@@ -52,5 +52,5 @@ WORKDIR /tmp
 EXPOSE 9108
 HEALTHCHECK --interval=30s --timeout=6s --start-period=5m \
     CMD ["/opt/spark-cep/venv/bin/python", "-I", "/opt/spark-cep/livez.py"]
-ENTRYPOINT ["/usr/bin/tini", "--", "/opt/spark-cep/entrypoint"]
+ENTRYPOINT ["/usr/bin/tini", "-s", "--", "/opt/spark-cep/entrypoint"]
 CMD ["spark-cep", "run", "--config", "/etc/spark-cep/config.yaml"]

@@ -18,11 +18,14 @@ install() {
   rm -rf /var/lib/apt/lists/* /var/log/apt /var/log/dpkg.log /var/cache/ldconfig/aux-cache
 }
 
-# Hadoop asks for the name of the user.
+# Hadoop asks for the name of the user. The folders are where settings and a checkpoint are mounted:
+# with a read-only root nobody can make them later.
 make_user() {
   groupadd --gid "$USER_ID" spark-cep
   useradd --uid "$USER_ID" --gid "$USER_ID" --no-create-home --home-dir /nonexistent \
     --shell /usr/sbin/nologin spark-cep
+  install --directory /etc/spark-cep
+  install --directory --owner "$USER_ID" --group "$USER_ID" /var/lib/spark-cep
 }
 
 case "${1:-}" in
