@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What the image runs: the command it is given, as `spark-cep run --config FILE`; or, given the one
-# word `executor`, an executor as Spark's master for Kubernetes starts it, which says everything by
+# What the image runs: `spark-cep` with the arguments it is given (`run --config FILE`; the word
+# spark-cep itself may stand in front), another program of the image, or, given the one word
+# `executor`, an executor as Spark's master for Kubernetes starts it, which says everything by
 # variables. Only folders for scratch data need be writable.
 set -euo pipefail
 
@@ -48,9 +49,10 @@ run_executor() {
     --podName "$SPARK_EXECUTOR_POD_NAME"
 }
 
-(($# > 0)) || fail "nothing to run; give a command, as: spark-cep run --config FILE"
+(($# > 0)) || fail "nothing to run; give a command, as: run --config FILE"
 if [[ $1 == executor ]]; then
   (($# == 1)) || fail "executor takes no arguments, found: ${*:2}"
   run_executor
 fi
+[[ -n $(type -P -- "$1") ]] || set -- spark-cep "$@"
 exec "$@"

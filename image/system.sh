@@ -9,7 +9,7 @@ readonly USER_ID=10001
 
 export DEBIAN_FRONTEND=noninteractive
 
-install() {
+install_packages() {
   apt-get update --quiet=2
   # Security updates since the base was made.
   apt-get upgrade --yes --quiet=2
@@ -24,16 +24,16 @@ make_user() {
   groupadd --gid "$USER_ID" spark-cep
   useradd --uid "$USER_ID" --gid "$USER_ID" --no-create-home --home-dir /nonexistent \
     --shell /usr/sbin/nologin spark-cep
-  install --directory /etc/spark-cep
-  install --directory --owner "$USER_ID" --group "$USER_ID" /var/lib/spark-cep
+  mkdir -p /etc/spark-cep /var/lib/spark-cep
+  chown "$USER_ID:$USER_ID" /var/lib/spark-cep
 }
 
 case "${1:-}" in
   runtime)
-    install "${RUNTIME[@]}"
+    install_packages "${RUNTIME[@]}"
     make_user
     ;;
-  build) install "${BUILD[@]}" ;;
+  build) install_packages "${BUILD[@]}" ;;
   *)
     echo "usage: system.sh runtime|build, found: ${1:-nothing}" >&2
     exit 2

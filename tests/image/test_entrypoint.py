@@ -133,6 +133,16 @@ def test_any_command() -> None:
     assert (done.returncode, done.stdout) == (9, "['a b', '']\n")
 
 
+@pytest.mark.parametrize("given", [["run", "-c", "a b"], ["spark-cep", "run", "-c", "a b"]])
+def test_the_service(tmp_path: Path, given: list[str]) -> None:
+    """What is no program goes to spark-cep; that it is said is no harm."""
+    service = tmp_path / "spark-cep"
+    service.write_text('#!/bin/bash\nprintf "<%s>" "$@"\n', "utf-8")
+    service.chmod(0o755)
+    done = run(*given, environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert (done.returncode, done.stdout) == (0, "<run><-c><a b>")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [([], "nothing to run"), (["executor", "--cores"], "takes no arguments, found: --cores")],
