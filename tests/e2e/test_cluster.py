@@ -28,8 +28,9 @@ from tests.standalone_cluster import StandaloneCluster, standalone_cluster
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 KEYS, ROUNDS, PARTITIONS, DISORDER = 12, 60, 3, 4.0
-#: Records of one batch, so that there are many.
-A_BATCH = 90
+#: Records of one batch: some 22 seconds of event time, so what is late by a minute is late however
+#: batches are cut.
+A_BATCH, LATE = 90, 60
 STORE = "marker-store-5e7a"
 TIME = {"allowed_disorder": f"{round(DISORDER)} seconds"}
 STATE = {"key_groups": 6, "state_partitions": 2}
@@ -70,7 +71,7 @@ def _records(stream: Stream) -> list[Sent]:
     for number in range(ROUNDS * KEYS):
         seconds = number / 4 + random.uniform(-DISORDER / 2, DISORDER / 2)
         if number > KEYS * 20 and number % 45 == 0:
-            seconds -= 60  # late
+            seconds -= LATE
         partition = random.randrange(PARTITIONS)
         if number % 71 == 0:
             made.append(Sent(b"\0\0\0\0\1broken", partition=partition))
@@ -158,7 +159,8 @@ def run(
         assert code == 0, command.end_of_log()
     outputs = scenario.outputs(**topics)
     files.with_name("gone").rename(files)
-    locally = scenario.run(kafka=section, time=TIME, state=STATE)
+    source = {"max_offsets_per_trigger": A_BATCH}
+    locally = scenario.run(kafka=section, time=TIME, state=STATE, source=source)
     return Run(command, cluster, outputs, locally, metrics, victim.number, arguments)
 
 
