@@ -36,7 +36,7 @@ run_executor() {
   local options classpath
   java_options
   classpath=${SPARK_CONF_DIR:+$SPARK_CONF_DIR:}${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}
-  classpath+=$SPARK_HOME/jars/*${SPARK_EXTRA_CLASSPATH:+:$SPARK_EXTRA_CLASSPATH}
+  classpath+="$SPARK_HOME/jars/*${SPARK_EXTRA_CLASSPATH:+:$SPARK_EXTRA_CLASSPATH}"
   exec java "-Djava.io.tmpdir=$scratch" "${options[@]}" \
     "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" -cp "$classpath" \
     org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
