@@ -53,7 +53,7 @@ class KubernetesApi:
         name = found["name"]
         with self._lock:
             if method == "POST":
-                return 201, self._create(body)
+                return 201, self._create(body, found["namespace"])
             labels = parse_qs(address.query).get("labelSelector", [""])[0]
             chosen = [name] if name else self._with(labels)
             if name and name not in self.pods:
@@ -92,7 +92,8 @@ class KubernetesApi:
             for name in list(self._running):
                 self._delete(name)
 
-    def _create(self, pod: Pod) -> Pod:
+    def _create(self, pod: Pod, namespace: str) -> Pod:
+        pod["metadata"]["namespace"] = namespace
         self.created.append(json.loads(json.dumps(pod)))
         name = pod["metadata"]["name"]
         pod["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": "1"}
