@@ -25,7 +25,8 @@ from tests.kafka_access import KafkaAccess, Sent
 from tests.secure_broker import PASSWORD, SecureBroker, secure_broker
 from tests.standalone_cluster import StandaloneCluster, standalone_cluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+# Several JVMs start at once.
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
 
 KEYS, ROUNDS, PARTITIONS, DISORDER = 12, 60, 3, 4.0
 #: Records of one batch: some 22 seconds of event time, so what is late by a minute is late however

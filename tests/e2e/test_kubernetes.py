@@ -20,7 +20,8 @@ from tests.e2e.stream import Stream, at, sequence
 from tests.kafka_access import KafkaAccess
 from tests.kubernetes_api import KubernetesApi, kubernetes_api
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+# Several JVMs start at once.
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
 
 STORE, LOGIN = "marker-store-31fe", "marker-login-31fe"
 IMAGE = "registry.example/spark-cep:0.1.0"
