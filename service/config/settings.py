@@ -16,6 +16,7 @@ from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from service.config.cluster import check_checkpoint, check_overhead, cluster_conf
 from service.config.engine import Fuse, Observability, Rules, Source, Spark, State, Time, Trigger
 from service.config.kafka import Kafka
 from service.config.lifecycle import Lifecycle
@@ -98,6 +99,12 @@ class Settings(BaseSettings):
                 ) from None
         return self
 
+    @model_validator(mode="after")
+    def _executors_can_work(self) -> Settings:
+        check_checkpoint(self.spark, str(self.state.checkpoint))
+        check_overhead(self.spark, self.state.rocksdb_memory)
+        return self
+
     @property
     def marks_prefix(self) -> str:
         """What transactional ids and the topic of marks begin with."""
@@ -110,6 +117,10 @@ class Settings(BaseSettings):
             **self.source.source_options(),
             **self.inputs[input_name].source_options(),
         }
+
+    def cluster_conf(self) -> dict[str, str]:
+        """What Spark must know of its executors; nothing with a local master."""
+        return cluster_conf(self.spark, self.state.rocksdb_memory)
 
     def redacted(self) -> dict[str, Any]:
         """The settings as plain data for logs: durations as text, secrets masked."""

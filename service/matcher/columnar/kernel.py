@@ -22,6 +22,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from service.errors import StartError
+
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 #: An array of the records that a ``dtype`` below describes.
@@ -1107,8 +1109,20 @@ def chains(nodes, found, ends, steps, events):
 
 
 def prepare() -> None:
-    """Compile everything, or load what was compiled before, so that no batch waits for it."""
+    """Compile everything, or load what was compiled before, so that no batch waits for it.
 
+    Raises StartError when it would have to be kept in a cache that cannot be written.
+    """
+    try:
+        _compile()
+    except OSError as error:
+        raise StartError(
+            "the folder of compiled code (NUMBA_CACHE_DIR, or the module's own) holds none for"
+            f" this processor and version, and cannot be written: {error}"
+        ) from error
+
+
+def _compile() -> None:
     def rows(kind: Any, *shape: int) -> Any:
         return np.zeros(shape or 0, kind)
 
