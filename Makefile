@@ -15,10 +15,12 @@ UV := uv==0.13.8
 SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
 SBOM := build/sbom/spark-cep.cdx.json
+CHART_TOOLS := .ci/chart-tools
+CHART_TOOLS_READY := $(WORK)/tools/.chart
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-faults lint check audit sbom bench bench-matcher soak lock clean
+.PHONY: help setup demo test test-faults lint check audit sbom chart chart-readme bench bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +51,12 @@ audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of
 
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
 	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
+
+chart: $(CHART_TOOLS_READY) ## Check the Helm chart, its alerts and their tests
+	bash .ci/chart
+
+chart-readme: $(CHART_TOOLS_READY) ## Write helm/README.md from helm/values.yaml
+	$(WORK)/tools/bin/helm-docs --chart-search-root helm --sort-values-order file --output-file README.md
 
 bench: setup ## Run the benchmarks (ARGS=...)
 	$(PY) -m bench $(ARGS)
@@ -95,6 +103,10 @@ $(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)
 	@$(PY) -m venv --clear $(SUPPLY_CHAIN)
 	@$(SUPPLY_CHAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
 	  --require-hashes -r requirements-supply-chain.lock
+	@touch $@
+
+$(CHART_TOOLS_READY): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
+	bash $(CHART_TOOLS)/install $(PY)
 	@touch $@
 
 $(JARS_READY): service/pipeline/jars.lock.toml | $(PYTHON_READY)
