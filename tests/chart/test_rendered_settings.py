@@ -10,7 +10,7 @@ import yaml
 
 from service import __version__
 from service.config import Settings, load
-from service.rules import read_rules
+from service.rules.folder import read_rules
 from tests.chart.files import CHART, VALUES, one, render
 
 MOUNTED = "/etc/spark-cep"
@@ -96,7 +96,7 @@ def test_mounts_and_volumes_go_together(values: Path) -> None:
 
 @pytest.mark.parametrize("values", VALUES, ids=lambda path: path.name)
 def test_the_rules_are_rules(values: Path, tmp_path: Path) -> None:
-    """The rules of the examples pass the service's check, read through links as Kubernetes makes them."""
+    """The examples' rules pass the check, read through links as in a mounted ConfigMap."""
     manifests = render(values)
     maps = [m for m in manifests if m["metadata"]["name"] == f"{_name(manifests)}-rules"]
     given = yaml.safe_load(values.read_text("utf-8"))["rules"]
