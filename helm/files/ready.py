@@ -1,4 +1,7 @@
-"""Ask the page of health until it says yes: ``ready.py URL SECONDS``. Exit code 1 when it never does."""
+"""Ask the page of health until it says yes: ``ready.py URL SECONDS``.
+
+Exit code 1 when it never does.
+"""
 
 import ssl
 import sys

@@ -27,10 +27,10 @@ def tool(name: str) -> str:
     return found
 
 
-def render(values: Path) -> list[dict[str, Any]]:
+def render(values: Path, release: str = "demo") -> list[dict[str, Any]]:
     """All manifests that the chart makes of a file of values."""
     made = subprocess.run(
-        [tool("helm"), "template", "demo", CHART, "--namespace", "cep", "--values", values],
+        [tool("helm"), "template", release, CHART, "--namespace", "cep", "--values", values],
         check=True,
         capture_output=True,
         text=True,
