@@ -5,7 +5,7 @@ are refused in _refusals.tpl, so nothing is overwritten in silence.
 {{- define "spark-cep.config" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- $driver := printf "%s-driver.%s.svc" (include "spark-cep.fullname" .) .Release.Namespace -}}
-{{- $conf := dict "spark.driver.memory" .Values.driver.memory "spark.local.dir" "/tmp" -}}
+{{- $conf := dict "spark.driver.memory" .Values.driver.memory -}}
 {{- $spark := dict "app_name" (include "spark-cep.fullname" .) -}}
 {{- if eq .Values.mode "kubernetes" -}}
 {{- $executor := .Values.executor -}}
@@ -32,6 +32,8 @@ are refused in _refusals.tpl, so nothing is overwritten in silence.
 {{- $_ := set $spark "kubernetes" $pods -}}
 {{- else -}}
 {{- $_ := set $spark "master" (printf "local[%d,%d]" (int .Values.driver.cores) (int .Values.driver.taskAttempts)) -}}
+{{- /* Not with executors: Spark would mount a volume of its own there in their pods, which have one. */ -}}
+{{- $_ := set $conf "spark.local.dir" "/tmp" -}}
 {{- $_ := set $conf "spark.driver.host" "127.0.0.1" -}}
 {{- $_ := set $conf "spark.driver.bindAddress" "127.0.0.1" -}}
 {{- end -}}

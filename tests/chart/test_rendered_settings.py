@@ -57,6 +57,8 @@ def test_the_settings_are_taken(values: Path, tmp_path: Path) -> None:
         assert conf["spark.driver.port"] == str(ports["driver"])
         assert conf["spark.blockManager.port"] == str(ports["block-manager"])
         assert conf["spark.kubernetes.container.image"] == container["image"]
+        # Spark would mount a second volume there in the executors.
+        assert "spark.local.dir" not in settings.spark.conf
         service = one(manifests, "Service", f"{_name(manifests)}-driver")
         assert conf["spark.driver.host"] == f"{service['metadata']['name']}.cep.svc"
         assert service["spec"]["selector"].items() <= _pod_labels(manifests).items()
