@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,30 @@ def test_the_rules_are_rules(values: Path, tmp_path: Path) -> None:
             (data / name).write_text(text, "utf-8")
             (tmp_path / name).symlink_to(f"..data/{name}")
         assert len(read_rules(tmp_path).rules) == len(rules["data"])
+
+
+def test_the_sections_are_the_service_s() -> None:
+    """The schema of the values knows the sections of the settings, and no others."""
+    schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+    assert set(schema["properties"]["config"]["properties"]) == set(Settings.model_fields)
+
+
+def test_every_value_is_in_the_schema() -> None:
+    """No value of values.yaml is missing in its schema, at any depth that the schema closes."""
+    schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+
+    def check(value: Any, part: dict[str, Any], at: str) -> None:
+        if "$ref" in part:
+            part = schema["definitions"][part["$ref"].rpartition("/")[2]]
+        if part.get("additionalProperties") is not False or not isinstance(value, dict):
+            return
+        own = part.get("properties", {})
+        patterns = part.get("patternProperties", {})
+        for name, inner in value.items():
+            assert name in own or patterns, f"{at}.{name} is not in the schema"
+            check(inner, own.get(name, {}), f"{at}.{name}")
+
+    check(yaml.safe_load((CHART / "values.yaml").read_text("utf-8")), schema, "values")
 
 
 def test_the_chart_is_of_this_version() -> None:
