@@ -313,7 +313,7 @@ TIMEOUTS = Counter(
 )
 PARTIAL_MATCHES_PRUNED = Counter(
     "spark_cep_partial_matches_pruned_total",
-    "Partial matches that the skip strategy ended after a match.",
+    "Partial and complete matches that the skip strategy gave up for an earlier match.",
     "partial matches",
     ("rule",),
 )
