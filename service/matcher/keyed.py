@@ -70,7 +70,7 @@ class KeyedMatcher:
         """Add ``events`` (in any order, none of them late) and move the key to ``watermark``."""
         ready = self._ready(state, events, watermark)
         found = Found()
-        events: Counter[int] = Counter()
+        applied: Counter[int] = Counter()
         tests: Counter[int] = Counter()
         for event in ready:
             for number, bits in self._rules_touched(event.bits):
@@ -83,12 +83,12 @@ class KeyedMatcher:
                 else:
                     tested = self.machines[number].apply(rule_state, event, bits, found)
                 if tested:
-                    events[number] += 1
+                    applied[number] += 1
                     tests[number] += tested
                 if found.something:
                     self._reporters[number].report(key, found, outputs)
                     found = Found()
-        for number, count in events.items():
+        for number, count in applied.items():
             counted = {"events": count, "tested": tests[number]}
             self._reporters[number].count(counted, outputs)
         for number in list(state.rules):

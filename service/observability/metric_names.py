@@ -331,8 +331,9 @@ RULE_ERRORS = Counter(
 )
 RULE_PROCESSING = Counter(
     "spark_cep_rule_processing_seconds_total",
-    "Time of the matcher, summed over tasks: that of an engine and key group, shared out to rules "
-    "by how many partial matches their events were tested against.",
+    "Time of the matcher, summed over tasks: that of an engine, key group and batch, shared out to "
+    "its rules by tests (partial matches that an event met, and the one it might begin), matches "
+    "and timeouts. An estimate: one loop runs all rules, and each test is taken to cost the same.",
     "seconds",
     ("rule",),
 )
