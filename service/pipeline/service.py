@@ -122,6 +122,8 @@ class Service:
         self._fuse = Fuse(settings.fuse, lambda: time.monotonic_ns() // 1_000_000)
         self._blown: Blown | None = None
         self._paused: dict[str, Rule] = {}
+        self._planned: dict[str, dict[str, str]] = {}
+        self._live: Mapping[str, int] = {}
         self._run = uuid.uuid4().hex[:12]
         self._listened = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
         time_settings = settings.time
@@ -145,11 +147,19 @@ class Service:
             {
                 "id": rule.id,
                 "version": rule.version,
-                "enabled": rule.enabled,
-                "paused": rule.id in self._paused,
+                "state": self._state_of(rule),
+                **self._planned.get(rule.id, {"fingerprint": None, "engine": None}),
+                "partial_matches": self._live.get(rule.id, 0),
             }
             for rule in self._rules.rules
         ]
+
+    def _state_of(self, rule: Rule) -> str:
+        if not rule.enabled:
+            return "disabled"
+        if rule.id in self._paused:
+            return "paused"
+        return "running" if rule.id in self._planned else "starting"
 
     def run(self, *, planned_batch_only: bool = False) -> None:
         """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input;
@@ -229,6 +239,7 @@ class Service:
                 settings, plan, catalogue, encoder, scratch / "clock.json", delivery, one_batch
             )
             outage = Outage(settings.lifecycle, self._waiting, cluster.reach)
+            self._planned = flow.engines()
             self._keep_running(spark, flow, clock_file, outage)
             if settings.trigger.at_end_of_input == "decide" and not one_batch:
                 clock_file.write(ClockStatement((), END), self._run)
@@ -362,7 +373,10 @@ class Service:
 
     def _look_at(self, query: StreamingQuery) -> None:
         """Publish what Spark says of a batch that is new, and that an idle query is alive."""
-        if not query.status["isDataAvailable"]:
+        status = query.status
+        if awaits_data(status):
+            self._health.ready()
+        if not status["isDataAvailable"]:
             self._health.progressed()
         last = query.lastProgress
         if last is not None and last["batchId"] > self._seen_batch:
@@ -456,6 +470,7 @@ class Service:
         show(report, self._metrics)
         if BEGINNING < report.watermark < END:
             self._watermark = report.watermark / 1000
+        self._live = report.live
         self._lag.arrived(report.arrivals)
         self._processes = {
             (host, pid): told for told in report.processes for host, pid, *_ in [told]

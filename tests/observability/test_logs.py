@@ -83,7 +83,8 @@ def test_other_libraries_come_out_the_same_way() -> None:
         logging.captureWarnings(capture=True)
         warnings.warn("beware", stacklevel=1)
     said = lines(out)
-    assert [one["event"] for one in said[:3]] == ["started it", "broke", "failed"]
+    assert [one["event"] for one in said[:3]] == ["library_log", "library_log", "failed"]
+    assert [one["message"] for one in said[:2]] == ["started it", "broke"]
     assert (said[0]["logger"], said[0]["port"]) == ("pyspark.sql", 1)
     assert all("password=**" in one["exception"] for one in said[1:3])
     assert said[3]["logger"] == "py.warnings"
