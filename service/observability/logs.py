@@ -5,8 +5,8 @@ Each line has ``timestamp`` (UTC, ISO 8601), ``level``, ``logger``, ``event`` (a
 (py4j, pyspark, confluent-kafka) comes out the same way, its text as ``message``. Secrets are
 masked by name, by type and inside texts, tracebacks included.
 
-Bound values follow ``contextvars``: a new thread starts without them, so callbacks of Spark's
-listener bind their own.
+Bound values follow ``contextvars``: a new thread starts without them and binds its own. Only the
+run of a process that has but one is known to all its threads.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ EVENT_NAME: Final = "event_name"
 _RESERVED: Final = ("thread", "exception")
 """Values that a record of Python's logging cannot carry as an extra: given with ``_`` behind."""
 
+_PROCESS: Final[dict[str, str]] = {}
+"""What is bound for all threads."""
+
 _OWN_KEYS: Final = frozenset({"_record", "_from_structlog", "_logger", "_name"})
 
 
@@ -57,6 +60,7 @@ def configure(
     for_people = log_format == "console" or (log_format == "auto" and out.isatty())
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        _of_process,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.ExtraAdder(),
@@ -125,6 +129,18 @@ def bound(
         **{name: value for name, value in given.items() if value is not None}
     ):
         yield
+
+
+def identify(run: str) -> None:
+    """From now on every line of the process that is of no other run says that it is of this one, on
+    whatever thread."""
+    _PROCESS["run"] = run
+
+
+def _of_process(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    for name, value in _PROCESS.items():
+        event.setdefault(name, value)
+    return event
 
 
 def _named(_logger: Any, _method: str, event: EventDict) -> EventDict:

@@ -125,6 +125,7 @@ class Service:
         self._planned: dict[str, dict[str, str]] = {}
         self._live: Mapping[str, int] = {}
         self._run = uuid.uuid4().hex[:12]
+        self._query: str | None = None
         self._listened = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
         time_settings = settings.time
         self._timekeeper = Timekeeper(
@@ -135,6 +136,11 @@ class Service:
             self._listened,
             settings.trigger.interval + _NOTICED_AFTER_MS,
         )
+
+    @property
+    def run_id(self) -> str:
+        """What the log calls this run."""
+        return self._run
 
     def stop(self) -> None:
         """Ask the service to end after the batch in flight. Safe in a signal handler."""
@@ -320,7 +326,8 @@ class Service:
             except (PySparkException, Py4JJavaError) as error:
                 place = str(self._settings.state.checkpoint)
                 raise state_fault(str(error), place) or not_started(place, error) from error
-            with bound(query=str(query.id)):
+            self._query = str(query.id)
+            with bound(query=self._query):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:
                     self._watch(query, clock)
@@ -420,7 +427,7 @@ class Service:
         # What is left of a batch that failed is this one's, run again.
         self._started = {batch: time.monotonic()}
         self._began = {batch: time.time()}
-        with bound(run=self._run, batch=batch):
+        with bound(query=self._query, run=self._run, batch=batch):
             _log.debug("batch_started")
 
     def _heed_fuse(self, report: BatchReport, clock: ClockFile, plan: RuleSetPlan) -> None:
@@ -445,7 +452,7 @@ class Service:
         for each in plans:
             rule = each.rule
             self._paused[rule.id] = rule
-            with bound(run=self._run, batch=report.batch, rule=rule.id):
+            with bound(query=self._query, run=self._run, batch=report.batch, rule=rule.id):
                 told = pausing[rule.id].told(topic)
                 _log.warning("rule_paused", version=rule.version, reason=told)
         clock.pause((each.fingerprint for each in plans), self._run)
@@ -496,7 +503,7 @@ class Service:
         self._tell_of_gone_rules(report)
         self._health.ready()
         self._health.progressed()
-        with bound(run=self._run, batch=batch):
+        with bound(query=self._query, run=self._run, batch=batch):
             _log.info(
                 "batch_done",
                 records=report.total("records"),
@@ -513,7 +520,7 @@ class Service:
         """Say which rules' partial matches went: those of rules that changed or were removed."""
         now = {loaded.rule.id: loaded.rule.version for loaded in self._rules.loaded}
         for (rule, version), live in report.gone.items():
-            with bound(run=self._run, batch=report.batch, rule=rule):
+            with bound(query=self._query, run=self._run, batch=report.batch, rule=rule):
                 changed = now.get(rule) == version and rule not in self._paused
                 reason = "changed without a new version" if changed else "replaced or removed"
                 (_log.warning if changed and live else _log.info)(
