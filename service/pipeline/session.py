@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 
 from service.config import Settings, reveal, spark_redaction_regex, without
 from service.errors import DependencyError, StartError
-from service.observability.logs import configured
 from service.pipeline.checkpoint_files import is_local
 from service.pipeline.jars import fetch, resolve
 from service.pipeline.spark_output import taken_in
@@ -111,7 +110,7 @@ def _start_jvm(conf: Mapping[str, str]) -> None:
     """
     given = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     gateway = None
-    if configured() and SparkContext._gateway is None:  # noqa: SLF001
+    if SparkContext._gateway is None:  # noqa: SLF001
         with taken_in() as output:
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
                 given, {"stdout": output, "stderr": output}

@@ -2,7 +2,8 @@
 
 Log4j writes JSON lines (``log4j2.properties``); workers, native libraries and the Java virtual
 machine itself write text. Both come through one pipe, and leave as lines of the service's log: of
-one form, masked, with the run that they belong to.
+one form, masked, with the run that they belong to. A command that has no log, as ``spark-cep
+state``, shows them as text on standard error.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from service.config.redaction import redact
 from service.observability.log_events import SPARK_LOG, SPARK_OUTPUT
-from service.observability.logs import EVENT_NAME
+from service.observability.logs import EVENT_NAME, configured
 
 _log = logging.getLogger(__name__)
+_STANDARD_ERROR: Final = 2
 _LEVELS: Final = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -57,7 +60,10 @@ def _relay(read: int) -> None:
     with os.fdopen(read, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if text := line.strip():
-                tell(text)
+                if configured():
+                    tell(text)
+                elif told := as_text(text):
+                    os.write(_STANDARD_ERROR, redact(told).encode() + b"\n")
 
 
 def tell(line: str) -> None:
@@ -76,6 +82,15 @@ def tell(line: str) -> None:
             extra[_CONTEXT[name]] = int(value) if value.isdecimal() else value
     level = _LEVELS.get(said["level"], logging.WARNING)
     logging.getLogger(said["logger"]).log(level, "%s", said["message"], extra=extra)
+
+
+def as_text(line: str) -> str:
+    """One line that Spark's processes wrote, for people; empty for what they always write."""
+    said = _parsed(line)
+    if said is None:
+        return "" if line.startswith(_CHATTER) else line
+    parts = (f"{said['level']}: {said['logger']}: {said['message']}", said.get("exception"))
+    return "\n".join(part for part in parts if part)
 
 
 def _parsed(line: str) -> dict[str, Any] | None:

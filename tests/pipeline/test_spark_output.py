@@ -19,7 +19,7 @@ import structlog
 
 import service.pipeline
 from service.observability.logs import bound, configure, configured
-from service.pipeline.spark_output import taken_in, tell
+from service.pipeline.spark_output import as_text, taken_in, tell
 
 
 @pytest.fixture
@@ -94,6 +94,30 @@ def test_output_of_a_process_is_taken_in(out: io.StringIO) -> None:
         ("one", "r-1"),
         ("two \ufffd", "r-1"),
     ]
+
+
+def test_text_where_there_is_no_log() -> None:
+    """For people: level, logger, text and trace; nothing of what Spark always writes."""
+    said = {"level": "error", "logger": "a.B", "message": "no", "exception": "E: x\n\tat a.b"}
+    assert as_text(json.dumps(said)) == "error: a.B: no\nE: x\n\tat a.b"
+    assert as_text("killed") == "killed"
+    assert as_text("Starting Streaming TransformWithStateInPandas Python worker.") == ""
+
+
+def test_text_goes_to_standard_error() -> None:
+    """A command without a log of its own shows what Spark's processes write there, masked."""
+    code = (
+        "import subprocess, sys, time\n"
+        "from service.pipeline.spark_output import taken_in\n"
+        "with taken_in() as pipe:\n"
+        "    subprocess.run([sys.executable, '-c', 'print(\"password=hunter2\")'], stdout=pipe)\n"
+        "time.sleep(1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == ""
+    assert done.stderr.startswith("password=***")
 
 
 _PROGRAM = """
