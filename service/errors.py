@@ -81,7 +81,9 @@ class GraceError(SparkCepError):
     """The job was told to stop, and its batch did not end within the grace period."""
 
 
+#: Problems told in one error, and characters shown of a line.
 MOST_TOLD = 200
+MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +123,25 @@ class Problem:
         lines = [f"{place}:{where} {self.message}"]
         if self.span is not None and self.excerpt is not None:
             gutter = f"{self.field or self.span.line} | "
-            lines.append(gutter + self.excerpt)
-            lines.append(
-                " " * (len(gutter) + self.span.column - 1) + "^" * max(1, self.span.length)
-            )
+            shown, column, length = _around(self.excerpt, self.span)
+            lines.append(gutter + shown)
+            lines.append(" " * (len(gutter) + column) + "^" * length)
         if self.allowed:
             lines.append(f"  allowed: {self.allowed}")
         return "\n".join(lines)
+
+
+def _around(line: str, span: Span) -> tuple[str, int, int]:
+    """What to show of a line, and where in that, 0-based, the span begins and how long it is: all
+    of a line of ordinary length, else the part around the span's beginning."""
+    column, length = span.column - 1, max(1, span.length)
+    if len(line) <= MOST_SHOWN:
+        return line, column, length
+    start = max(0, min(column - MOST_SHOWN // 4, len(line) - MOST_SHOWN))
+    shown = line[start : start + MOST_SHOWN]
+    before, after = ("…" if cut else "" for cut in (start, len(line) > start + MOST_SHOWN))
+    length = min(length, start + len(shown) - column)
+    return before + shown + after, column - start + len(before), max(1, length)
 
 
 class RuleSetError(SparkCepError):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from examples.embedded.process import free_ports
-from service.errors import ConfigurationError, RegistryAwayError, RuleSetError, StartError
+from service.errors import ConfigurationError, RegistryAwayError, RuleSetError, StateError
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess
@@ -72,7 +72,7 @@ def test_a_checkpoint_that_cannot_be_made(scenario: Scenario) -> None:
     scenario.rule(sequence("ab", "a", "followed_by b"))
     (scenario.folder / "file").write_text("not a folder", "utf-8")
     checkpoint = str(scenario.folder / "file" / "checkpoint")
-    with pytest.raises(StartError, match=f"state.checkpoint {checkpoint}: .*[Ee]xception"):
+    with pytest.raises(StateError, match=f"state.checkpoint {checkpoint}: .*: Not a directory"):
         scenario.service(state={"checkpoint": checkpoint}).run()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from service.errors import ConfigurationError, RegistryError, SparkCepError
+from service.errors import ConfigurationError, SparkCepError
 from service.pipeline.service import JobFailedError
 from tests.certificates import STORE_PASSWORD, Authority, encrypted
 from tests.e2e.outputs import found
@@ -206,7 +206,7 @@ def test_the_registry_behind_tls_and_a_login(
             ({"password": WRONG}, "HTTP 401"),
             ({"ssl_ca_file": str(_foreign(secure).file)}, "CERTIFICATE_VERIFY_FAILED"),
         ):
-            with pytest.raises(RegistryError, match=said) as refused:
+            with pytest.raises(ConfigurationError, match=said) as refused:
                 scenario.run(kafka=secure.login(), registry={**section, **wrong})
             assert WRONG not in str(refused.value)
             assert PASSWORD not in str(refused.value)

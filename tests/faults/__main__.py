@@ -26,6 +26,10 @@ def main(
     records: Annotated[int, typer.Option(help="Records in the stream.")] = 30_000,
     seed: Annotated[int, typer.Option(help="Of everything random; 0: from the clock.")] = 0,
     only: Annotated[str, typer.Option(help="Only the kind whose name begins so.")] = "",
+    delivery: Annotated[
+        str,
+        typer.Option(help="at_least_once: shows that the comparison finds what is there twice."),
+    ] = "exactly_once",
 ) -> None:
     """Disturb the job in every way, and compare what it wrote with an undisturbed run and with
     the matcher without Spark."""
@@ -45,19 +49,21 @@ def main(
         sent = workload.send(scenario, records, seed)
         calm = trial.undisturbed(scenario)
         kinds: list[tuple[str, trial.Fault, int, tuple[float, float]]] = [
-            ("driver", trial.kill_driver, kills, (3.0, 25.0)),
-            ("jvm", trial.kill_jvm, others, (3.0, 25.0)),
-            ("python worker", trial.kill_worker, others, (1.0, 15.0)),
-            ("restart", trial.terminate, others, (3.0, 25.0)),
+            ("driver", trial.kill_driver, kills, (0.5, 15.0)),
+            ("jvm", trial.kill_jvm, others, (0.5, 15.0)),
+            ("python worker", trial.kill_worker, others, (0.5, 10.0)),
+            ("restart", trial.terminate, others, (0.5, 15.0)),
             *(
-                (kind, trial.broker_fault(broker, kind), others, (5.0, 20.0))
+                (kind, trial.broker_fault(broker, kind), others, (1.0, 10.0))
                 for kind in ("broker kill", "broker stop", "broker pause")
             ),
         ]
         for name, fault, wanted, pause in kinds:
             left = wanted if name.startswith(only) else 0
             while left > 0:
-                score = trial.disturbed(scenario, sent, calm, name, fault, left, pause, random)
+                score = trial.disturbed(
+                    scenario, sent, calm, name, fault, left, pause, random, delivery
+                )
                 left -= score.faults
                 scores.append(score)
                 console.print(score)

@@ -1,0 +1,71 @@
+"""A short version of the long run: few kills of each kind on a small stream, and the comparison."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from examples.embedded import EmbeddedBroker
+from tests.conftest import JARS
+from tests.e2e.scenario import Scenario
+from tests.faults import trial, workload
+from tests.faults.workload import Comparison
+from tests.kafka_access import KafkaAccess
+
+SEED = 20_260_101
+
+
+class Prepared(NamedTuple):
+    """A stream in a broker that may be harmed, and what an undisturbed run made of it."""
+
+    broker: EmbeddedBroker
+    scenario: Scenario
+    sent: workload.Workload
+    calm: workload.Content
+
+
+@pytest.fixture(scope="module")
+def prepared(registry: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
+    """The undisturbed run must have written what the matcher alone finds."""
+    folder = tmp_path_factory.mktemp("faults")
+    with EmbeddedBroker(folder / "broker", JARS) as broker:
+        scenario = Scenario(KafkaAccess(broker.bootstrap), registry, None, folder / "scenario")
+        sent = workload.send(scenario, 3_000, SEED)
+        yield Prepared(broker, scenario, sent, trial.undisturbed(scenario))
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["driver", "python worker", "broker kill"])
+def test_a_disturbed_run_writes_what_an_undisturbed_one_does(prepared: Prepared, kind: str) -> None:
+    """Nothing lost, nothing twice, nothing else: against the undisturbed run and the matcher."""
+    fault = {
+        "driver": trial.kill_driver,
+        "python worker": trial.kill_worker,
+        "broker kill": trial.broker_fault(prepared.broker, "broker kill"),
+    }[kind]
+    pause = (0.5, 6.0)
+    most = 2 if kind == "driver" else 1
+    score = trial.disturbed(
+        prepared.scenario, prepared.sent, prepared.calm, kind, fault, most, pause, Random(SEED)
+    )
+    assert score.faults > 0
+    assert score.comparison is not None
+    assert score.undisturbed is not None
+    assert score.comparison.compared > 300
+    assert (score.comparison.equal, score.undisturbed.equal) == (True, True), score
+
+
+def test_the_comparison_finds_what_is_lost_twice_or_wrong() -> None:
+    """One of each, in different kinds of output."""
+    wanted = {"matches": Counter("aab"), "timeouts": Counter("xyz"), "late": Counter("l")}
+    found = {"matches": Counter("aabb"), "timeouts": Counter("xy"), "late": Counter("lq")}
+    comparison = Comparison.of(found, wanted)
+    assert comparison == Comparison(compared=7, lost=1, twice=1, wrong=1)
+    assert not comparison.equal
+    assert Comparison.of(wanted, wanted).equal
