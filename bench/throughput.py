@@ -180,6 +180,6 @@ def _summary(results: list[dict[str, Any]], count: int) -> dict[str, Any]:
         "median_share_of_ceiling": round(statistics.median(shares), 3),
         "busy_seconds_over_tasks": {
             name: round(statistics.median(r["busy"].get(name, 0) for r in results), 2)
-            for name in ("pack", "state", "match", "encode", "write")
+            for name in ("pack", "state_read", "match", "encode", "state_write", "sink")
         },
     }

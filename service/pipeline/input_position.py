@@ -25,7 +25,8 @@ from service.pipeline.query_progress import Offsets
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS: Final = 10.0
 _ANSWER_SECONDS: Final = 10.0
-_STOP_SECONDS: Final = 15.0
+#: Of the grace of a stop no more may go.
+_STOP_SECONDS: Final = 3.0
 
 
 class Lag:

@@ -50,8 +50,8 @@ class Kind(IntEnum):
     RECORDS = 2
     COUNTS = 3
     UNKEYED = 4
-    ARRIVALS = 5
-    PROCESS = 6
+    ARRIVALS = 6
+    PROCESS = 7
     EVENTS = 16
 
 

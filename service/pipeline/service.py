@@ -341,6 +341,7 @@ class Service:
 
     def _mend(self, error: PySparkException, catalogue: Catalogue, outage: Outage) -> None:
         """Return when the query may be started again after ``error``; raise when it may not."""
+        self._started.clear()
         ids = new_schema_ids(str(error))
         away = None if ids else kafka_away(error)
         if not ids and away is None:
