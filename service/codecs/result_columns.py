@@ -133,7 +133,8 @@ def encode_results(results: Results, schema_id: int, emitted_at: int) -> Encoded
     room = _room(rows, pools)
     out, ends = np.empty(room, np.uint8), np.zeros(len(results) + 1, np.int64)
     write_values(
-        *rows, results.starts, results.time, results.already_matched,
+        *rows, results.starts, np.ascontiguousarray(results.time, np.int64),
+        np.ascontiguousarray(results.already_matched, np.uint8),
         results.kind is ResultKind.TIMEOUT, emitted_at, schema_id,
         np.frombuffer(b"".join(ids), np.uint8),
         *rule_pool, *key_pool, *step_pool, *topic_pool, *type_pool, out, ends,

@@ -1,10 +1,11 @@
 """The settings of the service: one typed model, read from a YAML file and the environment.
 
-``load`` is the only reader of the environment. ``kafka``, ``topics`` and ``engine`` hold the
-sections; ``sources`` and ``problems`` turn texts into settings or into messages; ``reference``
-writes the documentation and the JSON Schema.
+``load`` is the only reader of the environment. ``kafka``, ``topics``, ``engine`` and ``cluster``
+hold the sections; ``sources`` and ``problems`` turn texts into settings or into messages;
+``reference`` writes the documentation and the JSON Schema.
 """
 
+from service.config.cluster import on_kubernetes
 from service.config.engine import Observability, Rules, Source, Spark, State, Time, Trigger
 from service.config.kafka import Kafka, Security
 from service.config.lifecycle import Lifecycle
@@ -41,6 +42,7 @@ __all__ = [
     "Time",
     "Trigger",
     "load",
+    "on_kubernetes",
     "reveal",
     "spark_redaction_regex",
     "without",

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from service.config.cluster import Driver, Executors, Kubernetes, check_cluster
 from service.config.quantities import (
     Duration,
     Place,
@@ -26,6 +27,7 @@ from service.config.quantities import (
     Size,
     contradiction,
     refused,
+    reveal,
     setting,
 )
 
@@ -154,6 +156,18 @@ class Source(Section):
             "made anew."
         ),
     )
+    commit_offsets: bool = setting(
+        True,
+        description=(
+            "Whether Kafka is told after each committed batch what was read, for tools that watch "
+            "consumer groups. The job itself goes on from its checkpoint alone."
+        ),
+    )
+    consumer_group: str | None = setting(
+        None,
+        description="Consumer group that the offsets are told of; absent: `spark.app_name`.",
+        min_length=1,
+    )
 
     @model_validator(mode="after")
     def _one_start(self) -> Source:
@@ -262,6 +276,14 @@ class Spark(Section):
         None,
         description="Folder that holds the pinned jars; absent: they are fetched and kept.",
     )
+    driver: Driver = setting(Driver(), description="Where executors call the driver.")
+    executors: Executors = setting(Executors(), description="Executors of their own.")
+    kubernetes: Kubernetes = setting(Kubernetes(), description="The executors' pods.")
+
+    @model_validator(mode="after")
+    def _fits_the_master(self) -> Spark:
+        check_cluster(self, {name: reveal(value) for name, value in self.conf.items()})
+        return self
 
 
 class Trigger(Section):

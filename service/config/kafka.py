@@ -4,8 +4,8 @@ Spark's source is the Java client, the producer and the administration are librd
 ``security`` block says things once; ``source_properties`` (Java names) and ``sink_properties``
 (librdkafka names) take whatever else a client knows, and win over everything said here.
 
-Keys and certificates are PEM. librdkafka is given their files; the Java client is given their text,
-so that executors need no copy of the files, and therefore wants private keys in PKCS#8.
+Keys and certificates are PEM. Clients that run in executors are given their text, so that executors
+need no copy of the files; the Java client therefore wants private keys in PKCS#8.
 """
 
 from __future__ import annotations
@@ -82,6 +82,12 @@ _CONNECTION: Final = (
     "debug",
 )
 _PORTS: Final = range(1, 65_536)
+_TEXT_OF: Final = {
+    "ssl.ca.location": "ssl.ca.pem",
+    "ssl.certificate.location": "ssl.certificate.pem",
+    "ssl.key.location": "ssl.key.pem",
+}
+"""What librdkafka calls the content of a file."""
 _PBES2: Final = bytes.fromhex("2a864886f70d01050d")
 """Object identifier of an encryption of keys that Java 17 does not find by the name Kafka uses."""
 
@@ -283,24 +289,24 @@ class Kafka(Section):
         return {f"kafka.{name}": value for name, value in merged.items()}
 
     def producer_config(self) -> dict[str, Any]:
-        """Configuration of the librdkafka producer; holds secrets."""
-        return {**self._connection(), **SINK_DEFAULTS, **self._sink()}
+        """Configuration of the librdkafka producer, for any machine; holds secrets."""
+        return {**self._portable_connection(), **SINK_DEFAULTS, **self._sink()}
 
     def admin_config(self) -> dict[str, Any]:
-        """Configuration of a librdkafka administration client; holds secrets.
+        """Configuration of a librdkafka administration client of this machine; holds secrets.
 
         Of ``sink_properties`` it has those about the connection: it goes where the output goes.
         """
-        wanted = {k: v for k, v in self._sink().items() if k.startswith(_CONNECTION)}
-        return {**self._connection(), **wanted}
+        return {**self._connection(), **self._sink_connection()}
 
     def consumer_config(self, group_id: str) -> dict[str, Any]:
-        """Configuration of a librdkafka consumer of our own topics; holds secrets.
+        """Configuration of a librdkafka consumer of our own topics, for any machine; holds secrets.
 
         It commits nothing by itself and reads committed records only.
         """
         return {
-            **self.admin_config(),
+            **self._portable_connection(),
+            **self._sink_connection(),
             "group.id": group_id,
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
@@ -312,6 +318,19 @@ class Kafka(Section):
             "client.id": CLIENT_ID,
             **self.security.librdkafka_properties(),
         }
+
+    def _portable_connection(self) -> dict[str, Any]:
+        """The connection without names of files, but for those that ``sink_properties`` name, which
+        must be on every machine."""
+        sink = self._sink()
+        return {
+            _TEXT_OF.get(name, name): _pem(Path(value)) if name in _TEXT_OF else value
+            for name, value in self._connection().items()
+            if name not in sink
+        }
+
+    def _sink_connection(self) -> dict[str, str]:
+        return {k: v for k, v in self._sink().items() if k.startswith(_CONNECTION)}
 
     def _sink(self) -> dict[str, str]:
         return {name: reveal(value) for name, value in self.sink_properties.items()}

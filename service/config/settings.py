@@ -16,6 +16,7 @@ from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from service.config.cluster import check_checkpoint, check_overhead, cluster_conf
 from service.config.engine import Fuse, Observability, Rules, Source, Spark, State, Time, Trigger
 from service.config.kafka import Kafka
 from service.config.lifecycle import Lifecycle
@@ -98,10 +99,23 @@ class Settings(BaseSettings):
                 ) from None
         return self
 
+    @model_validator(mode="after")
+    def _executors_can_work(self) -> Settings:
+        check_checkpoint(self.spark, str(self.state.checkpoint))
+        check_overhead(self.spark, self.state.rocksdb_memory)
+        return self
+
     @property
     def marks_prefix(self) -> str:
         """What transactional ids and the topic of marks begin with."""
         return self.outputs.transactional_id_prefix or self.spark.app_name
+
+    @property
+    def consumer_group(self) -> str | None:
+        """The group whose offsets Kafka is told, if it is."""
+        if not self.source.commit_offsets:
+            return None
+        return self.source.consumer_group or self.spark.app_name
 
     def source_options(self, input_name: str) -> dict[str, str]:
         """All options of Spark's Kafka source for one input; holds secrets."""
@@ -110,6 +124,10 @@ class Settings(BaseSettings):
             **self.source.source_options(),
             **self.inputs[input_name].source_options(),
         }
+
+    def cluster_conf(self) -> dict[str, str]:
+        """What Spark must know of its executors; nothing with a local master."""
+        return cluster_conf(self.spark, self.state.rocksdb_memory)
 
     def redacted(self) -> dict[str, Any]:
         """The settings as plain data for logs: durations as text, secrets masked."""

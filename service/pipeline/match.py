@@ -30,10 +30,13 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from service.codecs.dead_letters import Reason
 from service.codecs.outputs import OutputEncoder, OutputRecord
 from service.compiler.rule_set import RuleSetPlan
+from service.matcher.columnar.results import ResultKind
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.outputs import Outputs
 from service.matcher.snapshot import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
+from service.pipeline.latency import Ages
+from service.pipeline.memory import memory_of_task
 from service.pipeline.pack import Kind, Unkeyed, rows_of
 from service.pipeline.pipelined_map import PipelinedMap
 from service.pipeline.sink import packed_results
@@ -56,6 +59,8 @@ class _Given:
     maxima: list[Any] = field(default_factory=list)
     statement: ClockStatement = field(default_factory=ClockStatement)
     records: list[Any] = field(default_factory=list)
+    arrivals: list[Any] = field(default_factory=list)
+    processes: list[Any] = field(default_factory=list)
     counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     @classmethod
@@ -74,6 +79,10 @@ class _Given:
                 given.unkeyed += [Unkeyed(*fields) for fields in unpack(packet)]
             elif kind == Kind.RECORDS:
                 given.records.extend(unpack(packet))
+            elif kind == Kind.ARRIVALS:
+                given.arrivals += unpack(packet)
+            elif kind == Kind.PROCESS:
+                given.processes.append(unpack(packet))
             else:
                 for *what, count in unpack(packet):
                     given.counts[tuple(what)] += count
@@ -89,9 +98,10 @@ class MatchProcessor(StatefulProcessor):
         self._options = options
         #: Plan and matchers without the paused plans, by their fingerprints.
         self._active: dict[tuple[str, ...], tuple[RuleSetPlan, list[PartitioningMatcher]]] = {}
-        self._state_ns = 0
+        self._read_ns = self._write_ns = 0
         self._unwritten: list[tuple[str, bytes | None]] = []
         self._unwritten_bytes = 0
+        self._told_of_process = False
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -114,7 +124,9 @@ class MatchProcessor(StatefulProcessor):
 
     def _group(self, number: int, given: _Given) -> KeyGroup:
         """The key group as the batch finds it."""
+        began = perf_counter_ns()
         value = self._group_state.get()
+        self._read_ns += perf_counter_ns() - began
         stored = None if value is None else unpack(unsealed(bytes(value[0])))
         paused = given.statement.paused
         if paused is None:
@@ -136,15 +148,23 @@ class MatchProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Row]:
         """One key group's packets of one batch in, output packets out."""
+        self._read_ns = self._write_ns = matching = encoding = 0
+        asked = perf_counter_ns()
         given = _Given.of(rows)
+        waited = perf_counter_ns() - asked
         group = self._group(key[0], given)
         records, counts = given.records, given.counts
-        self._state_ns = matching = encoding = 0
         self._unwritten, self._unwritten_bytes = [], 0
+        ages = Ages()
+        before = self._read_ns
         began = perf_counter_ns()
         for outputs in group.run(given.events, given.unkeyed, self._load, self._store):
             matched = perf_counter_ns()
             results = self._encode(outputs, records, counts)
+            ages.add(match.time for match in outputs.matches)
+            for found in outputs.results:
+                if found.kind is ResultKind.MATCH:
+                    ages.add(found.time.tolist())
             encoded = perf_counter_ns()
             matching += matched - began
             encoding += encoded - matched
@@ -155,7 +175,13 @@ class MatchProcessor(StatefulProcessor):
             began = perf_counter_ns()
         self._write()
         matching += perf_counter_ns() - began
-        self._group_state.update((sealed(pack(group.packed())),))
+        matching -= self._read_ns - before + self._write_ns
+        began = perf_counter_ns()
+        packed = sealed(pack(group.packed()))
+        stored = perf_counter_ns()
+        matching += stored - began
+        self._group_state.update((packed,))
+        self._write_ns += perf_counter_ns() - stored
         for topic, count in group.late.items():
             counts["late", topic] += count
         for event in group.late_events() if self._options.emit_late else ():
@@ -164,15 +190,28 @@ class MatchProcessor(StatefulProcessor):
                 yield from _packets(records)
                 records = []
         yield from _packets(records)
-        counts["busy_us", "state"] = self._state_ns // 1000
-        counts["busy_us", "match"] = (matching - self._state_ns) // 1000
-        counts["busy_us", "encode"] = encoding // 1000
+        for stage, spent in (
+            ("shuffle", waited),
+            ("state_read", self._read_ns),
+            ("match", matching),
+            ("encode", encoding),
+            ("state_write", self._write_ns),
+        ):
+            counts["busy_us", stage] = spent // 1000
+        for rule, spent in group.processing.items():
+            counts["processing_ns", rule] = round(spent)
+        if not self._told_of_process:
+            self._told_of_process = True
+            given.processes.append(memory_of_task())
         report = {
             "group": group.number,
             "counts": [[*what, count] for what, count in counts.items()],
             "live": group.live(),
             "gone": group.gone,
             "clock": group.clock.packed() if group.number == 0 else None,
+            "arrivals": given.arrivals,
+            "processes": given.processes,
+            "match_times": ages.times(),
         }
         yield Row(kind=int(Kind.COUNTS), packet=pack(report))
 
@@ -184,10 +223,11 @@ class MatchProcessor(StatefulProcessor):
     ) -> list[Row]:
         """Add what is found to ``records``; what is columns comes back as packets."""
         encoder = self._encoder
-        counts.update(outputs.counts)
+        for (rule, what), number in outputs.counts.items():
+            counts["rule", what, rule] += number
         packets: list[Row] = []
-        for results in outputs.results:
-            encoded, replaced = encoder.results(results)
+        for found in outputs.results:
+            encoded, replaced = encoder.results(found)
             packet = packed_results(encoder, encoded)
             packets.append(Row(kind=int(Kind.RESULTS), packet=packet))
             for rule_id, record in replaced:
@@ -221,7 +261,7 @@ class MatchProcessor(StatefulProcessor):
         self._write()
         began = perf_counter_ns()
         found = self._slot_state.get(names)
-        self._state_ns += perf_counter_ns() - began
+        self._read_ns += perf_counter_ns() - began
         return [None if data is None else unsealed(data) for data in found]
 
     def _store(self, name: str, value: bytes | None) -> None:
@@ -234,7 +274,7 @@ class MatchProcessor(StatefulProcessor):
         began = perf_counter_ns()
         self._slot_state.put(self._unwritten)
         self._unwritten, self._unwritten_bytes = [], 0
-        self._state_ns += perf_counter_ns() - began
+        self._write_ns += perf_counter_ns() - began
 
 
 def _packets(records: list[Any]) -> Iterator[Row]:

@@ -22,8 +22,11 @@ _T = TypeVar("_T")
 _SECONDS: Final = 5.0
 _SETTINGS: Final = {
     "ssl.ca.location": "kafka.security.ssl_ca_file",
+    "ssl.ca.pem": "kafka.security.ssl_ca_file",
     "ssl.certificate.location": "kafka.security.ssl_certificate_file",
+    "ssl.certificate.pem": "kafka.security.ssl_certificate_file",
     "ssl.key.location": "kafka.security.ssl_key_file (or ssl_key_password)",
+    "ssl.key.pem": "kafka.security.ssl_key_file (or ssl_key_password)",
     "ssl.keystore.location": "kafka.sink_properties ssl.keystore.location (or its password)",
 }
 _UNTRUSTED: Final = "certificate verify failed"
@@ -52,7 +55,8 @@ class Refusals:
         elif _UNTRUSTED in text:
             self._reason = _UNTRUSTED
         elif alert is not None:
-            given = "ssl.certificate.location" in self._config
+            names = ("ssl.certificate.location", "ssl.certificate.pem")
+            given = any(name in self._config for name in names)
             self._reason = (
                 "kafka.security.ssl_certificate_file: the broker refuses the client's"
                 f" {'certificate' if given else 'lack of a certificate'} ({alert[1]})"

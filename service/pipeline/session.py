@@ -11,12 +11,14 @@ from pathlib import Path
 import pyspark
 from pydantic import SecretStr
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from service.config import Settings, reveal, spark_redaction_regex, without
+from service.config import Settings, on_kubernetes, reveal, spark_redaction_regex, without
 from service.errors import DependencyError, StartError
 from service.pipeline.checkpoint_files import is_local
 from service.pipeline.jars import fetch, resolve
+from service.pipeline.spark_output import taken_in
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -38,7 +40,11 @@ _JAVA_OPTIONS = " ".join(
 
 
 def spark_session(settings: Settings) -> SparkSession:
-    """Start Spark. The user's ``spark.conf`` wins over everything set here."""
+    """Start Spark. The user's ``spark.conf`` wins over everything set here.
+
+    Executors that are processes of their own have the interpreter and this package at the same
+    paths as here, and Java; jars and whatever else they need is sent to them.
+    """
     # Otherwise some workers start with the system's Python, which lacks our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # The pinned Spark, not one that happens to be installed.
@@ -47,12 +53,16 @@ def spark_session(settings: Settings) -> SparkSession:
     jars = connector_jars(settings.spark.jars_folder)
     state = settings.state
     hidden = [name for name, v in settings.spark.conf.items() if isinstance(v, SecretStr)]
-    log4j = files("service.pipeline") / "log4j2.properties"
+    log4j = f"-Dlog4j2.configurationFile=file:{files('service.pipeline') / 'log4j2.properties'}"
+    # Pods have the image's own jars.
+    sent = "local:" if on_kubernetes(settings.spark.master) else ""
     conf = {
-        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.jars": ",".join(f"{sent}{jar}" for jar in jars),
         "spark.driver.defaultJavaOptions": _JAVA_OPTIONS,
-        "spark.executor.defaultJavaOptions": _JAVA_OPTIONS,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
+        "spark.executor.defaultJavaOptions": f"{_JAVA_OPTIONS} {log4j}",
+        "spark.driver.extraJavaOptions": log4j,
+        # Lines say which query and batch they are of.
+        "spark.log.structuredLogging.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # Spark keeps what a UI would show, also without one: plans of a thousand batches, as text.
@@ -79,6 +89,7 @@ def spark_session(settings: Settings) -> SparkSession:
     }
     if is_local(state.checkpoint):
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
+    conf |= settings.cluster_conf()
     conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
     conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}
     builder = SparkSession.builder
@@ -105,8 +116,14 @@ def _start_jvm(conf: Mapping[str, str]) -> None:
     JVM.
     """
     given = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    gateway = None
+    if SparkContext._gateway is None:  # noqa: SLF001
+        with taken_in() as output:
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                given, {"stdout": output, "stderr": output}
+            )
     # The only way to a session that shares the JVM; the version of PySpark is pinned.
-    SparkContext._ensure_initialized(conf=given)  # noqa: SLF001
+    SparkContext._ensure_initialized(gateway=gateway, conf=given)  # noqa: SLF001
 
 
 def connector_jars(folder: Path | None) -> list[Path]:

@@ -18,6 +18,7 @@ from pyspark import TaskContext
 from service.codecs.outputs import MATCH_ID_HEADER, OutputEncoder
 from service.codecs.result_columns import EncodedResults
 from service.matcher.snapshot import pack, unpack
+from service.pipeline.memory import memory_of_task
 from service.pipeline.output import Delivery, Output, Written
 from service.pipeline.pack import Kind
 
@@ -45,6 +46,7 @@ class PartitionWriter:
         output = self.delivery.output(task.partitionId(), self.query, self.batch, again)
         reports: list[bytes] = []
         written: Counter[str] = Counter()
+        size: Counter[str] = Counter()
         busy = 0
         try:
             for batch in batches:
@@ -55,12 +57,14 @@ class PartitionWriter:
                         reports.append(packet)
                         continue
                     if kind == Kind.RESULTS:
-                        topic, count = _write_results(output, packet)
+                        topic, count, length = _write_results(output, packet)
                         written[topic] += count
+                        size[topic] += length
                         continue
                     for topic, key, value, headers in unpack(packet):
                         output.write((topic, key, value, [(n, v) for n, v in headers]))
                         written[topic] += 1
+                        size[topic] += len(key or b"") + len(value or b"")
                 busy += perf_counter_ns() - began
             began = perf_counter_ns()
             result = output.finish()
@@ -68,14 +72,13 @@ class PartitionWriter:
         except BaseException:
             output.abandon()
             raise
+        counts: list[list[Any]] = [["busy_us", "sink", busy // 1000]]
         if result is not Written.NOTHING:
-            counts: list[list[Any]] = [
-                ["busy_us", "write", busy // 1000],
-                ["transactions", result.value, 1],
-            ]
-            if result is Written.COMMITTED:
-                counts += [["written", topic, count] for topic, count in written.items()]
-            reports.append(pack({"counts": counts}))
+            # Also when they were written before: the driver counts a batch once.
+            counts.append(["transactions", result.value, 1])
+            counts += [["written", topic, count] for topic, count in written.items()]
+            counts += [["written_bytes", topic, count] for topic, count in size.items()]
+        reports.append(pack({"counts": counts, "processes": [memory_of_task()]}))
         yield pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=_REPORT_SCHEMA)
 
 
@@ -85,10 +88,12 @@ def packed_results(encoder: OutputEncoder, encoded: EncodedResults) -> bytes:
     return pack([topic, headers, encoded.rule, encoded.keys, encoded.ids, encoded.values])
 
 
-def _write_results(output: Output, packet: bytes) -> tuple[str, int]:
-    """Write a packet of results; returns their topic, and how many they are."""
+def _write_results(output: Output, packet: bytes) -> tuple[str, int, int]:
+    """Write a packet of results; returns their topic, how many they are, and the bytes of keys and
+    values."""
     topic, headers, rules, keys, ids, values = unpack(packet)
     shared = [[(name, value) for name, value in each] for each in headers]
     for rule, key, match_id, value in zip(rules, keys, ids, values, strict=True):
         output.write((topic, key, value, [*shared[rule], (MATCH_ID_HEADER, match_id)]))
-    return topic, len(values)
+    size = sum(map(len, values)) + sum(len(key or b"") for key in keys)
+    return topic, len(values), size

@@ -93,7 +93,7 @@ def test_jaas_entry_cannot_be_left() -> None:
 
 
 def test_mutual_tls_for_both_clients(tmp_path: Path) -> None:
-    """Java is given the PEM texts, librdkafka the files."""
+    """Clients of executors are given the PEM texts, those of the driver alone the files."""
     section = kafka(security=tls(tmp_path))
     source = section.source_options()
     assert source["kafka.ssl.truststore.type"] == "PEM"
@@ -103,9 +103,23 @@ def test_mutual_tls_for_both_clients(tmp_path: Path) -> None:
     assert source["kafka.ssl.key.password"] == "pw"
     assert source["kafka.ssl.endpoint.identification.algorithm"] == ""
     producer = section.producer_config()
-    assert producer["ssl.ca.location"] == str(tmp_path / "ca.pem")
-    assert producer["ssl.key.location"] == str(tmp_path / "key.pem")
     assert producer["ssl.endpoint.identification.algorithm"] == "none"
+    for config in (producer, section.consumer_config("group")):
+        assert (config["ssl.ca.pem"], config["ssl.certificate.pem"]) == (CERTIFICATE, CERTIFICATE)
+        assert config["ssl.key.pem"] == KEY
+        assert str(tmp_path) not in str(config)
+    admin = section.admin_config()
+    assert admin["ssl.ca.location"] == str(tmp_path / "ca.pem")
+    assert admin["ssl.key.location"] == str(tmp_path / "key.pem")
+
+
+def test_files_of_the_sink_stay_files(tmp_path: Path) -> None:
+    """A file that the sink's own properties name stands in for that of the typed block."""
+    section = kafka(security=tls(tmp_path), sink_properties={"ssl.ca.location": "/etc/ca.pem"})
+    producer = section.producer_config()
+    assert producer["ssl.ca.location"] == "/etc/ca.pem"
+    assert "ssl.ca.pem" not in producer
+    assert producer["ssl.certificate.pem"] == CERTIFICATE
 
 
 @pytest.mark.parametrize(

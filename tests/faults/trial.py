@@ -155,16 +155,20 @@ def disturbed(
     delivery: str = "exactly_once",
 ) -> Score:
     """Run to the end of the input with at most ``most`` faults, each a random time (within
-    ``pause``, in seconds) after the one before; a command that ended is started again."""
+    ``pause``, in seconds) after the one before, or after the query has started; a command that
+    ended is started again. One fault in eight may come while the command is still starting."""
     job = Job(scenario, f"{name.replace(' ', '-')}-{random.randrange(10**6)}", delivery)
     score = Score(name, ends=[])
     began = time.monotonic()
+    log_size = 0
     command = job.start()
     score.starts = 1
     try:
         while True:
             assert time.monotonic() < began + _SECONDS * 4, command.end_of_log()
             harm = score.faults < most
+            if harm and random.random() < 7 / 8:
+                _wait_for_query(command, log_size)
             code = command.ended(random.uniform(*pause) if harm else _SECONDS)
             if code is None:
                 assert harm, f"it does not end: {command.end_of_log()}"
@@ -181,6 +185,7 @@ def disturbed(
             if not asked:
                 assert score.ends is not None
                 score.ends.append(code)
+            log_size = command.log.stat().st_size
             command = job.start()
             score.starts += 1
     finally:
@@ -190,6 +195,19 @@ def disturbed(
     score.undisturbed = Comparison.of(whole(found), calm)
     score.seconds = time.monotonic() - began
     return score
+
+
+def _wait_for_query(command: Command, log_size: int) -> None:
+    """Until the query runs, or the command has ended. ``log_size``: of the log at its start."""
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        with command.log.open("rb") as log:
+            log.seek(log_size)
+            if b'"query_started"' in log.read():
+                return
+        if command.ended(0.2) is not None:
+            return
+        assert time.monotonic() < deadline, command.end_of_log()
 
 
 def _kill_one(command: Command, random: Random, name: bytes) -> bool:

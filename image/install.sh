@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Makes /opt/spark-cep from the sources: `install.sh SOURCES`. Python packages and jars are the
+# pinned ones, checked by their hashes; pip and Ivy are configured as usual (PIP_INDEX_URL, pip.conf,
+# SPARK_CEP_MAVEN_REPOSITORY).
+#
+#   venv         interpreter and packages, without pip
+#   jars         the connectors that Spark loads
+#   kernel       the matcher, compiled for every processor of this architecture
+#   entrypoint, livez.py
+set -euo pipefail
+
+readonly SOURCES=${1:?usage: install.sh SOURCES}
+readonly TARGET=/opt/spark-cep
+readonly LOCK=$SOURCES/requirements-runtime.lock
+readonly PYTHON=$TARGET/venv/bin/python
+readonly PIP=("$PYTHON" -m pip --disable-pip-version-check --no-cache-dir --quiet)
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+make_venv() {
+  python3 -m venv "$TARGET/venv"
+  # pyspark has no wheel: it and the project are built with the pinned setuptools.
+  awk '/^[a-z]/ { keep = /^setuptools==/ } keep' "$LOCK" > "$scratch/setuptools.lock"
+  "${PIP[@]}" install --require-hashes -r "$scratch/setuptools.lock"
+  "${PIP[@]}" install --require-hashes --no-build-isolation --use-pep517 -r "$LOCK"
+}
+
+install_service() {
+  # Building writes beside the sources, which may be read-only.
+  mkdir "$scratch/sources"
+  cp -r "$SOURCES"/{pyproject.toml,README.md,LICENSE,service,schemas} "$scratch/sources"
+  "${PIP[@]}" install --no-deps --no-build-isolation "$scratch/sources"
+}
+
+fetch_jars() {
+  (cd / && "$PYTHON" -m service.pipeline.jars fetch spark --into "$TARGET/jars")
+  rm -f "$TARGET/jars/.lock"
+}
+
+compile_kernel() {
+  (cd / && "$PYTHON" -c 'from service.codecs.compiled_code import prepare; prepare()')
+}
+
+# What Spark ships for people at a terminal, and what was needed to install.
+remove_the_rest() {
+  local packages
+  packages=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  "${PIP[@]}" uninstall --yes setuptools pip
+  rm -rf "$packages"/pyspark/{examples,data} "$TARGET"/venv/share
+  rm -rf "$packages"/{pip,setuptools}* "$TARGET"/venv/bin/{pip*,Activate.ps1,activate*}
+}
+
+make_venv
+install_service
+install -D -m 0755 "$SOURCES/image/entrypoint.sh" "$TARGET/entrypoint"
+install -D -m 0644 "$SOURCES/image/livez.py" "$TARGET/livez.py"
+fetch_jars
+compile_kernel
+remove_the_rest
+# Nobody but root may write what is run; the kernel's files are code, too.
+chown -R root:root "$TARGET"
+chmod -R u=rwX,go=rX "$TARGET"
