@@ -152,6 +152,8 @@ class Groups:
                 "partition": record.at.partition,
                 "offset": record.at.offset,
                 "time": record.time,
+                "kafka_time": record.time,
+                "size": 1,
                 "fault": int(Fault.MISSING_KEY if any(missing) else Fault.NONE),
                 TYPE_COLUMN: 0,
                 "record_key": b"",
@@ -175,7 +177,7 @@ class Groups:
 def _schema() -> pa.Schema:
     kinds: dict[str, pa.DataType] = {
         "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "time": pa.int64(),
-        "fault": pa.int32(), TYPE_COLUMN: pa.int32(), "record_key": pa.binary(),
+        "kafka_time": pa.int64(), "size": pa.int32(), "fault": pa.int32(), TYPE_COLUMN: pa.int32(), "record_key": pa.binary(),
         "value": pa.binary(), "headers": pa.string(),
     }  # fmt: skip
     for number, part in enumerate(PLAN.partitionings):
