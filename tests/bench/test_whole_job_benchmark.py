@@ -8,6 +8,7 @@ import struct
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fastavro
@@ -155,6 +156,8 @@ def test_batches_are_equal(records: int, most: int) -> None:
 def test_runs_have_names_of_their_own_that_topics_may_have(tmp_path: Path) -> None:
     """Whatever the contender is called."""
     bed = TestBed(tmp_path, tmp_path, (0,), lambda _: None)
+    bed.broker = SimpleNamespace(bootstrap="localhost:9092")  # type: ignore[assignment]
+    bed.registry = SimpleNamespace(url="http://localhost")  # type: ignore[assignment]
     names = [bed.next_run("ours, 100 rules") for _ in range(2)]
     assert len(set(names)) == 2
     for name in names:
