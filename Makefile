@@ -17,10 +17,13 @@ SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
 IMAGE_TOOLS := $(WORK)/image-tools
 IMAGE_TOOLS_READY := $(IMAGE_TOOLS)/.installed
 SBOM := build/sbom/spark-cep.cdx.json
+CHART_TOOLS := .ci/chart-tools
+CHART_TOOLS_READY := $(WORK)/tools/.chart
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-faults lint check audit sbom bench bench-matcher soak lock clean
+.PHONY: help setup demo test test-faults lint check audit sbom chart chart-readme bench bench-quick
+.PHONY: bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,8 +57,17 @@ audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
 	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
 
-bench: setup ## Run the benchmarks (ARGS=...)
-	$(PY) -m bench $(ARGS)
+bench: setup ## Measure the whole job next to Flink, for an hour or two (ARGS=... or one command)
+	$(PY) -m bench $(or $(ARGS),all)
+
+bench-quick: setup ## The main ratio to Flink, in under three minutes (ARGS=...)
+	$(PY) -m bench quick $(ARGS)
+
+chart: $(CHART_TOOLS_READY) ## Check the Helm chart, its alerts and their tests
+	bash .ci/chart
+
+chart-readme: $(CHART_TOOLS_READY) ## Write helm/README.md from helm/values.yaml
+	$(WORK)/tools/bin/helm-docs --chart-search-root helm --sort-values-order file --output-file README.md
 
 bench-matcher: $(PYTHON_READY) ## Measure the matcher alone next to Flink's operator (ARGS=...)
 	$(PY) -m bench.matcher $(ARGS)
@@ -112,6 +124,10 @@ $(IMAGE_TOOLS_READY): requirements-image-tools.lock | $(PYTHON_READY)
 	@$(PY) -m venv --clear $(IMAGE_TOOLS)
 	@$(IMAGE_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
 	  --only-binary :all: --require-hashes -r requirements-image-tools.lock
+	@touch $@
+
+$(CHART_TOOLS_READY): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
+	bash $(CHART_TOOLS)/install $(PY)
 	@touch $@
 
 $(JARS_READY): service/pipeline/jars.lock.toml | $(PYTHON_READY)

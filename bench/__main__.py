@@ -1,30 +1,312 @@
-"""``python -m bench``: measure, print the figures, keep them below ``.work/bench``."""
+"""``python -m bench COMMAND``: the whole job, measured next to Flink CEP and to Spark alone.
+
+Each command prints its table and keeps its figures as JSON below ``.work/bench-figures``, from
+which ``report`` makes tables and plots for the documentation.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from bench.throughput import measure
+from bench import history
+from bench import latency as live
+from bench import many_rules as by_rules
+from bench import scaling as scales
+from bench import state_growth as states
+from bench import throughput as whole_job
+from bench.flink_program import FlinkProgram, FlinkUnavailableError
+from bench.machine import circumstances
+from bench.outputs import DisagreementError
+from bench.peer import build_peer
+from bench.plots import draw
+from bench.report import put, text, text_of_all
+from bench.side import SideFailedError
+from bench.testbed import PARTITIONS, TestBed, all_cores
 
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 _WORK = Path(".work")
+_FIGURES = _WORK / "bench-figures"
+
+Events = Annotated[int, typer.Option(min=10_000, help="Events in the topic.")]
+Runs = Annotated[int, typer.Option(min=1, help="Timed runs of each side, in turn.")]
+Cores = Annotated[int | None, typer.Option(min=1, help="Cores for each side. [default: all]")]
+Record = Annotated[bool, typer.Option("--record", help="Add the ratios to bench/history.csv.")]
 
 
-def main(
-    events: Annotated[int, typer.Option(help="Events in the topic.")] = 1_000_000,
-    batch: Annotated[int, typer.Option(help="Most events in one batch.")] = 250_000,
-    runs: Annotated[int, typer.Option(help="Runs of job and ceiling, in turn.")] = 3,
+@app.command()
+def throughput(
+    events: Events = 5_000_000,
+    rocksdb_events: Annotated[
+        int, typer.Option(min=0, help="Events next to Flink with RocksDB; 0: leave it out.")
+    ] = 1_000_000,
+    runs: Runs = 3,
+    cores: Cores = None,
+    record: Record = False,
 ) -> None:
-    """Throughput of the whole job next to what Spark alone reaches on the same topic."""
-    folder = (_WORK / "bench").resolve()
-    figures = measure(folder, (_WORK / "jars").resolve(), events, batch, runs)
-    text = json.dumps(figures, indent=2)
-    (folder / "figures.json").write_text(text + "\n", "utf-8")
-    typer.echo(text)
+    """Events per second: next to Flink with heap state, filtered and not, with RocksDB, and to
+    Spark alone."""
+    _measure(
+        "throughput",
+        lambda bed, program: whole_job.throughput(
+            bed, program, events=events, rocksdb_events=rocksdb_events, runs=runs
+        ),
+        runs,
+        cores,
+        record=record,
+    )
+
+
+@app.command()
+def quick(
+    events: Events = 1_000_000, runs: Runs = 3, cores: Cores = None, record: Record = False
+) -> None:
+    """The main ratio alone: next to Flink with heap state and the expert's filter."""
+    _measure(
+        "quick",
+        lambda bed, program: whole_job.quick(bed, program, events=events, runs=runs),
+        runs,
+        cores,
+        record=record,
+    )
+
+
+@app.command()
+def relevant(
+    events: Events = 5_000_000, runs: Runs = 3, cores: Cores = None, record: Record = False
+) -> None:
+    """A rule that needs every event, and one that looks back, next to Flink with heap state."""
+    _measure(
+        "relevant",
+        lambda bed, program: whole_job.relevant(bed, program, events=events, runs=runs),
+        runs,
+        cores,
+        record=record,
+    )
+
+
+@app.command()
+def delivery(
+    events: Events = 5_000_000, runs: Runs = 3, cores: Cores = None, record: Record = False
+) -> None:
+    """Exactly-once output next to at-least-once, ours alone."""
+    _measure_alone(
+        "delivery",
+        lambda bed: whole_job.delivery(bed, events=events, runs=runs),
+        runs,
+        cores,
+        record=record,
+    )
+
+
+@app.command()
+def state_growth(
+    keys: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1_000, help="Keys that hold a partial match; again for more. [50000, 1000000]"
+        ),
+    ] = None,
+    touched: Annotated[
+        int, typer.Option(min=100, help="Keys that a batch touches, a multiple of 4.")
+    ] = 30_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Batches that are measured.")] = 8,
+    key_groups: Annotated[int | None, typer.Option(min=1, help="state.key_groups")] = None,
+    slots: Annotated[int | None, typer.Option(min=1, help="state.slots_per_key_group")] = None,
+    peer: Annotated[bool, typer.Option(help="Also the size of Flink's checkpoint.")] = True,
+    cores: Cores = None,
+) -> None:
+    """Cost of a batch, bytes and memory by the number of keys that hold a partial match."""
+    chosen = sorted(keys or [50_000, 1_000_000])
+    if touched % PARTITIONS or touched > chosen[0]:
+        raise typer.BadParameter(
+            f"--touched is {touched}; allowed: multiples of {PARTITIONS} up to --keys"
+        )
+    state = {"key_groups": key_groups, "slots_per_key_group": slots}
+    growth = states.Growth(
+        chosen, touched, rounds, {name: n for name, n in state.items() if n is not None}
+    )
+    if peer:
+        _measure(
+            "state-growth",
+            lambda bed, program: states.state_growth(bed, program, growth),
+            rounds,
+            cores,
+        )
+    else:
+        _measure_alone(
+            "state-growth", lambda bed: states.state_growth(bed, None, growth), rounds, cores
+        )
+
+
+@app.command()
+def rules(
+    events: Events = 2_000_000,
+    runs: Runs = 3,
+    count: Annotated[
+        list[int] | None, typer.Option(help="Rules of ours; again for more. [1, 100, 1000]")
+    ] = None,
+    peer_count: Annotated[
+        list[int] | None, typer.Option(help="Rules of Flink's; again for more. [1, 100]")
+    ] = None,
+    untouched: Annotated[
+        int, typer.Option(min=1, help="Rules that no event touches, beside one that is.")
+    ] = 1_000,
+    cores: Cores = None,
+    record: Record = False,
+) -> None:
+    """Events per second by the number of rules over one stream."""
+    _measure(
+        "rules",
+        lambda bed, program: by_rules.many_rules(
+            bed,
+            program,
+            events=events,
+            runs=runs,
+            counts=count or [1, 100, 1_000],
+            peer_counts=peer_count or [1, 100],
+            untouched=untouched,
+        ),
+        runs,
+        cores,
+        record=record,
+    )
+
+
+@app.command()
+def latency(
+    rate: Annotated[int, typer.Option(min=1, help="Events a second.")] = 20_000,
+    seconds: Annotated[float, typer.Option(min=10, help="How long they come.")] = 120.0,
+    settling: Annotated[float, typer.Option(min=0, help="Seconds not counted, at first.")] = 40.0,
+    tiny_seconds: Annotated[float, typer.Option(min=5, help="How long for tiny batches.")] = 40.0,
+    cores: Cores = None,
+) -> None:
+    """From the moment the watermark may pass an event to the committed match; tiny batches."""
+    load = live.Load(rate, seconds, settling)
+    _measure_alone("latency", lambda bed: live.latency(bed, load, tiny_seconds), 1, cores)
+
+
+@app.command()
+def scaling(
+    events: Events = 2_000_000,
+    runs: Runs = 3,
+    partitions: Annotated[
+        list[int] | None, typer.Option(min=1, max=64, help="State partitions. [2, 4, … 64]")
+    ] = None,
+    cores: Cores = None,
+    record: Record = False,
+) -> None:
+    """Events per second by cores, and by state partitions."""
+    most = len(all_cores()[:cores])
+    _measure_alone(
+        "scaling",
+        lambda bed: scales.scaling(
+            bed,
+            events=events,
+            runs=runs,
+            cores=[n for n in (1, 2, 4, 8, 16) if n <= most],
+            partitions=partitions or [2, 4, 8, 16, 32, 64],
+        ),
+        runs,
+        cores,
+        record=record,
+    )
+
+
+@app.command(name="all")
+def everything(record: Record = False) -> None:
+    """All of the above, with their defaults, then the report."""
+    throughput(record=record)
+    relevant(record=record)
+    state_growth()
+    rules(record=record)
+    latency()
+    delivery(record=record)
+    scaling(record=record)
+    report()
+
+
+@app.command()
+def report(
+    into: Annotated[
+        Path | None, typer.Option(help="Put tables into performance.md of this folder, and plots.")
+    ] = None,
+) -> None:
+    """Tables and plots of the figures that were kept."""
+    found = {
+        file.stem: json.loads(file.read_text("utf-8")) for file in sorted(_FIGURES.glob("*.json"))
+    }
+    if not found:
+        typer.echo(f"error: {_FIGURES} has no figures; measure something first", err=True)
+        raise typer.Exit(1)
+    if into is None:
+        typer.echo(text_of_all(found))
+        return
+    plots = draw(found, history.HISTORY, into / "performance")
+    try:
+        put(into / "performance.md", text_of_all(found, plots))
+    except (OSError, ValueError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _measure(
+    name: str,
+    measure: Callable[[TestBed, FlinkProgram], dict[str, Any]],
+    runs: int,
+    cores: int | None,
+    *,
+    record: bool = False,
+) -> None:
+    """Measure next to the peer, which is built first."""
+    with _told():
+        program = build_peer((_WORK / "bench-flink" / "flink").resolve())
+    _measure_alone(
+        name, lambda bed: measure(bed, program), runs, cores, record=record, flink=program.version
+    )
+
+
+def _measure_alone(
+    name: str,
+    measure: Callable[[TestBed], dict[str, Any]],
+    runs: int,
+    cores: int | None,
+    *,
+    record: bool = False,
+    flink: str | None = None,
+) -> None:
+    """Measure, print the table, keep the figures."""
+    chosen = all_cores()[:cores]
+    facts = circumstances(chosen, flink)
+    folder, jars = (_WORK / "bench").resolve(), (_WORK / "jars").resolve()
+    with _told(), TestBed(folder, jars, chosen, _say) as bed:
+        figures = measure(bed)
+    document = {"benchmark": name, "runs_each": runs, "facts": facts} | figures
+    _FIGURES.mkdir(parents=True, exist_ok=True)
+    (_FIGURES / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    typer.echo(text(document))
+    if record:
+        history.append(history.HISTORY, name, facts, figures["ratios"], runs)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say in one line what went wrong."""
+    try:
+        yield
+    except (DisagreementError, FlinkUnavailableError, SideFailedError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _say(what: str) -> None:
+    typer.echo(what, err=True)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -1,15 +1,8 @@
-"""Builds and starts ``bench/matcher/flink``: Flink's own CEP operator over a file of events.
-
-Maven is asked only when the sources changed. Without Maven, Java or network,
-:class:`FlinkUnavailableError` says why.
-"""
+"""Starts ``bench/matcher/flink``: Flink's own CEP operator over a file of events."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from bench import flink_program
+from bench.flink_program import FlinkProgram, FlinkUnavailableError
 from bench.matcher.stream import Stream
-from service.errors import StartError
-from service.pipeline.jars import find_java
+
+__all__ = [
+    "FlinkAnswer",
+    "FlinkFailedError",
+    "FlinkOperator",
+    "FlinkUnavailableError",
+    "build",
+    "write_stream",
+]
 
 _PROJECT = Path(__file__).parent / "flink"
-_BUILD_SECONDS = 900
 _RUN_SECONDS = 900
 _JVM = (
     # Collecting garbage in the same thread's time: the comparison is for one core.
@@ -33,10 +34,6 @@ _JVM = (
     "--add-opens=java.base/java.util=ALL-UNNAMED",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 )
-
-
-class FlinkUnavailableError(Exception):
-    """Flink cannot be measured here; the message is the reason."""
 
 
 class FlinkFailedError(Exception):
@@ -59,18 +56,21 @@ class FlinkAnswer:
 class FlinkOperator:
     """The program, built. Each run is a JVM of its own."""
 
-    java: Path
-    folder: Path
-    version: str
+    program: FlinkProgram
+
+    @property
+    def java(self) -> Path:
+        """The JVM that runs it."""
+        return self.program.java
+
+    @property
+    def version(self) -> str:
+        """Flink's version."""
+        return self.program.version
 
     def run(self, pattern: str, file: Path) -> FlinkAnswer:
         """Time ``pattern`` over the events in ``file``."""
-        command = [
-            str(self.java),
-            *_JVM,
-            *("-cp", f"{self.folder / 'classes'}:{self.folder / 'lib'}/*"),
-            *("bench.CepOperatorBenchmark", pattern, str(file)),
-        ]
+        command = self.program.command(_JVM, "bench.CepOperatorBenchmark", pattern, str(file))
         answer = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_RUN_SECONDS
         )
@@ -82,21 +82,7 @@ class FlinkOperator:
 
 def build(folder: Path) -> FlinkOperator:
     """Compile the program and fetch its jars into ``folder``, unless that was done."""
-    try:
-        java = find_java()
-    except StartError as error:
-        raise FlinkUnavailableError(str(error)) from error
-    pom = (_PROJECT / "pom.xml").read_text("utf-8")
-    found = re.search(r"<flink\.version>(.+?)</flink\.version>", pom)
-    if found is None:
-        raise ValueError(f"{_PROJECT.name}/pom.xml does not tell Flink's version")
-    stamp = folder / "built"
-    state = _fingerprint()
-    if not stamp.exists() or stamp.read_text("ascii") != state:
-        shutil.rmtree(folder, ignore_errors=True)
-        _maven(folder)
-        stamp.write_text(state, "ascii")
-    return FlinkOperator(java, folder, found.group(1))
+    return FlinkOperator(flink_program.build(_PROJECT, folder))
 
 
 def write_stream(stream: Stream, file: Path) -> None:
@@ -110,32 +96,3 @@ def write_stream(stream: Stream, file: Path) -> None:
         out.write(stream.amount.astype("<f8").tobytes())
         out.write(stream.key.astype("<i4").tobytes())
         out.write(letters[stream.kind].tobytes())
-
-
-def _fingerprint() -> str:
-    digest = hashlib.sha256()
-    for path in sorted([_PROJECT / "pom.xml", *_PROJECT.rglob("*.java")]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _maven(folder: Path) -> None:
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise FlinkUnavailableError("Maven (mvn) was not found")
-    command = [
-        *(maven, "--quiet", "--batch-mode", "--file", str(_PROJECT / "pom.xml")),
-        f"-Doutput={folder}",
-        f"-Dmaven.repo.local={folder.parent / 'maven'}",
-        *("compile", "dependency:copy-dependencies"),
-    ]
-    try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_BUILD_SECONDS
-        )
-    except subprocess.TimeoutExpired as error:
-        raise FlinkUnavailableError(f"Maven took longer than {_BUILD_SECONDS} s") from error
-    if answer.returncode != 0:
-        lines = [line for line in answer.stdout.splitlines() if "ERROR" in line]
-        said = lines[0].partition("ERROR] ")[2] if lines else f"exit code {answer.returncode}"
-        raise FlinkUnavailableError(f"Maven could not build its side: {said}")

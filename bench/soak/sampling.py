@@ -21,7 +21,7 @@ _MIB = 1 << 20
 def sample(pid: int, folders: Mapping[str, Path], metrics_port: int) -> dict[str, float]:
     """Figures of the job whose driver is ``pid``; what cannot be had is left out. ``folders``: by
     the name that their figures are to have."""
-    figures = _processes(pid)
+    figures = processes(pid)
     for name, folder in folders.items():
         figures |= _files(name, folder)
     with suppress(OSError, ValueError):
@@ -29,7 +29,9 @@ def sample(pid: int, folders: Mapping[str, Path], metrics_port: int) -> dict[str
     return figures
 
 
-def _processes(driver: int) -> dict[str, float]:
+def processes(driver: int) -> dict[str, float]:
+    """Memory, open files and number of the processes in the session that ``driver`` leads, by
+    kind."""
     figures: Counter[str] = Counter()
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError, ValueError):

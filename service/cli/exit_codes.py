@@ -1,6 +1,6 @@
 """The exit codes of ``spark-cep``: each once, and which error has which.
 
-``docs/operation.md`` has them in a table, which a test holds against this list.
+``docs/operations.md`` has them in a table, which a test holds against this list.
 """
 
 from __future__ import annotations

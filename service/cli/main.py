@@ -20,7 +20,7 @@ from service.config import Settings, load
 from service.errors import Problem, SparkCepError
 from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
-from service.observability.logs import configure
+from service.observability.logs import configure, identify
 from service.observability.metrics import Metrics
 
 app = typer.Typer(
@@ -80,6 +80,7 @@ def _run(settings: Settings) -> None:
     metrics = Metrics(observability.max_rule_labels)
     health = Health(observability.stall_limit)
     service = Service(settings, metrics, health)
+    identify(service.run_id)
     server: HealthServer | None = None
     if observability.metrics_port:
         server = HealthServer(

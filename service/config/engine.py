@@ -156,6 +156,18 @@ class Source(Section):
             "made anew."
         ),
     )
+    commit_offsets: bool = setting(
+        True,
+        description=(
+            "Whether Kafka is told after each committed batch what was read, for tools that watch "
+            "consumer groups. The job itself goes on from its checkpoint alone."
+        ),
+    )
+    consumer_group: str | None = setting(
+        None,
+        description="Consumer group that the offsets are told of; absent: `spark.app_name`.",
+        min_length=1,
+    )
 
     @model_validator(mode="after")
     def _one_start(self) -> Source:

@@ -110,6 +110,13 @@ class Settings(BaseSettings):
         """What transactional ids and the topic of marks begin with."""
         return self.outputs.transactional_id_prefix or self.spark.app_name
 
+    @property
+    def consumer_group(self) -> str | None:
+        """The group whose offsets Kafka is told, if it is."""
+        if not self.source.commit_offsets:
+            return None
+        return self.source.consumer_group or self.spark.app_name
+
     def source_options(self, input_name: str) -> dict[str, str]:
         """All options of Spark's Kafka source for one input; holds secrets."""
         return {

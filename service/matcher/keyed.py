@@ -9,6 +9,7 @@ into calls.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -69,19 +70,27 @@ class KeyedMatcher:
         """Add ``events`` (in any order, none of them late) and move the key to ``watermark``."""
         ready = self._ready(state, events, watermark)
         found = Found()
+        applied: Counter[int] = Counter()
+        tests: Counter[int] = Counter()
         for event in ready:
             for number, bits in self._rules_touched(event.bits):
                 rule_state = state.rules.get(number)
                 if rule_state is None:
                     rule_state = RuleState()
-                    self.machines[number].apply(rule_state, event, bits, found)
+                    tested = self.machines[number].apply(rule_state, event, bits, found)
                     if not rule_state.idle:
                         state.rules[number] = rule_state
                 else:
-                    self.machines[number].apply(rule_state, event, bits, found)
+                    tested = self.machines[number].apply(rule_state, event, bits, found)
+                if tested:
+                    applied[number] += 1
+                    tests[number] += tested
                 if found.something:
                     self._reporters[number].report(key, found, outputs)
                     found = Found()
+        for number, count in applied.items():
+            counted = {"events": count, "tested": tests[number]}
+            self._reporters[number].count(counted, outputs)
         for number in list(state.rules):
             rule_state = state.rules[number]
             if rule_state.deadline <= watermark or self._cooling:

@@ -62,12 +62,20 @@ class Found:
     timeouts: list[Expired] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     started: int = 0
+    pruned: int = 0
     dropped: int = 0
 
     @property
     def something(self) -> bool:
         """Whether there is anything to report."""
-        return bool(self.started or self.matches or self.timeouts or self.failures or self.dropped)
+        return bool(
+            self.started
+            or self.matches
+            or self.timeouts
+            or self.failures
+            or self.pruned
+            or self.dropped
+        )
 
 
 class Machine:
@@ -89,12 +97,14 @@ class Machine:
         self._limits = plan.rule.limits
         self._effective_from = plan.rule.effective_from_ms
 
-    def apply(self, state: RuleState, event: Event, bits: int, found: Found) -> None:
-        """Apply one event whose event atoms are true as ``bits`` says."""
+    def apply(self, state: RuleState, event: Event, bits: int, found: Found) -> int:
+        """Apply one event whose event atoms are true as ``bits`` says. Returns how many partial
+        matches it was tested against, with the one that might begin; 0 when it does not count."""
         if event.time >= state.deadline:
             self.advance(state, event.time, found)
         if state.paused or (self._effective_from is not None and event.time < self._effective_from):
-            return
+            return 0
+        tested = len(state.partials) + 1
         outcome_of = self._transitions.outcome
         looks_back = self._transitions.looks_back
         kept: list[Partial] = []
@@ -119,6 +129,7 @@ class Machine:
             state.partials = _distinct(kept, {id(f.last) for f in state.finished[finished:]})
             state.events_at_most += 1
             self._settle(state, event, found)
+        return tested
 
     def advance(self, state: RuleState, time: int, found: Found) -> None:
         """Move time to ``time``: what has its deadline at or before it is decided."""
@@ -232,7 +243,9 @@ class Machine:
 
         before = len(state.partials)
         state.finished = list({id(each.last): each for each in state.finished}.values())
+        held = before + len(state.finished)
         released = release(self.plan, state, missed)
+        found.pruned += held - len(released) - len(state.partials) - len(state.finished)
         if len(state.partials) != before:
             state.refresh_deadline()
         for match in released:

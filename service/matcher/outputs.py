@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +45,6 @@ class Reporter:
 
     def report(self, key: str | None, found: Found, outputs: Outputs) -> None:
         """Append what ``found`` holds to ``outputs``."""
-        counts = outputs.counts
         for match in found.matches:
             steps = self._taken(match.last)
             outputs.matches.append(
@@ -76,15 +76,23 @@ class Reporter:
             )
         for failure in found.failures:
             outputs.dead_letters.append(self._dead_letter(failure))
-        for what, count in (
-            ("matched", len(found.matches)),
-            ("timed_out", len(found.timeouts)),
-            ("started", found.started),
-            ("dropped", found.dropped),
-            ("failed", len(found.failures)),
-        ):
+        self.count(
+            {
+                "matched": len(found.matches),
+                "timed_out": len(found.timeouts),
+                "started": found.started,
+                "pruned": found.pruned,
+                "dropped": found.dropped,
+                "failed": len(found.failures),
+            },
+            outputs,
+        )
+
+    def count(self, counted: Mapping[str, int], outputs: Outputs) -> None:
+        """Add counts of the rule to ``outputs``."""
+        for what, count in counted.items():
             if count:
-                counts[self._id, what] += count
+                outputs.counts[self._id, what] += count
 
     def _taken(self, last: Taken) -> dict[str, list[TakenEvent]]:
         """Events per step in the order taken; the steps in the pattern's order."""

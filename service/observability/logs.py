@@ -1,12 +1,12 @@
 """Logs: JSON lines on standard output, or text for people on a terminal.
 
-Each line has ``timestamp`` (UTC, ISO 8601), ``level``, ``logger``, ``event`` (a stable name) and
-what is bound: ``query``, ``run``, ``batch``, ``rule``. Python's own logging (py4j,
-pyspark, confluent-kafka) comes out the same way. Secrets are masked by name, by type and inside
-texts, tracebacks included.
+Each line has ``timestamp`` (UTC, ISO 8601), ``level``, ``logger``, ``event`` (a name of
+``log_events``) and what is bound: ``query``, ``run``, ``batch``, ``rule``. Python's own logging
+(py4j, pyspark, confluent-kafka) comes out the same way, its text as ``message``. Secrets are
+masked by name, by type and inside texts, tracebacks included.
 
-Bound values follow ``contextvars``: a new thread starts without them, so callbacks of Spark's
-listener bind their own.
+Bound values follow ``contextvars``: a new thread starts without them and binds its own. Only the
+run of a process that has but one is known to all its threads.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from service.config.redaction import redact
+from service.observability.log_events import LIBRARY_LOG
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "json", "console"]
@@ -39,6 +40,15 @@ _QUIET: Final = (
 _SILENT: Final = ("py4j.clientserver",)
 """Loggers of others whose errors are told by somebody else too: what a batch raises, by Spark."""
 
+EVENT_NAME: Final = "event_name"
+"""The extra by which a record of Python's logging says which event it is."""
+
+_RESERVED: Final = ("thread", "exception")
+"""Values that a record of Python's logging cannot carry as an extra: given with ``_`` behind."""
+
+_PROCESS: Final[dict[str, str]] = {}
+"""What is bound for all threads."""
+
 _OWN_KEYS: Final = frozenset({"_record", "_from_structlog", "_logger", "_name"})
 
 
@@ -50,6 +60,7 @@ def configure(
     for_people = log_format == "console" or (log_format == "auto" and out.isatty())
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        _of_process,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.ExtraAdder(),
@@ -66,7 +77,7 @@ def configure(
     handler = logging.StreamHandler(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+            foreign_pre_chain=[*shared[:-1], _named, mask_secrets],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
         )
     )
@@ -90,6 +101,14 @@ def configure(
     )
 
 
+def configured() -> bool:
+    """Whether this process's logging is set up here."""
+    return any(
+        isinstance(handler.formatter, structlog.stdlib.ProcessorFormatter)
+        for handler in logging.getLogger().handlers
+    )
+
+
 def logger(name: str) -> structlog.stdlib.BoundLogger:
     """A logger; ``name`` is the module's."""
     made: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
@@ -110,6 +129,28 @@ def bound(
         **{name: value for name, value in given.items() if value is not None}
     ):
         yield
+
+
+def identify(run: str) -> None:
+    """From now on every line of the process that is of no other run says that it is of this one, on
+    whatever thread."""
+    _PROCESS["run"] = run
+
+
+def _of_process(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    for name, value in _PROCESS.items():
+        event.setdefault(name, value)
+    return event
+
+
+def _named(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """A processor for records of Python's logging: their text is no event's name."""
+    event["message"] = event.pop("event")
+    event["event"] = event.pop(EVENT_NAME, LIBRARY_LOG.name)
+    for name in _RESERVED:
+        if f"{name}_" in event:
+            event[name] = event.pop(f"{name}_")
+    return event
 
 
 def mask_secrets(_logger: Any, _method: str, event: EventDict) -> EventDict:

@@ -2,14 +2,15 @@
 
 Names follow Prometheus: the prefix ``spark_cep_``, base units, ``_total`` for counters, ``_info``
 for facts. No label takes event keys or anything else without bound; the label ``rule`` is capped by
-``service.observability.metrics``. ``docs/metrics.md`` is written from here
+``service.observability.metrics``. All are counted on the driver, from the reports of committed
+batches: there is nothing to scrape on executors. ``docs/metrics.md`` is written from here
 (``python -m service.observability.metric_names``).
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 PREFIX: Final = "spark_cep_"
@@ -17,12 +18,14 @@ PREFIX: Final = "spark_cep_"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. ``unit`` is what its values count or measure."""
+    """One metric. ``unit`` is what its values count or measure; ``values`` are those that a label
+    can have, where they are a closed set."""
 
     name: str
     help: str
     unit: str
     labels: tuple[str, ...] = ()
+    values: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -48,10 +51,66 @@ class Histogram(Metric):
 
 
 _BATCH_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_STAGE_SECONDS: Final = (0.001, 0.005, 0.025, *_BATCH_SECONDS)
+_LATENCY_SECONDS: Final = (
+    0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0
+)  # fmt: skip
+
+KINDS: Final = ("match", "timeout", "late", "dead_letter")
+"""Kinds of output."""
+
+PHASES: Final = {
+    "latest_offset": "asking Kafka for the newest offsets",
+    "get_batch": "handing out what the batch reads",
+    "planning": "Spark's planning",
+    "wal_commit": "writing the offset log",
+    "run": "running the tasks until the output is committed",
+    "commit_offsets": "writing the commit log, after the batch is done",
+    "other": "the rest of the batch",
+}
+"""Phases of a batch, one after another."""
+
+STAGES: Final = {
+    "source": "reading Kafka, decoding, conditions: one piece of generated code in the JVM, and the"
+    " way of its rows to Python",
+    "pack": "rows to packets by key group",
+    "shuffle": "what the matcher waited for its packets: the shuffle, and their way to Python",
+    "state_read": "reading key groups and slots",
+    "match": "order, rules, deadlines",
+    "encode": "matches and timeouts to output records",
+    "state_write": "writing key groups and slots",
+    "state_commit": "Spark's commit of the state",
+    "sink": "records to Kafka, until they are committed",
+}
+"""Stages of the data's way."""
+
+ROCKSDB_PHASES: Final = {
+    "load": "loading the state of the batch before",
+    "flush": "flushing, where a snapshot is made",
+    "compact": "compacting, where it is asked for",
+    "checkpoint": "RocksDB's own checkpoint of a snapshot",
+    "file_sync": "copying files to the checkpoint",
+    "changelog": "writing the log of changes to the checkpoint",
+}
+"""What RocksDB does for a batch."""
+
+PROCESSES: Final = {
+    "driver_python": "the driver's Python",
+    "driver_jvm": "the driver's JVM, which with a local master is the executor too",
+    "executor_jvm": "JVMs of executors on the host, together",
+    "python_workers": "Python workers on the host, together",
+}
+"""Processes by what they are."""
 
 # Input.
 RECORDS_CONSUMED = Counter(
     "spark_cep_records_consumed_total", "Records read from input topics.", "records", ("topic",)
+)
+BYTES_CONSUMED = Counter(
+    "spark_cep_consumed_bytes_total",
+    "Bytes of keys and values of records read, uncompressed.",
+    "bytes",
+    ("topic",),
 )
 TOMBSTONES = Counter(
     "spark_cep_tombstones_total", "Records without a value, passed over.", "records", ("topic",)
@@ -67,13 +126,35 @@ CONSUMER_LAG = Gauge(
     "records",
     ("topic", "partition"),
 )
+CONSUMER_LAG_SECONDS = Gauge(
+    "spark_cep_consumer_lag_seconds",
+    "How long ago, by its Kafka timestamp, the newest record was written that is read of a "
+    "partition with unread ones; 0 where all are read, absent before the first record.",
+    "seconds",
+    ("topic", "partition"),
+)
+OFFSET_COMMITS = Counter(
+    "spark_cep_offset_commits_total",
+    "Times that offsets of a committed batch were told to Kafka as those of the consumer group.",
+    "commits",
+    ("result",),
+    values=(("result", ("done", "failed")),),
+)
 
 # Output.
 OUTPUT_RECORDS = Counter(
     "spark_cep_output_records_total",
-    "Records written, by kind: match, timeout, late, dead_letter.",
+    "Records written, by kind and topic.",
     "records",
-    ("kind",),
+    ("kind", "topic"),
+    values=(("kind", KINDS),),
+)
+OUTPUT_BYTES = Counter(
+    "spark_cep_output_bytes_total",
+    "Bytes of keys and values written, uncompressed, by kind and topic.",
+    "bytes",
+    ("kind", "topic"),
+    values=(("kind", KINDS),),
 )
 PARTITION_WRITES = Counter(
     "spark_cep_partition_writes_total",
@@ -81,10 +162,6 @@ PARTITION_WRITES = Counter(
     " was run again.",
     "outputs",
     ("result",),
-)
-MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", "matches", ("rule",))
-TIMEOUTS = Counter(
-    "spark_cep_timeouts_total", "Partial matches that timed out.", "timeouts", ("rule",)
 )
 LATE_EVENTS = Counter(
     "spark_cep_late_events_total",
@@ -97,6 +174,21 @@ DEAD_LETTERS = Counter(
     "Records or events that could not be processed.",
     "records",
     ("reason",),
+)
+
+# Latency.
+MATCH_LATENCY = Histogram(
+    "spark_cep_match_latency_seconds",
+    "From a match's event time to its commit; includes the allowed disorder. To 3 %.",
+    "seconds",
+    buckets=_LATENCY_SECONDS,
+)
+DECISION_LATENCY = Histogram(
+    "spark_cep_decision_latency_seconds",
+    "From when the watermark could pass a match's event time to its commit: the match latency less "
+    "the allowed disorder and less the delay with which events of its batch came to Kafka.",
+    "seconds",
+    buckets=_LATENCY_SECONDS,
 )
 
 # Time.
@@ -118,21 +210,38 @@ NEWEST_EVENT = Gauge(
 
 # Batches.
 BATCHES = Counter(
-    "spark_cep_batches_total", "Batches, by result: done, failed.", "batches", ("result",)
+    "spark_cep_batches_total",
+    "Batches: done, or failed without remedy.",
+    "batches",
+    ("result",),
+    values=(("result", ("done", "failed")),),
 )
 BATCH_DURATION = Histogram(
     "spark_cep_batch_duration_seconds",
-    "Time that whole batches took.",
+    "Time that batches took, from the first task to the committed output.",
     "seconds",
     buckets=_BATCH_SECONDS,
 )
+BATCH_PHASE_DURATION = Histogram(
+    "spark_cep_batch_phase_duration_seconds",
+    "Time that phases of a batch took by the driver's clock; together they are the whole batch.",
+    "seconds",
+    ("phase",),
+    values=(("phase", tuple(PHASES)),),
+    buckets=_STAGE_SECONDS,
+)
 STAGE_DURATION = Histogram(
     "spark_cep_stage_duration_seconds",
-    "Time that parts of batches took: Spark's stages (addBatch, walCommit and others), and the "
-    "service's own steps summed over tasks (pack, state, match, encode, write).",
+    "Time that stages of the data's way took, summed over the tasks of a batch.",
     "seconds",
     ("stage",),
-    buckets=_BATCH_SECONDS,
+    values=(("stage", tuple(STAGES)),),
+    buckets=_STAGE_SECONDS,
+)
+BATCH_RUNNING = Gauge(
+    "spark_cep_batch_running_seconds",
+    "How long the batch in flight has been running; 0 between batches.",
+    "seconds",
 )
 LAST_BATCH = Gauge(
     "spark_cep_last_batch_timestamp_seconds",
@@ -147,8 +256,66 @@ QUERY_RESTARTS = Counter(
 )
 
 # State.
+STATE_ROWS = Gauge("spark_cep_state_rows", "Rows in the state store.", "rows")
+STATE_BYTES = Gauge("spark_cep_state_bytes", "Memory that the state store uses.", "bytes")
+STATE_FILE_BYTES = Gauge(
+    "spark_cep_state_file_bytes", "Size of RocksDB's table files on local disks.", "bytes"
+)
+STATE_ROWS_UPDATED = Counter(
+    "spark_cep_state_rows_updated_total", "Rows written to the state store.", "rows"
+)
+STATE_ROWS_REMOVED = Counter(
+    "spark_cep_state_rows_removed_total", "Rows removed from the state store.", "rows"
+)
+ROCKSDB_DURATION = Histogram(
+    "spark_cep_rocksdb_duration_seconds",
+    "Time of RocksDB's phases, summed over the partitions of a batch.",
+    "seconds",
+    ("phase",),
+    values=(("phase", tuple(ROCKSDB_PHASES)),),
+    buckets=_STAGE_SECONDS,
+)
+ROCKSDB_BYTES = Counter(
+    "spark_cep_rocksdb_bytes_total",
+    "Bytes that RocksDB read and wrote, and that were copied to the checkpoint.",
+    "bytes",
+    ("direction",),
+    values=(("direction", ("read", "written", "copied")),),
+)
+ROCKSDB_BLOCK_CACHE = Counter(
+    "spark_cep_rocksdb_block_cache_reads_total",
+    "Reads of RocksDB's block cache.",
+    "reads",
+    ("result",),
+    values=(("result", ("hit", "miss")),),
+)
+
+# Rules.
+RULE_EVENTS = Counter(
+    "spark_cep_rule_events_total",
+    "Events tested for the rule: those on which some condition of it can be true, or, under strict "
+    "contiguity, all of its inputs with its key.",
+    "events",
+    ("rule",),
+)
+PARTIAL_MATCHES_STARTED = Counter(
+    "spark_cep_partial_matches_started_total",
+    "Partial matches begun.",
+    "partial matches",
+    ("rule",),
+)
 PARTIAL_MATCHES = Gauge(
     "spark_cep_partial_matches", "Live partial matches.", "partial matches", ("rule",)
+)
+MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", "matches", ("rule",))
+TIMEOUTS = Counter(
+    "spark_cep_timeouts_total", "Partial matches that timed out.", "timeouts", ("rule",)
+)
+PARTIAL_MATCHES_PRUNED = Counter(
+    "spark_cep_partial_matches_pruned_total",
+    "Partial and complete matches that the skip strategy gave up for an earlier match.",
+    "partial matches",
+    ("rule",),
 )
 PARTIAL_MATCHES_DROPPED = Counter(
     "spark_cep_partial_matches_dropped_total",
@@ -156,48 +323,101 @@ PARTIAL_MATCHES_DROPPED = Counter(
     "partial matches",
     ("rule",),
 )
-STATE_ROWS = Gauge("spark_cep_state_rows", "Rows in the state store.", "rows")
-STATE_BYTES = Gauge("spark_cep_state_bytes", "Memory that the state store uses.", "bytes")
-
-# Facts: the value is always 1.
+RULE_ERRORS = Counter(
+    "spark_cep_rule_errors_total",
+    "Dead letters of the rule's own making, by reason.",
+    "records",
+    ("rule", "reason"),
+)
+RULE_PROCESSING = Counter(
+    "spark_cep_rule_processing_seconds_total",
+    "Time of the matcher, summed over tasks: that of an engine, key group and batch, shared out to "
+    "its rules by tests (partial matches that an event met, and the one it might begin), matches "
+    "and timeouts. An estimate: one loop runs all rules, and each test is taken to cost the same.",
+    "seconds",
+    ("rule",),
+)
 RULES_LOADED = Gauge(
     "spark_cep_rules_loaded_info", "A rule that is running.", "1", ("rule", "version")
 )
 RULE_PAUSED = Gauge(
     "spark_cep_rule_paused_info", "A rule that the fuse has paused.", "1", ("rule", "version")
 )
+
+# The process and its parts.
+READY = Gauge("spark_cep_ready", "1 while /readyz says yes, else 0.", "1")
+MEMORY = Gauge(
+    "spark_cep_memory_bytes",
+    "Resident memory, by host and kind of process; of workers as of their last task. Linux only.",
+    "bytes",
+    ("host", "process"),
+    values=(("process", tuple(PROCESSES)),),
+)
+PYTHON_WORKERS = Gauge(
+    "spark_cep_python_workers", "Python workers that took part in the last batch.", "processes"
+)
+JVM_HEAP = Gauge(
+    "spark_cep_jvm_heap_bytes",
+    "Heap of the driver's JVM: used, and the most that it may use.",
+    "bytes",
+    ("area",),
+    values=(("area", ("used", "max")),),
+)
 BUILD = Gauge(
     "spark_cep_build_info",
-    "What is running.",
+    "What is running; always 1.",
     "1",
     ("version", "python_version", "spark_version"),
 )
 
 METRICS: Final[tuple[Metric, ...]] = (
     RECORDS_CONSUMED,
+    BYTES_CONSUMED,
     TOMBSTONES,
     EVENTS_RELEVANT,
     CONSUMER_LAG,
+    CONSUMER_LAG_SECONDS,
+    OFFSET_COMMITS,
     OUTPUT_RECORDS,
+    OUTPUT_BYTES,
     PARTITION_WRITES,
-    MATCHES,
-    TIMEOUTS,
     LATE_EVENTS,
     DEAD_LETTERS,
+    MATCH_LATENCY,
+    DECISION_LATENCY,
     WATERMARK,
     WATERMARK_LAG,
     NEWEST_EVENT,
     BATCHES,
     BATCH_DURATION,
+    BATCH_PHASE_DURATION,
     STAGE_DURATION,
+    BATCH_RUNNING,
     LAST_BATCH,
     QUERY_RESTARTS,
-    PARTIAL_MATCHES,
-    PARTIAL_MATCHES_DROPPED,
     STATE_ROWS,
     STATE_BYTES,
+    STATE_FILE_BYTES,
+    STATE_ROWS_UPDATED,
+    STATE_ROWS_REMOVED,
+    ROCKSDB_DURATION,
+    ROCKSDB_BYTES,
+    ROCKSDB_BLOCK_CACHE,
+    RULE_EVENTS,
+    PARTIAL_MATCHES_STARTED,
+    PARTIAL_MATCHES,
+    MATCHES,
+    TIMEOUTS,
+    PARTIAL_MATCHES_PRUNED,
+    PARTIAL_MATCHES_DROPPED,
+    RULE_ERRORS,
+    RULE_PROCESSING,
     RULES_LOADED,
     RULE_PAUSED,
+    READY,
+    MEMORY,
+    PYTHON_WORKERS,
+    JVM_HEAP,
     BUILD,
 )
 """All metrics, in the order of the documentation."""
@@ -207,24 +427,43 @@ _HEAD: Final = """\
 
 <!-- Written by `python -m service.observability.metric_names`; change the table there. -->
 
-`/metrics` on `observability.metrics_port` serves these and the `process_` metrics of the driver.
-The label `rule` takes at most `observability.max_rule_labels` different values; the rules beyond
-are counted together as `other`.
+`/metrics` on `observability.metrics_port` of the driver serves these and the `process_` metrics of
+its Python process. It is the one place to scrape: what executors count comes with the batches.
+
+- Counts of a batch are added when its output is committed, once, however often it had to be run and
+  however often the query was started anew. Counters live in the process: they begin at 0 with it
+  (`rate()` and `increase()` allow for that), and a batch that was committed but not counted when a
+  process ended is counted by the next, which repeats it.
+- The label `rule` takes at most `observability.max_rule_labels` different values; the rules beyond
+  are counted together as `other`.
+- Values of `reason` are the [reasons of dead letters](output.md#reasons).
 
 | metric | kind | labels | unit | meaning |
 | --- | --- | --- | --- | --- |
 """
 
+_EXPLAINED: Final = (
+    (BATCH_PHASE_DURATION, "phase", PHASES),
+    (STAGE_DURATION, "stage", STAGES),
+    (ROCKSDB_DURATION, "phase", ROCKSDB_PHASES),
+    (MEMORY, "process", PROCESSES),
+)
+
 
 def render_reference() -> str:
     """The text of ``docs/metrics.md``."""
-    rows = []
+    parts = [_HEAD]
     for metric in METRICS:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
-        rows.append(
+        parts.append(
             f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.help} |\n"
         )
-    return _HEAD + "".join(rows)
+    for metric, label, values in _EXPLAINED:
+        parts.append(
+            f"\n## `{label}` of `{metric.name}`\n\n| value | what it is |\n| --- | --- |\n"
+        )
+        parts += [f"| `{value}` | {meaning} |\n" for value, meaning in values.items()]
+    return "".join(parts)
 
 
 if __name__ == "__main__":

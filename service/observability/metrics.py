@@ -4,17 +4,23 @@ The methods take metrics of the table in ``metric_names`` and refuse any other, 
 label ``rule`` has a cap: the first rules seen keep series of their own, the rest share ``other``. A
 gauge by rule is therefore given whole (:meth:`Metrics.replace`), so that ``other`` is a sum and
 rules that are gone disappear.
+
+A histogram takes observations by the thousand in one call, which the client library's own does not.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 from typing import Final
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.registry import Collector
 
 from service.observability.metric_names import METRICS, Counter, Gauge, Histogram, Metric
 
@@ -23,6 +29,7 @@ OTHER: Final = "other"
 
 _RULE: Final = "rule"
 _KNOWN: Final = frozenset(METRICS)
+_CLOSED: Final = {metric: dict(metric.values) for metric in METRICS}
 
 
 class Metrics:
@@ -36,7 +43,7 @@ class Metrics:
         self._shown: dict[Metric, set[tuple[str, ...]]] = {}
         self._counters: dict[Metric, prometheus_client.Counter] = {}
         self._gauges: dict[Metric, prometheus_client.Gauge] = {}
-        self._histograms: dict[Metric, prometheus_client.Histogram] = {}
+        self._histograms: dict[Metric, _Distribution] = {}
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         ProcessCollector(registry=self.registry)
         for metric in METRICS:
@@ -58,11 +65,15 @@ class Metrics:
         gauge = self._gauges[metric]
         (gauge.labels(*values) if values else gauge).set(value)
 
-    def observe(self, metric: Histogram, value: float, **labels: str) -> None:
-        """Add an observation to a histogram."""
-        values = self._values(metric, labels)
-        histogram = self._histograms[metric]
-        (histogram.labels(*values) if values else histogram).observe(value)
+    def follow(self, metric: Gauge, value: Callable[[], float]) -> None:
+        """Let a gauge without labels have what ``value`` says whenever it is read. It must be
+        quick and safe to call from any thread."""
+        self._values(metric, {})
+        self._gauges[metric].set_function(value)
+
+    def observe(self, metric: Histogram, value: float, count: int = 1, **labels: str) -> None:
+        """Add ``count`` equal observations to a histogram."""
+        self._histograms[metric].add(self._values(metric, labels), value, count)
 
     def replace(self, metric: Gauge, samples: Mapping[tuple[str, ...], float]) -> None:
         """Give a gauge with labels all its series: values by label values, in the table's order.
@@ -95,13 +106,8 @@ class Metrics:
                 metric.name, metric.help, metric.labels, registry=self.registry
             )
         elif isinstance(metric, Histogram):
-            self._histograms[metric] = prometheus_client.Histogram(
-                metric.name,
-                metric.help,
-                metric.labels,
-                registry=self.registry,
-                buckets=metric.buckets,
-            )
+            self._histograms[metric] = _Distribution(metric)
+            self.registry.register(self._histograms[metric])
 
     def _values(self, metric: Metric, labels: Mapping[str, str]) -> tuple[str, ...]:
         if metric not in _KNOWN:
@@ -110,6 +116,11 @@ class Metrics:
             raise ValueError(
                 f"{metric.name} has the labels {metric.labels}, not {tuple(sorted(labels))}"
             )
+        for name, allowed in _CLOSED[metric].items():
+            if labels[name] not in allowed:
+                raise ValueError(
+                    f"{metric.name}: found {name} {labels[name]!r}; allowed: {', '.join(allowed)}"
+                )
         return tuple(
             self._capped(labels[name]) if name == _RULE else labels[name] for name in metric.labels
         )
@@ -122,3 +133,43 @@ class Metrics:
                 self._rules.add(rule)
                 return rule
         return OTHER
+
+
+def _text(bound: float) -> str:
+    return "+Inf" if math.isinf(bound) else str(float(bound))
+
+
+class _Distribution(Collector):
+    """A histogram: by label values, counts of the buckets and the sum."""
+
+    def __init__(self, metric: Histogram) -> None:
+        self._metric: Final = metric
+        self._bounds: Final = metric.buckets
+        self._lock: Final = threading.Lock()
+        self._series: dict[tuple[str, ...], tuple[list[int], float]] = {}
+        if not metric.labels:
+            self._series[()] = (self._nothing(), 0.0)
+
+    def _nothing(self) -> list[int]:
+        return [0] * (len(self._bounds) + 1)
+
+    def add(self, labels: tuple[str, ...], value: float, count: int) -> None:
+        with self._lock:
+            counts, total = self._series.get(labels) or (self._nothing(), 0.0)
+            counts[bisect_left(self._bounds, value)] += count
+            self._series[labels] = (counts, total + value * count)
+
+    def collect(self) -> Iterator[HistogramMetricFamily]:
+        """For the registry."""
+        family = HistogramMetricFamily(
+            self._metric.name, self._metric.help, labels=self._metric.labels
+        )
+        with self._lock:
+            series = [
+                (labels, [*counts], total) for labels, (counts, total) in self._series.items()
+            ]
+        for labels, counts, total in series:
+            bounds = [_text(bound) for bound in (*self._bounds, math.inf)]
+            cumulated = [float(count) for count in accumulate(counts)]
+            family.add_metric(labels, list(zip(bounds, cumulated, strict=True)), total)
+        yield family

@@ -15,6 +15,7 @@ from service.codecs.outputs import OutputEncoder
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import RuleSetPlan
 from service.config import Settings
+from service.matcher.columnar.tables import can_run
 from service.pipeline import clock_source
 from service.pipeline.catalogue import Catalogue
 from service.pipeline.decode import DecodeOptions, decode
@@ -75,6 +76,18 @@ class Dataflow:
             )
         )
         return events.unionByName(clock)
+
+    def engines(self) -> dict[str, dict[str, str]]:
+        """Of each rule that runs: its plan's fingerprint and the engine that runs it."""
+        types = self._match_options().types
+        return {
+            rule.plan.rule.id: {
+                "fingerprint": rule.plan.fingerprint,
+                "engine": "kernel" if can_run(rule.plan, part.slots, types) else "interpreter",
+            }
+            for part in self.plan.partitionings
+            for rule in part.rules
+        }
 
     def start(self, spark: SparkSession, before: BeforeBatch, after: AfterBatch) -> StreamingQuery:
         """Start the query from its checkpoint, or anew where there is none."""

@@ -91,8 +91,9 @@ def decode(
 ) -> Decoded:
     """One row a record of Kafka's source.
 
-    Columns: ``topic, partition, offset, time`` (ms, NULL when unknown), ``fault``,
-    ``event_type``, ``record_key, value, headers`` (headers as JSON; NULL where nobody needs them),
+    Columns: ``topic, partition, offset, time`` (ms, NULL when unknown), ``kafka_time, size`` (the
+    record's own: ms, bytes of key and value), ``fault``, ``event_type``,
+    ``record_key, value, headers`` (headers as JSON; NULL where nobody needs them),
     and per partitioning *p*: ``key_p, group_p, bits_p_w …, slot_p_s …`` (bits 0 where nothing is
     to be done).
     """
@@ -316,6 +317,8 @@ def _flat(
         F.col("partition"),
         F.expr(f"IF(any_keep OR {faulty}, offset, NULL)").alias("offset"),
         F.expr(f"IF({timed}, time, NULL)").alias("time"),
+        F.col("kafka_time"),
+        F.expr("coalesce(length(record_key), 0) + coalesce(length(value), 0)").alias("size"),
         F.col("fault"),
         F.expr(f"IF(any_keep OR {faulty}, {TYPE_COLUMN}, NULL)").alias(TYPE_COLUMN),
         F.expr(f"IF({carried}, record_key, NULL)").alias("record_key"),

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import chain
 from itertools import count as numbers_from
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,9 @@ FORMAT = 3
 _MOST_WAITING = 4_096
 #: Late events that are objects at a time.
 _LATE_AT_ONCE = 1_000
+
+#: Counts of what an engine does: it tests events against partial matches, and reports.
+_WORK = frozenset({"tested", "matched", "timed_out"})
 
 #: Names of such entries go on with this, those of slots with a number.
 _WAITING = "w"
@@ -140,6 +144,8 @@ class KeyGroup:
         self._late_watermark = self.clock.watermark
         #: Id, version and partial matches of rules that went, or changed, since the last batch.
         self.gone: list[tuple[str, int, int]] = []
+        #: Nanoseconds of the engines in this batch, shared out to rules.
+        self.processing: Counter[str] = Counter()
         self._options = options
         self._paused = paused
         self._layout = {"key_groups": options.key_groups, "slots_per_key_group": options.slots}
@@ -361,15 +367,23 @@ class KeyGroup:
             for key, mine in arrivals.by_key(self._names).items():
                 events[home(key)][key] = mine
             outputs = Outputs()
+            began = perf_counter_ns()
             for name, slot in zip(names, slots, strict=True):
                 self._interpret(matcher.interpreter, slot, events[name], watermark, outputs)
+            self._share_out(perf_counter_ns() - began, [outputs.counts])
             yield outputs
         parts = [KeysState() for _ in slots]
         if matcher.kernel is not None:
             fingerprints = fingerprints_of(matcher.kernel.partitioning)
             state = joined([slot.together for slot in slots])
             self._count_together(fingerprints, state, -1)
-            yield from matcher.kernel.advance(state, arrivals, watermark, self._names)
+            counts, spent, began = [], 0, perf_counter_ns()
+            for outputs in matcher.kernel.advance(state, arrivals, watermark, self._names):
+                counts.append(outputs.counts)
+                spent += perf_counter_ns() - began
+                yield outputs
+                began = perf_counter_ns()
+            self._share_out(spent + perf_counter_ns() - began, counts)
             self._count_together(fingerprints, state, 1)
             place = {name: at for at, name in enumerate(names)}
             homes = [place[home(key)] for key in state.keys]
@@ -377,6 +391,18 @@ class KeyGroup:
                 parts = parted(state, np.array(homes, np.int64), len(slots))
         for name, slot, part in zip(names, slots, parts, strict=True):
             self._write(name, slot, part, matcher, partitioning, store)
+
+    def _share_out(self, spent: int, counts: Iterable[Counter[tuple[str, str]]]) -> None:
+        """Charge an engine's time to its rules, by what they made it do. An engine runs all of them
+        in one loop, in which a clock for each would cost more than many a rule."""
+        work: Counter[str] = Counter()
+        for each in counts:
+            for (rule, what), count in each.items():
+                if what in _WORK:
+                    work[rule] += count
+        total = work.total()
+        for rule, done in work.items():
+            self.processing[rule] += spent * done // total
 
     # Events ahead of the watermark.
 

@@ -34,6 +34,8 @@ from service.matcher.engines import PartitioningMatcher
 from service.matcher.outputs import Outputs
 from service.matcher.snapshot import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
+from service.pipeline.latency import Ages
+from service.pipeline.memory import memory_of_task
 from service.pipeline.pack import Kind, Unkeyed, rows_of
 from service.pipeline.watermark import ClockStatement
 
@@ -53,6 +55,8 @@ class _Given:
     maxima: list[Any] = field(default_factory=list)
     statement: ClockStatement = field(default_factory=ClockStatement)
     records: list[Any] = field(default_factory=list)
+    arrivals: list[Any] = field(default_factory=list)
+    processes: list[Any] = field(default_factory=list)
     counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     @classmethod
@@ -71,6 +75,10 @@ class _Given:
                 given.unkeyed += [Unkeyed(*fields) for fields in unpack(packet)]
             elif kind == Kind.RECORDS:
                 given.records.extend(unpack(packet))
+            elif kind == Kind.ARRIVALS:
+                given.arrivals += unpack(packet)
+            elif kind == Kind.PROCESS:
+                given.processes.append(unpack(packet))
             else:
                 for *what, count in unpack(packet):
                     given.counts[tuple(what)] += count
@@ -86,7 +94,8 @@ class MatchProcessor(StatefulProcessor):
         self._options = options
         #: Plan and matchers without the paused plans, by their fingerprints.
         self._active: dict[tuple[str, ...], tuple[RuleSetPlan, list[PartitioningMatcher]]] = {}
-        self._state_ns = 0
+        self._read_ns = self._write_ns = 0
+        self._told_of_process = False
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -106,7 +115,9 @@ class MatchProcessor(StatefulProcessor):
 
     def _group(self, number: int, given: _Given) -> KeyGroup:
         """The key group as the batch finds it."""
+        began = perf_counter_ns()
         value = self._group_state.get()
+        self._read_ns += perf_counter_ns() - began
         stored = None if value is None else unpack(unsealed(bytes(value[0])))
         paused = given.statement.paused
         if paused is None:
@@ -128,14 +139,19 @@ class MatchProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Row]:
         """One key group's packets of one batch in, output packets out."""
+        self._read_ns = self._write_ns = matching = encoding = 0
+        asked = perf_counter_ns()
         given = _Given.of(rows)
+        waited = perf_counter_ns() - asked
         group = self._group(key[0], given)
         records, counts = given.records, given.counts
-        self._state_ns = matching = encoding = 0
+        ages = Ages()
+        before = self._read_ns
         began = perf_counter_ns()
         for outputs in group.run(given.events, given.unkeyed, self._load, self._store):
             matched = perf_counter_ns()
             self._encode(outputs, records, counts)
+            ages.add(match.time for match in outputs.matches)
             encoded = perf_counter_ns()
             matching += matched - began
             encoding += encoded - matched
@@ -144,7 +160,13 @@ class MatchProcessor(StatefulProcessor):
                 records = []
             began = perf_counter_ns()
         matching += perf_counter_ns() - began
-        self._group_state.update((sealed(pack(group.packed())),))
+        matching -= self._read_ns - before + self._write_ns
+        began = perf_counter_ns()
+        packed = sealed(pack(group.packed()))
+        stored = perf_counter_ns()
+        matching += stored - began
+        self._group_state.update((packed,))
+        self._write_ns += perf_counter_ns() - stored
         for topic, count in group.late.items():
             counts["late", topic] += count
         for event in group.late_events() if self._options.emit_late else ():
@@ -153,15 +175,28 @@ class MatchProcessor(StatefulProcessor):
                 yield from _packets(records)
                 records = []
         yield from _packets(records)
-        counts["busy_us", "state"] = self._state_ns // 1000
-        counts["busy_us", "match"] = (matching - self._state_ns) // 1000
-        counts["busy_us", "encode"] = encoding // 1000
+        for stage, spent in (
+            ("shuffle", waited),
+            ("state_read", self._read_ns),
+            ("match", matching),
+            ("encode", encoding),
+            ("state_write", self._write_ns),
+        ):
+            counts["busy_us", stage] = spent // 1000
+        for rule, spent in group.processing.items():
+            counts["processing_ns", rule] = round(spent)
+        if not self._told_of_process:
+            self._told_of_process = True
+            given.processes.append(memory_of_task())
         report = {
             "group": group.number,
             "counts": [[*what, count] for what, count in counts.items()],
             "live": group.live(),
             "gone": group.gone,
             "clock": group.clock.packed() if group.number == 0 else None,
+            "arrivals": given.arrivals,
+            "processes": given.processes,
+            "match_times": ages.times(),
         }
         yield Row(kind=int(Kind.COUNTS), packet=pack(report))
 
@@ -172,7 +207,8 @@ class MatchProcessor(StatefulProcessor):
         self, outputs: Outputs, records: list[Any], counts: Counter[tuple[str, ...]]
     ) -> None:
         encoder = self._encoder
-        counts.update(outputs.counts)
+        for (rule, what), number in outputs.counts.items():
+            counts["rule", what, rule] += number
         for match in outputs.matches:
             self._add(encoder.match(match), records, counts, match.rule_id)
         for timeout in outputs.timeouts:
@@ -200,7 +236,7 @@ class MatchProcessor(StatefulProcessor):
     def _load(self, name: str) -> bytes | None:
         began = perf_counter_ns()
         found = self._slot_state.getValue((name,))
-        self._state_ns += perf_counter_ns() - began
+        self._read_ns += perf_counter_ns() - began
         return None if found is None else unsealed(bytes(found[0]))
 
     def _store(self, name: str, value: bytes | None) -> None:
@@ -209,7 +245,7 @@ class MatchProcessor(StatefulProcessor):
             self._slot_state.removeKey((name,))
         else:
             self._slot_state.updateValue((name,), (sealed(value),))
-        self._state_ns += perf_counter_ns() - began
+        self._write_ns += perf_counter_ns() - began
 
 
 def _packets(records: list[Any]) -> Iterator[Row]:

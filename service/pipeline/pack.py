@@ -3,7 +3,7 @@
 A task's events are cut by key group, and each cut crosses the shuffle as one opaque packet: Python
 and Spark then handle a few packets instead of many rows. Records with a fault are judged here,
 few as they are, and leave as dead letters. Each task also tells every key group how far event time
-has come in the partitions that it read.
+has come in the partitions that it read, and the driver what else is worth knowing of them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from service.matcher.snapshot import pack
 from service.model import Coordinates, DeadLetter
 from service.pipeline.columns import TYPE_COLUMN, word
 from service.pipeline.decode import Fault
+from service.pipeline.memory import memory_of_task
 
 PACKET_SCHEMA = pa.schema(
     [("key_group", pa.int32()), ("kind", pa.int32()), ("packet", pa.binary())]
@@ -36,6 +37,7 @@ PACKET_SQL_SCHEMA = "key_group INT, kind INT, packet BINARY"
 NEW_SCHEMA_IDS = "SPARK_CEP_NEW_SCHEMA_IDS:"
 
 _ROWS_PER_PACKET = 65_536
+_TIMES = {("busy_us", "pack"), ("busy_us", "source")}
 #: In one error, whose text holds them.
 _MOST_NEW_IDS = 1_000
 
@@ -48,6 +50,8 @@ class Kind(IntEnum):
     RECORDS = 2
     COUNTS = 3
     UNKEYED = 4
+    ARRIVALS = 6
+    PROCESS = 7
     EVENTS = 16
 
 
@@ -121,19 +125,24 @@ class Packer:
     max_ahead_ms: int | None
     _counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _maxima: dict[tuple[str, int], int | None] = field(default_factory=dict)
+    #: By partition, the newest record's timestamp.
+    _arrived: dict[tuple[str, int], int] = field(default_factory=dict)
     _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
     _new_ids: set[int] = field(default_factory=set)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One task: rows of :func:`service.pipeline.decode.decode` in, packets out."""
-        self._counts, self._maxima, self._new_ids = Counter(), {}, set()
+        self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
         self._waiting = [[] for _ in self.partitionings]
-        busy = 0
+        busy = waited = 0
+        asked = perf_counter_ns()
         for batch in batches:
             began = perf_counter_ns()
+            waited += began - asked
             packets = list(self._take(batch)) if batch.num_rows else []
             busy += perf_counter_ns() - began
             yield from packets
+            asked = perf_counter_ns()
             if len(self._new_ids) >= _MOST_NEW_IDS:
                 break
         if self._new_ids:
@@ -142,7 +151,9 @@ class Packer:
             raise NewSchemaIdsError(f"{NEW_SCHEMA_IDS}{','.join(map(str, new))};")
         for number in range(len(self.partitionings)):
             yield from self._flush(number)
+        waited += perf_counter_ns() - asked
         self._counts["busy_us", "pack"] += busy // 1000
+        self._counts["busy_us", "source"] += waited // 1000
         yield from self._tell()
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -180,19 +191,22 @@ class Packer:
                     yield from self._flush(part.number)
 
     def _count(self, batch: pa.RecordBatch) -> None:
-        table = pa.Table.from_batches([batch.select(["topic", "partition", "time", "fault"])])
+        columns = ["topic", "partition", "time", "fault", "kafka_time", "size"]
+        table = pa.Table.from_batches([batch.select(columns)])
         grouped = table.group_by(["topic", "partition", "fault"]).aggregate(
-            [("time", "max"), ("time", "count"), ("topic", "count")]
+            [("time", "max"), ("topic", "count"), ("kafka_time", "max"), ("size", "sum")]
         )
         for row in grouped.to_pylist():
             topic, fault = row["topic"], Fault(row["fault"])
             self._counts["records", topic, str(row["partition"])] += row["topic_count"]
+            self._counts["bytes", topic] += row["size_sum"]
             if fault in (Fault.TOMBSTONE, Fault.NOT_READ):
                 self._counts[fault.name.lower(), topic] += row["topic_count"]
             at, newest = (topic, row["partition"]), row["time_max"]
             before = self._maxima.setdefault(at, newest)
             if newest is not None and (before is None or newest > before):
                 self._maxima[at] = newest
+            self._arrived[at] = max(self._arrived.get(at, -1), row["kafka_time_max"])
 
     def _flush(self, number: int) -> Iterator[pa.RecordBatch]:
         waiting, self._waiting[number] = self._waiting[number], []
@@ -219,7 +233,10 @@ class Packer:
         if self._maxima:
             maxima = pack([[t, p, time] for (t, p), time in self._maxima.items()])
             packets += [(group, Kind.MAXIMA, maxima) for group in range(self.key_groups)]
-        if self._maxima or len(self._counts) > 1:
+            arrivals = [[t, p, self._arrived[t, p], time] for (t, p), time in self._maxima.items()]
+            packets.append((0, Kind.ARRIVALS, pack(arrivals)))
+            packets.append((0, Kind.PROCESS, pack(memory_of_task())))
+        if self._maxima or self._counts.keys() - _TIMES:
             counts = pack([[*what, count] for what, count in self._counts.items()])
             packets.append((0, Kind.COUNTS, counts))
         if packets:

@@ -1,40 +1,110 @@
-"""From what Spark says of a batch (``StreamingQuery.lastProgress``) to metrics."""
+"""From what Spark says of a batch (``StreamingQueryProgress``) to metrics.
+
+Spark also says of a trigger that found nothing how it went, with the number of the batch that is to
+come and the figures of the state of the one before: that is no batch, and not counted.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from service.observability import metric_names as names
 from service.observability.metrics import Metrics
 
-_KAFKA = "KafkaV2"
+_KAFKA: Final = "KafkaV2"
+
+_PHASES: Final = {
+    "latestOffset": "latest_offset",
+    "getBatch": "get_batch",
+    "queryPlanning": "planning",
+    "walCommit": "wal_commit",
+    "addBatch": "run",
+    "commitOffsets": "commit_offsets",
+}
+_WHOLE: Final = "triggerExecution"
+_ROCKSDB_PHASES: Final = {
+    "rocksdbLoadLatencyMs": "load",
+    "rocksdbCommitFlushLatency": "flush",
+    "rocksdbCommitCompactLatency": "compact",
+    "rocksdbCommitCheckpointLatency": "checkpoint",
+    "rocksdbCommitFileSyncLatencyMs": "file_sync",
+    "rocksdbChangeLogWriterCommitLatencyMs": "changelog",
+}
+_ROCKSDB_BYTES: Final = {
+    "rocksdbTotalBytesRead": "read",
+    "rocksdbTotalBytesWritten": "written",
+    "rocksdbBytesCopied": "copied",
+}
+_BLOCK_CACHE: Final = {
+    "rocksdbReadBlockCacheHitCount": "hit",
+    "rocksdbReadBlockCacheMissCount": "miss",
+}
+_FILE_BYTES: Final = "rocksdbSstFileSize"
+
+Offsets = dict[tuple[str, int], int]
+
+
+def is_batch(progress: Mapping[str, Any]) -> bool:
+    """Whether it is of a batch that ran, not of a trigger that found nothing."""
+    return "addBatch" in progress["durationMs"]
 
 
 def publish_progress(progress: Mapping[str, Any], metrics: Metrics) -> None:
-    """Stage times, state size and lag of one batch."""
-    for stage, milliseconds in progress["durationMs"].items():
-        metrics.observe(names.STAGE_DURATION, milliseconds / 1000, stage=stage)
+    """Phases and state of one batch that Spark has committed."""
+    _publish_phases(progress["durationMs"], metrics)
     operators = progress["stateOperators"]
-    metrics.set(names.STATE_ROWS, sum(operator["numRowsTotal"] for operator in operators))
-    metrics.set(names.STATE_BYTES, sum(operator["memoryUsedBytes"] for operator in operators))
-    lag: dict[tuple[str, ...], float] = {}
+
+    def total(name: str) -> float:
+        return float(sum(operator.get(name, 0) for operator in operators))
+
+    def custom(name: str) -> float:
+        return float(sum(o.get("customMetrics", {}).get(name, 0) for o in operators))
+
+    metrics.set(names.STATE_ROWS, total("numRowsTotal"))
+    metrics.set(names.STATE_BYTES, total("memoryUsedBytes"))
+    metrics.set(names.STATE_FILE_BYTES, custom(_FILE_BYTES))
+    metrics.increment(names.STATE_ROWS_UPDATED, total("numRowsUpdated"))
+    metrics.increment(names.STATE_ROWS_REMOVED, total("numRowsRemoved"))
+    metrics.observe(names.STAGE_DURATION, total("commitTimeMs") / 1000, stage="state_commit")
+    for name, phase in _ROCKSDB_PHASES.items():
+        metrics.observe(names.ROCKSDB_DURATION, custom(name) / 1000, phase=phase)
+    for name, direction in _ROCKSDB_BYTES.items():
+        metrics.increment(names.ROCKSDB_BYTES, max(0.0, custom(name)), direction=direction)
+    for name, result in _BLOCK_CACHE.items():
+        metrics.increment(names.ROCKSDB_BLOCK_CACHE, max(0.0, custom(name)), result=result)
+
+
+def _publish_phases(durations: Mapping[str, int], metrics: Metrics) -> None:
+    known = 0
+    for name, phase in _PHASES.items():
+        spent = durations.get(name, 0)
+        known += spent
+        metrics.observe(names.BATCH_PHASE_DURATION, spent / 1000, phase=phase)
+    rest = max(0, durations.get(_WHOLE, 0) - known)
+    metrics.observe(names.BATCH_PHASE_DURATION, rest / 1000, phase="other")
+
+
+def offsets_read(progress: Mapping[str, Any]) -> tuple[Offsets, Offsets]:
+    """Of the input, by topic and partition: the offsets that a batch ends before, and those that
+    partitions ended before when it was planned."""
+    read: Offsets = {}
+    newest: Offsets = {}
     for source in progress["sources"]:
         if source["description"].startswith(_KAFKA):
-            read, newest = _offsets(source["endOffset"]), _offsets(source["latestOffset"])
-            for (topic, partition), offset in newest.items():
-                lag[topic, partition] = max(0, offset - read.get((topic, partition), 0))
-    metrics.replace(names.CONSUMER_LAG, lag)
+            read |= _offsets(source["endOffset"])
+            newest |= _offsets(source["latestOffset"])
+    return read, newest
 
 
-def _offsets(value: Any) -> dict[tuple[str, str], int]:
-    """Offsets by topic and partition, out of the JSON (or text of it) that the source gives."""
+def _offsets(value: Any) -> Offsets:
+    """Offsets out of the JSON (or text of it) that the source gives."""
     offsets = json.loads(value) if isinstance(value, str) else value
     if not isinstance(offsets, dict):
         return {}
     return {
-        (topic, partition): int(offset)
+        (topic, int(partition)): int(offset)
         for topic, partitions in offsets.items()
         for partition, offset in partitions.items()
     }

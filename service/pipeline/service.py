@@ -7,14 +7,16 @@ it runs again, nothing of it was written), and stops after the batch in flight w
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.base import PySparkException
@@ -56,12 +58,15 @@ from service.pipeline.dataflow import Dataflow
 from service.pipeline.exactly_once import ExactlyOnce
 from service.pipeline.failures import kafka_away, not_started
 from service.pipeline.fuse import Blown, Fuse
+from service.pipeline.input_position import InputPosition, Lag
 from service.pipeline.kafka import Cluster
+from service.pipeline.latency import publish_latency, source_delay
 from service.pipeline.listening_clock import ListeningClock, awaits_data
+from service.pipeline.memory import Process, by_process, driver_jvm
 from service.pipeline.output import Delivery
 from service.pipeline.pack import NEW_SCHEMA_IDS
-from service.pipeline.progress import BatchReport, merge, publish
-from service.pipeline.query_progress import publish_progress
+from service.pipeline.progress import BatchReport, count, merge, show
+from service.pipeline.query_progress import is_batch, offsets_read, publish_progress
 from service.pipeline.refusals import refusal_of_source
 from service.pipeline.session import spark_session
 from service.pipeline.state_faults import state_fault
@@ -69,12 +74,13 @@ from service.pipeline.stopping import Stopping
 from service.pipeline.takeover import take_over
 from service.pipeline.timekeeper import Timekeeper
 from service.pipeline.waiting import Outage, StopRequestedError, Waiting
-from service.pipeline.watermark import END, ClockStatement
+from service.pipeline.watermark import BEGINNING, END, ClockStatement
 from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
+_MEMORY_EVERY_SECONDS = 10.0
 #: Spark looks for records at each trigger; so much later a batch for them has called us.
 _NOTICED_AFTER_MS = 1_000
 
@@ -104,12 +110,22 @@ class Service:
         self._waiting = Waiting(settings.lifecycle, self._stopping.requested, self._health)
         self._telling = threading.Lock()
         self._started: dict[int, float] = {}
+        self._began: dict[int, float] = {}
         self._seen_batch = -1
+        self._counted_batch = -1
+        self._watermark = math.nan
+        self._processes: dict[tuple[str, int], Process] = {}
+        self._looked_at_memory = -math.inf
+        self._lag = Lag(self._metrics)
+        self._follow()
         self._rules: RuleSet = RuleSet()
         self._fuse = Fuse(settings.fuse, lambda: time.monotonic_ns() // 1_000_000)
         self._blown: Blown | None = None
         self._paused: dict[str, Rule] = {}
+        self._planned: dict[str, dict[str, str]] = {}
+        self._live: Mapping[str, int] = {}
         self._run = uuid.uuid4().hex[:12]
+        self._query: str | None = None
         self._listened = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
         time_settings = settings.time
         self._timekeeper = Timekeeper(
@@ -120,6 +136,11 @@ class Service:
             self._listened,
             settings.trigger.interval + _NOTICED_AFTER_MS,
         )
+
+    @property
+    def run_id(self) -> str:
+        """What the log calls this run."""
+        return self._run
 
     def stop(self) -> None:
         """Ask the service to end after the batch in flight. Safe in a signal handler."""
@@ -132,11 +153,19 @@ class Service:
             {
                 "id": rule.id,
                 "version": rule.version,
-                "enabled": rule.enabled,
-                "paused": rule.id in self._paused,
+                "state": self._state_of(rule),
+                **self._planned.get(rule.id, {"fingerprint": None, "engine": None}),
+                "partial_matches": self._live.get(rule.id, 0),
             }
             for rule in self._rules.rules
         ]
+
+    def _state_of(self, rule: Rule) -> str:
+        if not rule.enabled:
+            return "disabled"
+        if rule.id in self._paused:
+            return "paused"
+        return "running" if rule.id in self._planned else "starting"
 
     def run(self, *, planned_batch_only: bool = False) -> None:
         """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input;
@@ -205,20 +234,24 @@ class Service:
         kernel.prepare()
         self._stopping.check()
         spark = self._spark or spark_session(settings)
+        position = self._position = InputPosition(settings, self._lag, self._metrics, self._run)
         try:
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
             check_position(checkpoint.position(), settings, topics)
             self._metrics.replace(names.BUILD, {_build(spark): 1})
+            position.start()
             delivery = self._delivery(checkpoint, cluster)
             flow = Dataflow(
                 settings, plan, catalogue, encoder, scratch / "clock.json", delivery, one_batch
             )
             outage = Outage(settings.lifecycle, self._waiting, cluster.reach)
+            self._planned = flow.engines()
             self._keep_running(spark, flow, clock_file, outage)
             if settings.trigger.at_end_of_input == "decide" and not one_batch:
                 clock_file.write(ClockStatement((), END), self._run)
                 self._keep_running(spark, flow, clock_file, outage)
         finally:
+            position.stop()
             if self._spark is None:
                 spark.stop()
 
@@ -293,7 +326,8 @@ class Service:
             except (PySparkException, Py4JJavaError) as error:
                 place = str(self._settings.state.checkpoint)
                 raise state_fault(str(error), place) or not_started(place, error) from error
-            with bound(query=str(query.id)):
+            self._query = str(query.id)
+            with bound(query=self._query):
                 _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
                 try:
                     self._watch(query, clock)
@@ -307,6 +341,7 @@ class Service:
 
     def _mend(self, error: PySparkException, catalogue: Catalogue, outage: Outage) -> None:
         """Return when the query may be started again after ``error``; raise when it may not."""
+        self._started.clear()
         ids = new_schema_ids(str(error))
         away = None if ids else kafka_away(error)
         if not ids and away is None:
@@ -336,6 +371,7 @@ class Service:
             with self._telling:
                 self._listened.look(listening=awaits_data(query.status))
             self._tell_time(clock)
+        self._look_at(query)
 
     def _tell_time(self, clock: ClockFile) -> None:
         with self._telling:
@@ -345,17 +381,54 @@ class Service:
 
     def _look_at(self, query: StreamingQuery) -> None:
         """Publish what Spark says of a batch that is new, and that an idle query is alive."""
-        if not query.status["isDataAvailable"]:
+        status = query.status
+        if awaits_data(status):
+            self._health.ready()
+        if not status["isDataAvailable"]:
             self._health.progressed()
-        progress = query.lastProgress
-        if progress is not None and progress["batchId"] > self._seen_batch:
-            self._seen_batch = progress["batchId"]
-            publish_progress(progress, self._metrics)
+        last = query.lastProgress
+        if last is not None and last["batchId"] > self._seen_batch:
+            # All of them are many texts to read, and most often the last one is the only new one.
+            several = last["batchId"] > self._seen_batch + 1
+            for progress in query.recentProgress if several else [last]:
+                if progress["batchId"] > self._seen_batch and is_batch(progress):
+                    self._seen_batch = progress["batchId"]
+                    self._batch_committed(progress)
+        self._look_at_memory()
+
+    def _batch_committed(self, progress: Mapping[str, Any]) -> None:
+        """Spark has committed a batch, for good."""
+        publish_progress(progress, self._metrics)
+        read, ends = offsets_read(progress)
+        self._lag.read(read, ends)
+        self._position.read(read)
+
+    def _look_at_memory(self) -> None:
+        now = time.monotonic()
+        if now - self._looked_at_memory < _MEMORY_EVERY_SECONDS:
+            return
+        self._looked_at_memory = now
+        process, used, most = driver_jvm()
+        self._metrics.replace(names.MEMORY, by_process(self._processes.values(), process))
+        self._metrics.replace(names.JVM_HEAP, {("used",): used, ("max",): most})
+
+    def _follow(self) -> None:
+        """Gauges that go on between batches."""
+        follow = self._metrics.follow
+        follow(names.READY, lambda: float(self._health.readiness().ok))
+        follow(names.WATERMARK_LAG, lambda: max(0.0, time.time() - self._watermark))
+        follow(names.BATCH_RUNNING, self._batch_running)
+
+    def _batch_running(self) -> float:
+        began = min(list(self._started.values()), default=None)
+        return 0.0 if began is None else time.monotonic() - began
 
     def _before_batch(self, batch: int) -> None:
         self._timekeeper.batch_started()
-        self._started[batch] = time.monotonic()
-        with bound(run=self._run, batch=batch):
+        # What is left of a batch that failed is this one's, run again.
+        self._started = {batch: time.monotonic()}
+        self._began = {batch: time.time()}
+        with bound(query=self._query, run=self._run, batch=batch):
             _log.debug("batch_started")
 
     def _heed_fuse(self, report: BatchReport, clock: ClockFile, plan: RuleSetPlan) -> None:
@@ -380,7 +453,7 @@ class Service:
         for each in plans:
             rule = each.rule
             self._paused[rule.id] = rule
-            with bound(run=self._run, batch=report.batch, rule=rule.id):
+            with bound(query=self._query, run=self._run, batch=report.batch, rule=rule.id):
                 told = pausing[rule.id].told(topic)
                 _log.warning("rule_paused", version=rule.version, reason=told)
         clock.pause((each.fingerprint for each in plans), self._run)
@@ -390,6 +463,7 @@ class Service:
 
     def _after_batch(self, batch: int, reports: list[bytes]) -> BatchReport:
         seconds = time.monotonic() - self._started.pop(batch)
+        began, committed = self._began.pop(batch), time.time()
         report = merge(batch, seconds, reports, self._settings.time.watermark)
         with self._telling:
             self._listened.batch_done(round(seconds * 1000))
@@ -401,11 +475,36 @@ class Service:
             topics.late: "late",
             topics.dead_letters: "dead_letter",
         }
-        publish(report, self._metrics, kinds)
+        show(report, self._metrics)
+        if BEGINNING < report.watermark < END:
+            self._watermark = report.watermark / 1000
+        self._live = report.live
+        self._lag.arrived(report.arrivals)
+        self._processes = {
+            (host, pid): told for told in report.processes for host, pid, *_ in [told]
+        }
+        self._metrics.set(
+            names.PYTHON_WORKERS, sum(not is_jvm for *_, is_jvm, _ in self._processes.values())
+        )
+        if batch > self._counted_batch:
+            # One that was committed and failed after all comes again, and is counted already.
+            self._counted_batch = batch
+            count(report, self._metrics, kinds)
+            time_settings = self._settings.time
+            publish_latency(
+                report.match_times,
+                self._metrics,
+                began=began,
+                committed=committed,
+                disorder_ms=time_settings.allowed_disorder,
+                delay_ms=source_delay(
+                    report.arrivals, slowest=time_settings.watermark == "partition_minimum"
+                ),
+            )
         self._tell_of_gone_rules(report)
         self._health.ready()
         self._health.progressed()
-        with bound(run=self._run, batch=batch):
+        with bound(query=self._query, run=self._run, batch=batch):
             _log.info(
                 "batch_done",
                 records=report.total("records"),
@@ -422,7 +521,7 @@ class Service:
         """Say which rules' partial matches went: those of rules that changed or were removed."""
         now = {loaded.rule.id: loaded.rule.version for loaded in self._rules.loaded}
         for (rule, version), live in report.gone.items():
-            with bound(run=self._run, batch=report.batch, rule=rule):
+            with bound(query=self._query, run=self._run, batch=report.batch, rule=rule):
                 changed = now.get(rule) == version and rule not in self._paused
                 reason = "changed without a new version" if changed else "replaced or removed"
                 (_log.warning if changed and live else _log.info)(

@@ -11,12 +11,14 @@ from pathlib import Path
 import pyspark
 from pydantic import SecretStr
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from service.config import Settings, on_kubernetes, reveal, spark_redaction_regex, without
 from service.errors import DependencyError, StartError
 from service.pipeline.checkpoint_files import is_local
 from service.pipeline.jars import fetch, resolve
+from service.pipeline.spark_output import taken_in
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -59,6 +61,8 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.driver.defaultJavaOptions": _JAVA_OPTIONS,
         "spark.executor.defaultJavaOptions": f"{_JAVA_OPTIONS} {log4j}",
         "spark.driver.extraJavaOptions": log4j,
+        # Lines say which query and batch they are of.
+        "spark.log.structuredLogging.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # Spark keeps what a UI would show, also without one: plans of a thousand batches, as text.
@@ -112,8 +116,14 @@ def _start_jvm(conf: Mapping[str, str]) -> None:
     JVM.
     """
     given = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    gateway = None
+    if SparkContext._gateway is None:  # noqa: SLF001
+        with taken_in() as output:
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                given, {"stdout": output, "stderr": output}
+            )
     # The only way to a session that shares the JVM; the version of PySpark is pinned.
-    SparkContext._ensure_initialized(conf=given)  # noqa: SLF001
+    SparkContext._ensure_initialized(gateway=gateway, conf=given)  # noqa: SLF001
 
 
 def connector_jars(folder: Path | None) -> list[Path]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from service.matcher.snapshot import pack, unpack
+from service.pipeline.memory import memory_of_task
 from service.pipeline.output import Delivery, Written
 from service.pipeline.pack import Kind
 
@@ -43,6 +44,7 @@ class PartitionWriter:
         output = self.delivery.output(task.partitionId(), self.query, self.batch, again)
         reports: list[bytes] = []
         written: Counter[str] = Counter()
+        size: Counter[str] = Counter()
         busy = 0
         try:
             for batch in batches:
@@ -54,7 +56,9 @@ class PartitionWriter:
                         continue
                     for record in unpack(packet):
                         output.write(record)
-                        written[record[0]] += 1
+                        topic, key, value, _ = record
+                        written[topic] += 1
+                        size[topic] += len(key or b"") + len(value or b"")
                 busy += perf_counter_ns() - began
             began = perf_counter_ns()
             result = output.finish()
@@ -62,12 +66,11 @@ class PartitionWriter:
         except BaseException:
             output.abandon()
             raise
+        counts: list[list[Any]] = [["busy_us", "sink", busy // 1000]]
         if result is not Written.NOTHING:
-            counts: list[list[Any]] = [
-                ["busy_us", "write", busy // 1000],
-                ["transactions", result.value, 1],
-            ]
-            if result is Written.COMMITTED:
-                counts += [["written", topic, count] for topic, count in written.items()]
-            reports.append(pack({"counts": counts}))
+            # Also when they were written before: the driver counts a batch once.
+            counts.append(["transactions", result.value, 1])
+            counts += [["written", topic, count] for topic, count in written.items()]
+            counts += [["written_bytes", topic, count] for topic, count in size.items()]
+        reports.append(pack({"counts": counts, "processes": [memory_of_task()]}))
         yield pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=_REPORT_SCHEMA)

@@ -47,8 +47,8 @@ def test_every_error_has_its_code() -> None:
 
 
 def test_the_documentation_has_all_codes() -> None:
-    """The table in docs/operation.md has each code once, by number and name, in order."""
-    text = (ROOT / "docs/operation.md").read_text("utf-8")
+    """The table in docs/operations.md has each code once, by number and name, in order."""
+    text = (ROOT / "docs/operations.md").read_text("utf-8")
     section = text.partition("## Exit codes\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", section, re.MULTILINE)
     assert rows == [(str(int(code)), code.name) for code in sorted(ExitCode)]

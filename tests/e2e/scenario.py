@@ -202,6 +202,11 @@ class Scenario:
         """A count of the batches so far, summed up."""
         return sum(report.total(what) for report in self.reports)
 
+    @property
+    def metrics(self) -> Metrics:
+        """All metrics of the last service."""
+        return self._metrics
+
     def metric(self, name: str, **labels: str) -> float | None:
         """The value of a metric of the last service."""
         return self._metrics.registry.get_sample_value(name, labels)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from examples.embedded.process import free_ports
+from service.observability.log_events import EVENTS
 from tests.conftest import JARS
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found
@@ -18,7 +20,16 @@ from tests.kafka_access import KafkaAccess
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-BEFORE = [("k", "a", 0), ("k", "b", 1), ("k", "x", 2), ("k", "a", 3), ("q", "a", 4), ("k", "x", 5)]
+#: A key, which no line of the log may show.
+SECRETIVE = "key-of-somebody"
+BEFORE = [
+    ("k", "a", 0),
+    ("k", "b", 1),
+    ("k", "x", 2),
+    ("k", "a", 3),
+    (SECRETIVE, "a", 4),
+    ("k", "x", 5),
+]
 AFTER = [("k", "b", 6), ("k", "c", 7), ("k", "x", 300), ("k", "x", 301)]
 
 
@@ -77,7 +88,7 @@ def test_a_killed_job_goes_on_where_it_was(scenario: Scenario) -> None:
     ]  # fmt: skip
     assert [sorted(set(each)) for each in outputs.of("abc")] == [
         [found("abc", "k", at(7), a=0, b=1, c=7), found("abc", "k", at(7), a=3, b=6, c=7)],
-        [found("abc", "q", at(64), a=4)],
+        [found("abc", SECRETIVE, at(64), a=4)],
     ]
     assert len(set(outputs.match_ids())) == 4
     assert (outputs.late, outputs.dead_letters) == ([], [])
@@ -88,7 +99,8 @@ def test_it_answers_over_http_while_it_runs(restarted: Command) -> None:
     assert restarted.page("/livez")[0] == 200
     status, rules = restarted.page("/rules")
     assert status == 200
-    assert [(rule["id"], rule["version"]) for rule in json.loads(rules)] == [("ab", 1), ("abc", 1)]
+    shown = [(rule["id"], rule["version"], rule["state"]) for rule in json.loads(rules)]
+    assert shown == [("ab", 1, "running"), ("abc", 1, "running")]
     status, metrics = restarted.page("/metrics")
     assert status == 200
     assert 'spark_cep_timeouts_total{rule="abc"} 1.0' in metrics
@@ -101,10 +113,27 @@ def test_sigterm_ends_it_in_good_order(restarted: Command) -> None:
     code, seconds = restarted.terminate()
     assert code == 0
     assert seconds < 30
-    assert {"stopping", "stopped"} <= _events(restarted.log)
+    assert {"stopping", "stopped"} <= {line["event"] for line in _lines(restarted.log)}
     assert restarted.page("/livez")[0] == 0
 
 
-def _events(log: Path) -> set[str]:
-    lines = [line for line in log.read_text("utf-8").splitlines() if line.startswith("{")]
-    return {json.loads(line).get("event", "") for line in lines}
+def test_every_line_of_the_log_is_json(restarted: Command) -> None:
+    """The service's own lines, Spark's, and what its workers write: with names of the list, and the
+    run, query and batch that they are of. What the events hold is in none."""
+    text = restarted.log.read_text("utf-8")
+    assert SECRETIVE not in text
+    lines = _lines(restarted.log)
+    for line in lines:
+        assert line.keys() >= {"timestamp", "level", "logger", "event"}, line
+        assert line["run"], line
+    assert {line["event"] for line in lines} <= {event.name for event in EVENTS}
+    assert len({line["run"] for line in lines}) == 2
+    done = [line for line in lines if line["event"] == "batch_done"]
+    started = [line for line in lines if line["event"] == "query_started"]
+    assert len({line["query"] for line in [*done, *started]}) == 1
+    assert {"batch", "records", "seconds"} <= done[-1].keys()
+    assert any(line["event"] == "spark_log" for line in lines)
+
+
+def _lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text("utf-8").splitlines()]

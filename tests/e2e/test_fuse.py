@@ -64,7 +64,7 @@ def test_it_pauses_one_rule_until_the_next_start(scenario: Scenario) -> None:
     assert len(outputs.of("calm")[0]) == 2 * 9 + 4
     ids = [letter.body["rule_id"] for letter in outputs.dead_letters]
     assert sorted(ids) == ["lonely"] * 9 + ["noisy"] * 9
-    paused = {rule["id"]: rule["paused"] for rule in service.rules()}
+    paused = {rule["id"]: rule["state"] == "paused" for rule in service.rules()}
     assert paused == {"calm": False, "lonely": True, "noisy": True}
     assert scenario.metric("spark_cep_rule_paused_info", rule="noisy", version="1") == 1
 

@@ -274,6 +274,25 @@ def test_failing_measure() -> None:
 
 
 def test_counts() -> None:
-    """What happened is counted by rule."""
+    """What happened is counted by rule: events, what each was tested against (the partial matches,
+    and the one that might begin), and what became of partial matches."""
     one = run(A_THEN_B, "a@0 b@1 a@2")
-    assert one.outputs.counts == {("r", "started"): 2, ("r", "matched"): 1, ("r", "timed_out"): 1}
+    assert one.outputs.counts == {
+        ("r", "events"): 3,
+        ("r", "tested"): 1 + 2 + 1,
+        ("r", "started"): 2,
+        ("r", "matched"): 1,
+        ("r", "timed_out"): 1,
+    }
+
+
+def test_pruned_partial_matches_are_counted() -> None:
+    """Those that the skip strategy gives up for a match, complete or not, and no others."""
+    skipping = A_THEN_B + "after_match: skip_past_last_event\n"
+    one = run(skipping, "a@0 a@1 a@2 b@3")
+    counts = one.outputs.counts
+    assert (counts["r", "started"], counts["r", "matched"]) == (3, 1)
+    assert counts["r", "pruned"] == 2
+    one = run(skipping.replace("followed_by", "followed_by_any"), "a@0 b@1 b@2")
+    assert (one.outputs.counts["r", "matched"], one.outputs.counts["r", "pruned"]) == (1, 1)
+    assert run(A_THEN_B, "a@0 a@1 a@2 b@3").outputs.counts["r", "pruned"] == 0

@@ -14,7 +14,8 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from service.observability.logs import bound, configure, logger
+from service.observability import logs
+from service.observability.logs import bound, configure, identify, logger
 
 
 class Terminal(io.StringIO):
@@ -83,7 +84,8 @@ def test_other_libraries_come_out_the_same_way() -> None:
         logging.captureWarnings(capture=True)
         warnings.warn("beware", stacklevel=1)
     said = lines(out)
-    assert [one["event"] for one in said[:3]] == ["started it", "broke", "failed"]
+    assert [one["event"] for one in said[:3]] == ["library_log", "library_log", "failed"]
+    assert [one["message"] for one in said[:2]] == ["started it", "broke"]
     assert (said[0]["logger"], said[0]["port"]) == ("pyspark.sql", 1)
     assert all("password=**" in one["exception"] for one in said[1:3])
     assert said[3]["logger"] == "py.warnings"
@@ -144,3 +146,17 @@ def test_values_that_json_does_not_know() -> None:
     configure("info", "json", out)
     logger("x").info("odd", value=object(), items={1, 2}, raw=b"x")
     assert lines(out)[0]["items"] == [1, 2]
+
+
+def test_the_run_of_a_process_is_on_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On every thread and on lines of libraries; what a thread binds itself goes before."""
+    monkeypatch.setattr(logs, "_PROCESS", {})
+    out = io.StringIO()
+    configure("info", "json", out)
+    identify("r-1")
+    other = threading.Thread(target=lambda: logging.getLogger("x").info("elsewhere"))
+    other.start()
+    other.join()
+    with bound(run="r-2"):
+        logger("x").info("here")
+    assert [line["run"] for line in lines(out)] == ["r-1", "r-2"]

@@ -48,13 +48,13 @@ def test_scrape_has_what_was_counted() -> None:
     metrics.increment(names.EVENTS_RELEVANT)
     metrics.set(names.WATERMARK, 1.5)
     metrics.set(names.CONSUMER_LAG, 7, topic="in", partition="0")
-    metrics.observe(names.STAGE_DURATION, 0.2, stage="addBatch")
+    metrics.observe(names.STAGE_DURATION, 0.2, stage="match")
     metrics.observe(names.BATCH_DURATION, 0.3)
     assert value(metrics, "spark_cep_records_consumed_total", topic="in") == 5
     assert value(metrics, "spark_cep_events_relevant_total") == 1
     assert value(metrics, "spark_cep_watermark_timestamp_seconds") == 1.5
     assert value(metrics, "spark_cep_consumer_lag_records", topic="in", partition="0") == 7
-    assert value(metrics, "spark_cep_stage_duration_seconds_count", stage="addBatch") == 1
+    assert value(metrics, "spark_cep_stage_duration_seconds_count", stage="match") == 1
     assert value(metrics, "spark_cep_batch_duration_seconds_bucket", le="0.5") == 1
     text = generate_latest(metrics.registry).decode()
     assert "# TYPE spark_cep_records_consumed_total counter" in text
@@ -105,3 +105,35 @@ def test_two_processes_worth_of_metrics_do_not_meet() -> None:
     first, second = Metrics(), Metrics()
     first.increment(names.EVENTS_RELEVANT)
     assert value(second, "spark_cep_events_relevant_total") == 0
+
+
+def test_many_observations_at_once() -> None:
+    """They fall into their bucket, and those above, together; also beyond the last bound."""
+    metrics = Metrics()
+    metrics.observe(names.MATCH_LATENCY, 0.5, 1000)
+    metrics.observe(names.MATCH_LATENCY, 1e6, 2)
+    bucket = "spark_cep_match_latency_seconds_bucket"
+    assert [value(metrics, bucket, le=le) for le in ("0.25", "0.5", "3600.0", "+Inf")] == [
+        0,
+        1000,
+        1000,
+        1002,
+    ]
+    assert value(metrics, "spark_cep_match_latency_seconds_count") == 1002
+    assert value(metrics, "spark_cep_match_latency_seconds_sum") == 1000 * 0.5 + 2e6
+
+
+def test_a_gauge_can_follow() -> None:
+    """It has the value of the moment in which it is read."""
+    metrics = Metrics()
+    seconds = [1.0]
+    metrics.follow(names.BATCH_RUNNING, lambda: seconds[0])
+    assert value(metrics, "spark_cep_batch_running_seconds") == 1
+    seconds[0] = 2.5
+    assert value(metrics, "spark_cep_batch_running_seconds") == 2.5
+
+
+def test_values_of_closed_labels() -> None:
+    """One that is not in the table is refused, by name."""
+    with pytest.raises(ValueError, match=r"found stage 'addBatch'; allowed: source, pack"):
+        Metrics().observe(names.STAGE_DURATION, 1, stage="addBatch")

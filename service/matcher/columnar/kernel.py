@@ -108,14 +108,16 @@ VALUE = _record(whole="i8", double="f8", null="u1")
 MATCH = _record(time="i8", unit="i4", first="i4", last="i4")
 TIMEOUT = _record(deadline="i8", unit="i4", first="i4", last="i4", matched="u1")
 FAILURE = _record(detail="i8", unit="i4", kind="i4", event="i4", last="i4")
-#: Counts per rule.
-TALLY = _record(started="i8", dropped="i8")
+#: Counts per rule: events, partial matches that they were tested against (with those that might
+#: begin), partial matches begun, those and complete ones that the skip strategy ended, and those
+#: dropped by a limit.
+TALLY = _record(events="i8", tested="i8", started="i8", pruned="i8", dropped="i8")
 #: Where a run stands, what the open unit is like, how full the tables are and must be. One row.
 CONTROL = _record(
     **dict.fromkeys(
         (
             "unit", "position", "watermark", "drain_at", "most_moves",
-            "open", "deadline", "quiet", "paused", "limited", "events_bound",
+            "open", "deadline", "quiet", "paused", "limited", "events_bound", "pruned",
             "serial", "first_node", "live_nodes",
             "nodes", "partials", "following", "finished", "matches", "timeouts", "failures",
             "kept_partials", "kept_finished",
@@ -193,8 +195,12 @@ def run(
                 )  # fmt: skip
             if closing:
                 _close(unit, partials, finished, kept_partials, kept_finished, control)
+                tallies[unit.rule].pruned += control.pruned
+                control.pruned = 0
             elif not control.paused and time >= rule.effective_from:
                 fed = feed[control.position]
+                tallies[unit.rule].events += 1
+                tallies[unit.rule].tested += control.partials + 1
                 _apply(
                     fed.event, time, classes[fed.event_class], rule, states, outcomes, moves,
                     outcome_of, asked, questions, operations, looks, wholes, doubles,
@@ -853,6 +859,7 @@ def _release(rule, nodes, partials, finished, matches, failures, control):
     while turn < count:
         start = 2 * np.int64(finished[turn].first)
         if start < cut:
+            control.pruned += 1
             turn += 1
             continue
         while waits_for < control.partials and 2 * np.int64(partials[waits_for].first) < cut:
@@ -872,6 +879,7 @@ def _release(rule, nodes, partials, finished, matches, failures, control):
                 partials[place] = partials[row]
             place += 1
     if place < control.partials:
+        control.pruned += control.partials - place
         control.partials = place
         _refresh_deadline(partials, control)
 

@@ -223,11 +223,11 @@ class KeysMatcher:
         ):
             failure = self._failure(rule, kind, events.event(row, names), detail)
             self._reporters[rule].report(keys[key], Found(failures=[failure]), outputs)
-        for number in np.flatnonzero(findings.started | findings.dropped).tolist():
-            found = Found(
-                started=int(findings.started[number]), dropped=int(findings.dropped[number])
-            )
-            self._reporters[number].report(None, found, outputs)
+        tallies = findings.tallies
+        for number in np.flatnonzero(tallies["tested"] | tallies["pruned"] | tallies["dropped"]):
+            tally = tallies[number]
+            counted = {name: int(tally[name]) for name in tally.dtype.names}
+            self._reporters[number].count(counted, outputs)
         yield outputs
 
     def _failure(self, rule: int, kind: int, event: Event, detail: int) -> Failure:

@@ -92,8 +92,7 @@ class Findings(NamedTuple):
     failure_kind: I32
     failure_event: I32
     failure_detail: I64
-    started: I64
-    dropped: I64
+    tallies: Table
 
 
 class ColumnarMatcher:
@@ -282,8 +281,7 @@ class Run:
             failure_kind=failures["kind"].copy(),
             failure_event=failures["event"].copy(),
             failure_detail=failures["detail"].copy(),
-            started=self._tallies["started"].copy(),
-            dropped=self._tallies["dropped"].copy(),
+            tallies=self._tallies.copy(),
         )
         control["matches"] = control["timeouts"] = control["failures"] = 0
         self._tallies[:] = 0

@@ -1,0 +1,172 @@
+package bench.job;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.serialization.SimpleStringSchema;
+import org.apache.flink.cep.CEP;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.connector.base.DeliveryGuarantee;
+import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
+import org.apache.flink.connector.kafka.sink.KafkaSink;
+import org.apache.flink.connector.kafka.source.KafkaSource;
+import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
+import org.apache.flink.core.execution.JobClient;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.util.OutputTag;
+
+/**
+ * Runs Flink CEP over a topic, as often as asked: one line of JSON on standard input is a {@link
+ * Request}, one on standard output the answer. All runs share the JVM, so that the first ones warm
+ * it up. The end of the input ends the program.
+ *
+ * <p>The clock starts when the first record is read. {@code seconds} is up to the end of the job,
+ * when all output is committed; {@code seconds_to_last_output} is up to the last output that went
+ * to the sink, which leaves out that a job that has ended waits for its last checkpoint.
+ */
+public final class CepJob {
+    private static final Duration DISORDER = Duration.ofSeconds(1);
+    private static final long CHECKPOINT_MS = 600_000;
+
+    private CepJob() {}
+
+    public static void main(String[] arguments) throws Exception {
+        // Whatever else is printed must not be taken for an answer.
+        PrintStream answers = System.out;
+        System.setOut(System.err);
+        ObjectMapper json = new ObjectMapper();
+        BufferedReader requests =
+                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        answers.println(json.writeValueAsString(Map.of("ready", true)));
+        answers.flush();
+        for (String line = requests.readLine(); line != null; line = requests.readLine()) {
+            Request request = json.readValue(line, Request.class);
+            answers.println(json.writeValueAsString(run(request)));
+            answers.flush();
+        }
+        System.exit(0);
+    }
+
+    private static Map<String, Object> run(Request request) throws Exception {
+        Tally.reset();
+        StreamExecutionEnvironment environment =
+                StreamExecutionEnvironment.createLocalEnvironment(
+                        request.parallelism(), configuration(request));
+        plan(environment, request);
+        JobClient job = environment.executeAsync();
+        Map<String, Object> answer = new LinkedHashMap<>();
+        if (request.untilCheckpoint() > 0) {
+            while (Tally.events() < request.untilCheckpoint()) {
+                if (job.getJobStatus().get().isGloballyTerminalState()) {
+                    job.getJobExecutionResult().get();
+                }
+                Thread.sleep(100);
+            }
+            Path folder = Path.of(request.checkpointFolder());
+            answer.put("checkpoint_bytes", CheckpointSize.ofNext(folder, CHECKPOINT_MS));
+            answer.put("seconds", (System.nanoTime() - Tally.firstRead()) / 1e9);
+            job.cancel().get();
+        } else {
+            job.getJobExecutionResult().get();
+            answer.put("seconds", (System.nanoTime() - Tally.firstRead()) / 1e9);
+        }
+        if (Tally.lastOutput() != 0) {
+            answer.put("seconds_to_last_output", (Tally.lastOutput() - Tally.firstRead()) / 1e9);
+        }
+        answer.put("events", Tally.events());
+        answer.put("matches", Tally.matches());
+        answer.put("timeouts", Tally.timeouts());
+        return answer;
+    }
+
+    private static Configuration configuration(Request request) {
+        Configuration configuration = new Configuration();
+        configuration.setString("state.backend.type", request.state());
+        configuration.setString("execution.checkpointing.dir", Path.of(request.checkpointFolder()).toUri().toString());
+        configuration.setString("execution.checkpointing.interval", request.checkpointMs() + "ms");
+        configuration.setString("execution.checkpointing.incremental", "true");
+        configuration.setString("restart-strategy.type", "none");
+        configuration.setString("taskmanager.memory.managed.size", "1g");
+        configuration.setString("taskmanager.memory.task.heap.size", "2g");
+        // Each operator of each rule has buffers of its own.
+        configuration.setString("taskmanager.memory.network.min", "512m");
+        configuration.setString("taskmanager.memory.network.max", "512m");
+        configuration.setString("taskmanager.numberOfTaskSlots", Integer.toString(request.parallelism()));
+        configuration.setString("pipeline.object-reuse", "true");
+        configuration.setString("rest.bind-port", "0");
+        return configuration;
+    }
+
+    private static void plan(StreamExecutionEnvironment environment, Request request) {
+        boolean bounded = request.untilCheckpoint() == 0;
+        var builder =
+                KafkaSource.<Login>builder()
+                        .setBootstrapServers(request.bootstrap())
+                        .setTopics(request.topic())
+                        .setProperty("max.poll.records", "10000")
+                        .setProperty("max.partition.fetch.bytes", "16777216")
+                        .setProperty("fetch.max.bytes", "67108864")
+                        .setProperty("receive.buffer.bytes", "4194304")
+                        .setStartingOffsets(OffsetsInitializer.earliest())
+                        .setDeserializer(new LoginReader());
+        if (bounded) {
+            builder.setBounded(OffsetsInitializer.latest());
+        }
+        DataStream<Login> logins =
+                environment.fromSource(
+                        builder.build(),
+                        WatermarkStrategy.<Login>forBoundedOutOfOrderness(DISORDER)
+                                .withTimestampAssigner((login, time) -> login.ts),
+                        "logins");
+        DataStream<String> found = null;
+        for (String share : request.shares()) {
+            DataStream<String> ofRule = ofRule(logins, request, share);
+            found = found == null ? ofRule : found.union(ofRule);
+        }
+        found.sinkTo(sink(request));
+    }
+
+    /** Flink CEP has one pattern an operator, so each rule has its own, and its copy of the stream. */
+    private static DataStream<String> ofRule(
+            DataStream<Login> logins, Request request, String share) {
+        Rules.Rule rule =
+                Rules.named(request.rule(), share, Duration.ofMillis(request.withinMs()));
+        DataStream<Login> used =
+                request.filter().equals("pre") ? logins.filter(rule.relevant()) : logins;
+        OutputTag<String> timeouts = new OutputTag<>("timeouts") {};
+        SingleOutputStreamOperator<String> matches =
+                CEP.pattern(used.keyBy(login -> login.userId), rule.pattern())
+                        .process(new Found(timeouts));
+        return matches.union(matches.getSideOutput(timeouts));
+    }
+
+    private static KafkaSink<String> sink(Request request) {
+        boolean once = request.delivery().equals("exactly_once");
+        var builder =
+                KafkaSink.<String>builder()
+                        .setBootstrapServers(request.bootstrap())
+                        .setProperty("linger.ms", "5")
+                        .setProperty("compression.type", "lz4")
+                        .setProperty("transaction.timeout.ms", "600000")
+                        .setRecordSerializer(
+                                KafkaRecordSerializationSchema.builder()
+                                        .setTopic(request.output())
+                                        .setValueSerializationSchema(new SimpleStringSchema())
+                                        .build());
+        if (once) {
+            builder.setTransactionalIdPrefix(request.prefix());
+        }
+        return builder.setDeliveryGuarantee(
+                        once ? DeliveryGuarantee.EXACTLY_ONCE : DeliveryGuarantee.AT_LEAST_ONCE)
+                .build();
+    }
+}

@@ -1,0 +1,32 @@
+package bench.job;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+
+/**
+ * One run, as the benchmark asks for it.
+ *
+ * @param rule a name of {@link Rules}
+ * @param shares ends of user ids, one operator for each; one that is empty: all users
+ * @param state {@code hashmap} or {@code rocksdb}
+ * @param filter {@code pre}: only relevant events reach keyBy, as an expert would have it;
+ *     {@code all}: all of them do
+ * @param delivery {@code exactly_once} or {@code at_least_once}
+ * @param prefix of transactional ids
+ * @param untilCheckpoint when not 0: so many events are read, then the run ends at the next
+ *     checkpoint and tells its size; nothing is decided early. Otherwise: to the end of the topic
+ */
+record Request(
+        String bootstrap,
+        String topic,
+        String output,
+        String rule,
+        String[] shares,
+        String state,
+        String filter,
+        int parallelism,
+        @JsonProperty("within_ms") long withinMs,
+        String delivery,
+        String prefix,
+        @JsonProperty("checkpoint_folder") String checkpointFolder,
+        @JsonProperty("checkpoint_ms") long checkpointMs,
+        @JsonProperty("until_checkpoint") long untilCheckpoint) {}

@@ -1,0 +1,247 @@
+"""Our side: ``python -m bench.job`` runs the whole job over a topic, as often as asked.
+
+The protocol is that of :mod:`bench.side`. All runs share a Spark session; each has settings,
+checkpoint and outputs of its own. What can be asked, by ``do``:
+
+* ``run``: the service, to the end of the topic, or for ``for_seconds``;
+* ``ceiling``: Spark alone reading the topic, with the service's options, into a sink that drops
+  everything;
+* ``state``: what a checkpoint holds.
+
+The clock of ``run`` and ``ceiling`` starts when Spark launches the first task that reads records
+(a little before it has read one) and ends when the last output is committed, or, for the ceiling,
+when the last batch ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections import Counter
+from datetime import datetime
+from typing import Any, TextIO
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from service.config import Settings
+from service.observability.logs import configure
+from service.observability.metric_names import STAGE_DURATION
+from service.observability.metrics import Metrics
+from service.pipeline.dataflow import source_options
+from service.pipeline.progress import BatchReport
+from service.pipeline.service import Service
+from service.pipeline.session import spark_session
+from service.pipeline.state_report import read_state
+
+_LISTENERS_SECONDS = 60.0
+
+
+class Batches(StreamingQueryListener):
+    """What Spark says of each batch. It says it a little after the fact."""
+
+    def __init__(self) -> None:
+        self._batches: dict[str, list[dict[str, Any]]] = {}
+        self._changed = threading.Condition()
+        self._ended: set[str] = set()
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        """A query begins."""
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """A query ended."""
+        with self._changed:
+            self._ended.add(str(event.runId))
+            self._changed.notify_all()
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Note a batch."""
+        progress = event.progress
+        began = datetime.fromisoformat(progress.timestamp).timestamp()
+        milliseconds = dict(progress.durationMs)
+        batch = {
+            "rows": progress.numInputRows,
+            "seconds": milliseconds["triggerExecution"] / 1000,
+            "ended": began + milliseconds["triggerExecution"] / 1000,
+            "milliseconds": milliseconds,
+        }
+        with self._changed:
+            self._batches.setdefault(str(progress.runId), []).append(batch)
+
+    def of(self, run: str) -> list[dict[str, Any]]:
+        """All batches of a query that has ended, by the id of its run."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: run in self._ended, _LISTENERS_SECONDS):
+                raise RuntimeError(f"Spark did not tell that query {run} ended")
+            return self._batches.pop(run, [])
+
+
+def first_read(spark: SparkSession, query: str) -> float | None:
+    """When the first task that read records was launched, in seconds since 1970; ``query`` is the
+    id of the query's run."""
+    session: Any = spark
+    store = session._jsparkSession.sparkContext().statusStore()  # noqa: SLF001
+    tracker = spark.sparkContext.statusTracker()
+    launched = []
+    for job in tracker.getJobIdsForGroup(query):
+        info = tracker.getJobInfo(job)
+        for stage in () if info is None else info.stageIds:
+            data = store.lastStageAttempt(stage)
+            if data.inputRecords() > 0 and data.firstTaskLaunchedTime().isDefined():
+                launched.append(data.firstTaskLaunchedTime().get().getTime() / 1000)
+    return min(launched, default=None)
+
+
+class JobRun:
+    """One run of the service: when it began to read, when it committed, and what it found."""
+
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+        self._spark = spark
+        self._metrics = Metrics()
+        self._service = Service(settings, self._metrics, on_batch=self._after, spark=spark)
+        self._began: float | None = None
+        #: The query's run, as Spark calls it.
+        self.query = ""
+        self._committed = 0.0
+        self._found: Counter[str] = Counter()
+
+    def go(self, for_seconds: float | None) -> dict[str, Any]:
+        """Run to the end of input, or for so long."""
+        timer = None
+        if for_seconds is not None:
+            timer = threading.Timer(for_seconds, self._service.stop)
+            timer.daemon = True
+            timer.start()
+        self._service.run()
+        if timer is not None:
+            timer.cancel()
+        if self._began is None:
+            # Spark told of the only batch a little late.
+            self._began = first_read(self._spark, self.query)
+        if self._began is None:
+            raise RuntimeError("the job read nothing")
+        return {
+            "seconds": self._committed - self._began,
+            "events": self._found["records"],
+            "matches": self._found["matched"],
+            "timeouts": self._found["timed_out"],
+            "late": self._found["late"],
+            "dead_letters": self._found["dead_letters"],
+            "stages": self._stages(),
+        }
+
+    def _after(self, report: BatchReport) -> None:
+        now = time.time()
+        if self._began is None:
+            (query,) = self._spark.streams.active
+            self.query = str(query.runId)
+            self._began = first_read(self._spark, self.query)
+        if report.total("records") or report.total("written"):
+            self._committed = now
+        for what in ("records", "matched", "timed_out", "late", "dead_letters"):
+            self._found[what] += report.total(what)
+
+    def _stages(self) -> dict[str, float]:
+        """Seconds by stage, as the job's own metrics have them."""
+        return {
+            sample.labels["stage"]: round(sample.value, 4)
+            for family in self._metrics.registry.collect()
+            for sample in family.samples
+            if sample.name == f"{STAGE_DURATION.name}_sum"
+        }
+
+
+class OurSide:
+    """Answers requests with one Spark session."""
+
+    def __init__(self) -> None:
+        self._spark: SparkSession | None = None
+        self._batches = Batches()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Do what was asked for."""
+        settings = Settings.model_validate(request["settings"])
+        if self._spark is None:
+            self._spark = spark_session(settings)
+            self._spark.streams.addListener(self._batches)
+        if request["do"] == "run":
+            return self._run(self._spark, settings, request.get("for_seconds"))
+        if request["do"] == "ceiling":
+            return self._ceiling(self._spark, settings)
+        if request["do"] == "state":
+            total = read_state(settings, spark=self._spark).total
+            return {
+                "bytes": total.bytes,
+                "keys": total.keys,
+                "partial_matches": total.partial_matches,
+                "waiting": total.waiting,
+            }
+        raise ValueError(f"nothing is called {request['do']!r}: run, ceiling or state")
+
+    def _run(
+        self, spark: SparkSession, settings: Settings, for_seconds: float | None
+    ) -> dict[str, Any]:
+        run = JobRun(spark, settings)
+        answer = run.go(for_seconds)
+        batches = self._batches.of(run.query)
+        # The job's metrics have Spark's stages of batches that it looked at in time, these of all.
+        spent: Counter[str] = Counter()
+        for batch in batches:
+            spent.update(batch["milliseconds"])
+        of_spark = {stage: milliseconds / 1000 for stage, milliseconds in spent.items()}
+        return answer | {"batches": batches, "stages": answer["stages"] | of_spark}
+
+    def _ceiling(self, spark: SparkSession, settings: Settings) -> dict[str, Any]:
+        checkpoint = f"{settings.state.checkpoint}.ceiling"
+        records = spark.readStream.format("kafka").options(**source_options(settings)).load()
+        query = (
+            records.writeStream.format("noop")
+            .option("checkpointLocation", checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        batches = self._batches.of(str(query.runId))
+        began = first_read(spark, str(query.runId))
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        if began is None:
+            raise RuntimeError("Spark read nothing")
+        return {
+            "seconds": max(one["ended"] for one in batches) - began,
+            "events": sum(one["rows"] for one in batches),
+            "batches": batches,
+        }
+
+
+def main() -> None:
+    """Answer until there is nothing more to answer."""
+    answers = _own_standard_output()
+    configure("warning", "json")
+    side = OurSide()
+    print(json.dumps({"ready": True}), file=answers)
+    for line in sys.stdin:
+        print(json.dumps(side.answer(json.loads(line))), file=answers)
+
+
+def _own_standard_output() -> TextIO:
+    """Standard output for answers alone; what else is printed, by children too, goes to the log."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    return answers
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Figures for people: Markdown tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+#: Of a profile, what is less than this part of the largest stage is left out.
+_LEAST_SHARE = 0.01
+#: Spark's sum of its own stages.
+_SUM = "triggerExecution"
+_NUMBER = re.compile(r"[*+-]*\d[\d,.]*.*|")
+_TITLES = {
+    "throughput": "Throughput",
+    "relevant": "All events relevant, and looking back",
+    "state-growth": "State grows",
+    "rules": "Rules grow",
+    "latency": "Latency",
+    "delivery": "Exactly once",
+    "scaling": "Cores and state partitions",
+    "quick": "The main ratio",
+}
+
+
+def text_of_all(
+    documents: Mapping[str, Mapping[str, Any]], plots: Mapping[str, str] | None = None
+) -> str:
+    """A section for each benchmark; ``plots``: file names by benchmark."""
+    parts = []
+    for name, title in _TITLES.items():
+        if name in documents:
+            parts.append(f"### {title}\n\n{text(documents[name])}")
+            if name in (plots or {}):
+                parts.append(f"![{title}](performance/{(plots or {})[name]})\n")
+    if "history" in (plots or {}):
+        parts.append(f"### By version\n\n![By version](performance/{(plots or {})['history']})\n")
+    return "\n".join(parts)
+
+
+def put(page: Path, figures: str) -> None:
+    """Replace what stands between the marks of ``page``; ValueError when it has none."""
+    before, begin, rest = page.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page.name} needs the lines {BEGIN} and {END}, the first one first")
+    page.write_text(f"{before}{BEGIN}\n\n{figures}\n{END}{after}", "utf-8")
+
+
+def text(document: Mapping[str, Any]) -> str:
+    """All that one benchmark found."""
+    parts = [circumstances(document)]
+    if "ratios" in document:
+        parts.append(ratios(document["ratios"]))
+    if "growth" in document:
+        parts += [growth(document["growth"]), costs(document["costs"])]
+    if "latency" in document:
+        parts += latency(document)
+    parts += [curve(name, points) for name, points in document.get("rates", {}).items()
+              if isinstance(points, list)]  # fmt: skip
+    parts += [
+        f"{name.replace('_', ' ').capitalize()}: {value:g}."
+        for name, value in document.items()
+        if name.startswith("milliseconds_for_each")
+    ]
+    profiles = document.get("profiles") or (
+        {"ours": document["profile"]} if "profile" in document else {}
+    )
+    if profiles:
+        parts.append(stages(profiles))
+    return "\n\n".join(parts) + "\n"
+
+
+def circumstances(document: Mapping[str, Any]) -> str:
+    """Machine and versions in a sentence."""
+    facts = document["facts"]
+    versions = ", ".join(
+        f"{label} {facts[name]}"
+        for name, label in (
+            ("spark", "Spark"), ("flink", "Flink"), ("java", "Java"), ("python", "Python"),
+        )
+        if name in facts
+    )  # fmt: skip
+    return (
+        f"Version {facts['version']} ({facts['commit']}), {facts['date']}, {facts['cores']} cores"
+        f" ({facts['processor']}), {facts['memory_gib']} GiB, {versions};"
+        f" load before: {facts['load_before']}; medians of {document['runs_each']}."
+    )
+
+
+def ratios(found: Iterable[Mapping[str, Any]]) -> str:
+    """A row for each ratio."""
+    rows = [
+        [
+            one["name"],
+            f"{one['events']:,}",
+            f"{one['ours']:,}",
+            one["other"],
+            f"{one['theirs']:,}",
+            f"**{one['ratio']:.2f}**",
+            f"{one['low']:.2f} to {one['high']:.2f}",
+            "" if one["aim"] is None else f"{one['aim']:g}",
+        ]
+        for one in found
+    ]
+    head = ["", "events", "ours, events/s", "next to", "events/s", "ratio", "of runs", "at least"]
+    return table(head, rows)
+
+
+def growth(found: Sequence[Mapping[str, Any]]) -> str:
+    """A row for each number of keys: batch, bytes for each partial match, largest memory."""
+    others = sorted({side for one in found for side in one["bytes"]} - {"ours"})
+    kinds = sorted({name for one in found for name in one["memory_mib"] if "memory" in name})
+    rows = [
+        [
+            f"{one['keys']:,}",
+            f"{one['batch_seconds']:.2f}",
+            f"{one['bytes']['ours'] / one['keys']:.0f}",
+            *(
+                f"{one['bytes'][side] / one['keys']:.0f}" if side in one["bytes"] else ""
+                for side in others
+            ),
+            *(f"{one['memory_mib'].get(name, 0):,.0f}" for name in kinds),
+        ]
+        for one in found
+    ]
+    head = [
+        "keys",
+        "batch, s",
+        "bytes each, ours",
+        *(f"bytes each, {side}" for side in others),
+        *(f"{name.removesuffix('_memory_mib')}, MiB" for name in kinds),
+    ]
+    return table(head, rows)
+
+
+def costs(found: Iterable[Mapping[str, Any]]) -> str:
+    """A row for each cost that may grow so far."""
+    rows = [[one["name"], f"**{one['ratio']:.2f}**", f"{one['aim']:g}"] for one in found]
+    return table(["", "ratio", "at most"], rows)
+
+
+def latency(document: Mapping[str, Any]) -> list[str]:
+    """Percentiles, and the time of tiny batches."""
+    load, tiny, batches = (document[name] for name in ("load", "tiny_batches", "batches"))
+    columns = ("count", "median", "90th", "99th", "largest", "aim_median", "aim_99th")
+    rows = [
+        [name, *(f"{found[column]:,}" if column in found else "" for column in columns)]
+        for name, found in document["latency"].items()
+    ]
+    spent = sorted(tiny["stages"].items(), key=lambda one: -one[1])
+    told = (
+        f"{load['rate']:,} events/s for {load['seconds']:g} s, in {batches['count']} batches of"
+        f" {batches['median_seconds']:g} s; the feed was late by {load['feed_late_by']:g} s at"
+        " most. Seconds:"
+    )
+    return [
+        told,
+        table(["", *(column.replace("aim_", "at most: ") for column in columns)], rows),
+        f"{tiny['count']} tiny batches, median {tiny['median_milliseconds']} ms. Medians by stage:",
+        table(["stage", "ms"], [[name, f"{ms:g}"] for name, ms in spent if ms and name != _SUM]),
+    ]
+
+
+def curve(name: str, points: Sequence[Sequence[int]]) -> str:
+    """Events per second by a number, across."""
+    head = [name, *(f"{count:,}" for count, _ in points)]
+    return table(head, [["events/s", *(f"{rate:,}" for _, rate in points)]])
+
+
+def stages(profiles: Mapping[str, Mapping[str, float]]) -> str:
+    """Seconds by stage, a column for each profile."""
+    totals: dict[str, float] = {}
+    for found in profiles.values():
+        for stage, seconds in found.items():
+            totals[stage] = max(seconds, totals.get(stage, 0.0))
+    totals.pop(_SUM, None)
+    least = max(totals.values(), default=0.0) * _LEAST_SHARE
+    rows = [
+        [stage, *(f"{found.get(stage, 0.0):.2f}" for found in profiles.values())]
+        for stage, seconds in sorted(totals.items(), key=lambda one: -one[1])
+        if seconds >= least
+    ]
+    return "Seconds by stage, the service's own summed over tasks:\n\n" + table(
+        ["stage", *profiles], rows
+    )
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; columns of figures stand to the right."""
+    rule = [
+        "---:" if rows and all(_NUMBER.fullmatch(row[column]) for row in rows) else "---"
+        for column in range(len(head))
+    ]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))

@@ -1,0 +1,227 @@
+"""What both sides of a comparison share: one broker, one registry, topics, cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from bench.events import SCHEMA, events, last_time, produce
+from bench.flink_program import FlinkProgram
+from bench.peer import start_peer
+from bench.side import Side
+from examples.embedded import EmbeddedBroker, EmbeddedRegistry
+
+PARTITIONS = 4
+DISORDER_MS = 1_000
+OUTPUTS = ("matches", "timeouts", "late", "dead_letters")
+_ROOT = Path(__file__).parents[1]
+_DRIVER_MEMORY = "2g"
+#: So far behind the last event everything of the rules with short windows is decided.
+_HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Topic:
+    """An input topic, and how many records it holds."""
+
+    name: str
+    records: int
+
+
+@dataclass
+class TestBed:
+    """Broker, registry and sides below ``folder``, which is emptied; ``with`` ends them all.
+
+    ``say`` is told what goes on.
+    """
+
+    __test__ = False
+
+    folder: Path
+    jars: Path
+    cores: tuple[int, ...]
+    say: Callable[[str], None]
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _runs: int = 0
+
+    def __enter__(self) -> Self:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        with ExitStack() as stack:
+            self.broker = stack.enter_context(
+                EmbeddedBroker(self.folder / "broker", self.jars, heap="1g")
+            )
+            self.registry = stack.enter_context(
+                EmbeddedRegistry(self.folder / "registry", self.jars)
+            )
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    # Topics.
+
+    def topic(self, name: str) -> int:
+        """Make an input topic; the id of its schema."""
+        self.broker.create_topics({name: PARTITIONS})
+        with SchemaRegistryClient({"url": self.registry.url}) as client:
+            given = client.register_schema(f"{name}-value", Schema(json.dumps(SCHEMA), "AVRO"))
+        return int(given)
+
+    def logins(self, name: str, count: int) -> Topic:
+        """A topic with the first ``count`` log-ins, closed an hour later."""
+        self.say(f"writing {count:,} events to {name}")
+        return self.filled(name, events(count), last_time(count) + _HOUR_MS)
+
+    def filled(self, name: str, stream: Iterable[dict[str, Any]], end: int) -> Topic:
+        """A topic with ``stream``, closed at ``end``."""
+        schema_id = self.topic(name)
+        records = produce(self.broker.bootstrap, name, schema_id, stream, PARTITIONS, end)
+        return Topic(name, records)
+
+    def next_run(self, what: str) -> str:
+        """A name for a run, its outputs and its transactions, that no other run has."""
+        self._runs += 1
+        return f"run-{self._runs}-{what}"
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Delete topics that were read; where that fails they only take room."""
+        futures = self.broker.admin().delete_topics(list(topics), operation_timeout=30)
+        for future in futures.values():
+            future.exception(timeout=30)
+
+    # Sides.
+
+    def our_side(self, cores: tuple[int, ...] | None = None) -> Side:
+        """A new process of ours, on ``cores`` instead of those of the test bed."""
+        scratch = self.folder / "scratch"
+        scratch.mkdir(exist_ok=True)
+        side = Side(
+            "the job",
+            [sys.executable, "-m", "bench.job"],
+            self.folder / "job.log",
+            cores=cores or self.cores,
+            environment={
+                "PYTHONPATH": str(_ROOT),
+                "TMPDIR": str(scratch),
+                "SPARK_LOCAL_DIRS": str(scratch),
+            },
+        )
+        return self._stack.enter_context(side)
+
+    def peer(self, program: FlinkProgram) -> Side:
+        """A new process of the peer."""
+        return self._stack.enter_context(start_peer(program, self.folder / "peer.log", self.cores))
+
+    # What to ask them.
+
+    def settings(
+        self,
+        run: str,
+        topic: str,
+        rules: Path,
+        *,
+        batch: int,
+        cores: int | None = None,
+        changed: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Settings of a run of ours. What is not given is as the service comes, except that a run
+        has a core for each state partition. ``changed``: sections with what else is."""
+        cores = cores or len(self.cores)
+        sections: dict[str, dict[str, Any]] = {
+            "kafka": {"bootstrap_servers": self.broker.bootstrap},
+            "registry": {"url": self.registry.url},
+            "inputs": {"logins": {"topics": [topic], "event_time": "ts"}},
+            "outputs": {
+                "topics": {name: output_topic(run, name) for name in OUTPUTS},
+                "create_topics": {"partitions": PARTITIONS, "replication": 1},
+                "transactional_id_prefix": run,
+            },
+            "time": {"allowed_disorder": f"{DISORDER_MS} ms"},
+            "source": {"max_offsets_per_trigger": batch},
+            "state": {
+                "checkpoint": str(self.folder / "checkpoints" / run),
+                "state_partitions": cores,
+            },
+            "trigger": {"mode": "available_now"},
+            "spark": {
+                "master": f"local[{cores},4]",
+                "jars_folder": str(self.jars),
+                "conf": {
+                    "spark.driver.memory": _DRIVER_MEMORY,
+                    "spark.driver.host": "127.0.0.1",
+                    "spark.driver.bindAddress": "127.0.0.1",
+                    "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
+                },
+            },
+            "rules": {"folder": str(rules), "max_rules": 10_000},
+        }
+        for section, values in (changed or {}).items():
+            sections[section] = {**sections.get(section, {}), **values}
+        return sections
+
+    def request(
+        self,
+        run: str,
+        topic: str,
+        rule: str,
+        *,
+        within_ms: int,
+        state: str = "hashmap",
+        filtered: bool = True,
+        shares: Iterable[str] = ("",),
+        delivery: str = "exactly_once",
+        until_checkpoint: int = 0,
+    ) -> dict[str, Any]:
+        """A run of the peer's; its output topic is ``run``, which is made here."""
+        self.broker.create_topics({run: PARTITIONS})
+        checkpoints = self.folder / "peer" / run
+        checkpoints.mkdir(parents=True)
+        return {
+            "bootstrap": self.broker.bootstrap,
+            "topic": topic,
+            "output": run,
+            "rule": rule,
+            "shares": list(shares),
+            "state": state,
+            "filter": "pre" if filtered else "all",
+            "parallelism": len(self.cores),
+            "within_ms": within_ms,
+            "delivery": delivery,
+            "prefix": run,
+            "checkpoint_folder": str(checkpoints),
+            "checkpoint_ms": 5_000,
+            "until_checkpoint": until_checkpoint,
+        }
+
+
+def output_topic(run: str, name: str) -> str:
+    """The topic of one kind of output of a run of ours."""
+    return f"{run}.{name.replace('_', '-')}"
+
+
+def equal_batches(records: int, most: int) -> int:
+    """The size of batches that cut ``records`` into equal parts of about ``most``.
+
+    Spark shares a batch among the partitions and rounds; without some room, a few records would
+    be left for a batch of their own.
+    """
+    parts = max(1, round(records / most))
+    return -(-records // parts) + 4 * PARTITIONS
+
+
+def all_cores() -> tuple[int, ...]:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))

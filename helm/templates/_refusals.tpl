@@ -1,0 +1,118 @@
+{{/*
+What values.schema.json cannot say: values that contradict each other. Each refusal says what was found
+and what is allowed. All templates that make a pod or its settings include this.
+*/}}
+{{- define "spark-cep.refuse" -}}
+{{- include "spark-cep.refuseConfig" . -}}
+{{- include "spark-cep.refuseSecrets" (dict "at" "config" "value" .Values.config) -}}
+{{- include "spark-cep.refuseCheckpoint" . -}}
+{{- include "spark-cep.refuseAccess" . -}}
+{{- end -}}
+
+{{- define "spark-cep.refuseConfig" -}}
+{{- $config := .Values.config -}}
+{{- if not (dig "kafka" "bootstrap_servers" "" $config) -}}
+{{- fail "config.kafka.bootstrap_servers is empty; the brokers are needed, as kafka-1:9092,kafka-2:9092" -}}
+{{- end -}}
+{{- if not $config.inputs -}}
+{{- fail "config.inputs is empty; at least one input is needed, as {logins: {topics: [logins], event_time: ts}}" -}}
+{{- end -}}
+{{- if not (dig "registry" "url" "" $config) -}}
+{{- fail "config.registry.url is empty; the schema registry is needed, as http://registry:8081" -}}
+{{- end -}}
+{{- $owned := list
+  (list "state" "checkpoint" "checkpoint.persistence or checkpoint.uri")
+  (list "rules" "folder" "rules.files or rules.existingConfigMap")
+  (list "observability" "metrics_host" "nothing: the pages must answer the cluster")
+  (list "observability" "metrics_port" "service.port")
+  (list "spark" "master" "mode")
+  (list "spark" "jars_folder" "nothing: the image holds the jars")
+  (list "spark" "driver" "sparkPorts")
+  (list "spark" "executors" "executor")
+  (list "spark" "kubernetes" "mode and executor") -}}
+{{- range $owned -}}
+{{- if hasKey (get $config (index . 0) | default dict) (index . 1) -}}
+{{- fail (printf "config.%s.%s is set by the chart; use %s" (index . 0) (index . 1) (index . 2)) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name := list "spark.driver.memory" "spark.driver.host" "spark.driver.bindAddress" "spark.driver.port" "spark.blockManager.port" "spark.local.dir" "spark.executor.instances" "spark.executor.cores" "spark.executor.memory" -}}
+{{- if hasKey (dig "spark" "conf" dict $config) $name -}}
+{{- fail (printf "config.spark.conf.%s is set by the chart; use the values driver, executor or sparkPorts" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if eq (dig "trigger" "mode" "continuous" $config) "available_now" -}}
+{{- fail "config.trigger.mode is available_now, which ends; the chart runs a job without end, which Kubernetes would start again: run back-tests as a Job of your own" -}}
+{{- end -}}
+{{- if and .Values.rules.files .Values.rules.existingConfigMap -}}
+{{- fail "rules.files and rules.existingConfigMap are both set; give one of them" -}}
+{{- end -}}
+{{- if not (or .Values.rules.files .Values.rules.existingConfigMap) -}}
+{{- fail "there are no rules; give rules.files ({NAME.yaml: text}) or rules.existingConfigMap" -}}
+{{- end -}}
+{{- $grace := include "spark-cep.stopGrace" . | int -}}
+{{- $given := include "spark-cep.terminationGrace" . | int -}}
+{{- if lt $given (add $grace 5 | int) -}}
+{{- fail (printf "driver.terminationGracePeriodSeconds is %d; it must be at least %d: config.lifecycle.stop_grace (%d s) and 5 s for closing" $given (add $grace 5) $grace) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A secret written out would stand in a ConfigMap and in the release. */}}
+{{- define "spark-cep.refuseSecrets" -}}
+{{- $at := .at -}}
+{{- if kindIs "map" .value -}}
+{{- range $name, $value := .value -}}
+{{- $here := printf "%s.%s" $at $name -}}
+{{- if and (kindIs "string" $value) $value (regexMatch "(?i)(password|secret|token|credential|passphrase|jaas|user[._]info)" $name) (not (regexMatch "(?i)([._-](file|location|url|uri|class|type|mechanism|name))$" $name)) -}}
+{{- fail (printf "%s is written out; give a reference, {file: /etc/spark-cep/secrets/NAME/KEY} or {env: NAME}: ConfigMaps and releases are no place for secrets" $here) -}}
+{{- end -}}
+{{- include "spark-cep.refuseSecrets" (dict "at" $here "value" $value) -}}
+{{- end -}}
+{{- else if kindIs "slice" .value -}}
+{{- range $index, $value := .value -}}
+{{- include "spark-cep.refuseSecrets" (dict "at" (printf "%s[%d]" $at $index) "value" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "spark-cep.refuseCheckpoint" -}}
+{{- $checkpoint := .Values.checkpoint -}}
+{{- if $checkpoint.uri -}}
+{{- if not (regexMatch "^[a-z][a-z0-9+.-]*://." $checkpoint.uri) -}}
+{{- fail (printf "checkpoint.uri is %s; allowed is a place on an object store or a distributed file system, as s3a://bucket/folder" $checkpoint.uri) -}}
+{{- end -}}
+{{- if hasPrefix "file:" $checkpoint.uri -}}
+{{- fail "checkpoint.uri is a local file, which goes with the pod; use checkpoint.persistence" -}}
+{{- end -}}
+{{- if $checkpoint.persistence.existingClaim -}}
+{{- fail "checkpoint.uri and checkpoint.persistence.existingClaim are both set; give one of them" -}}
+{{- end -}}
+{{- else if and (eq .Values.mode "kubernetes") (not $checkpoint.persistence.existingClaim) (not (has "ReadWriteMany" $checkpoint.persistence.accessModes)) -}}
+{{- fail (printf "mode is kubernetes, and checkpoint.persistence.accessModes is [%s]: executors on other nodes cannot reach it; use ReadWriteMany, or checkpoint.uri" (join ", " $checkpoint.persistence.accessModes)) -}}
+{{- end -}}
+{{- if and (eq .Values.mode "kubernetes") (not .Values.serviceAccount.create) (not .Values.serviceAccount.name) -}}
+{{- fail "mode is kubernetes, and serviceAccount.create is off without serviceAccount.name: the driver needs an account that may start executors" -}}
+{{- end -}}
+{{- if and (eq .Values.mode "kubernetes") (eq .Values.sparkPorts.driver .Values.sparkPorts.blockManager) -}}
+{{- fail (printf "sparkPorts.driver and sparkPorts.blockManager are both %v; they must differ" .Values.sparkPorts.driver) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "spark-cep.refuseAccess" -}}
+{{- $pages := .Values.config.observability | default dict -}}
+{{- $monitored := or .Values.metrics.podMonitor.enabled .Values.metrics.serviceMonitor.enabled -}}
+{{- if and .Values.metrics.podMonitor.enabled .Values.metrics.serviceMonitor.enabled -}}
+{{- fail "metrics.podMonitor.enabled and metrics.serviceMonitor.enabled are both on: each sample would be taken twice; use one of them" -}}
+{{- end -}}
+{{- if and (get $pages "username") (eq (toString (get $pages "open_probes")) "false") -}}
+{{- fail "config.observability.open_probes is false: Kubernetes' probes cannot log in; leave it on" -}}
+{{- end -}}
+{{- if and $monitored (get $pages "username") (not .Values.metrics.basicAuth.secretName) -}}
+{{- fail "config.observability.username is set, and metrics.basicAuth.secretName is not: Prometheus could not log in" -}}
+{{- end -}}
+{{- if and .Values.metrics.basicAuth.secretName (not (get $pages "username")) -}}
+{{- fail "metrics.basicAuth.secretName is set, and config.observability.username is not: the pages ask for no login" -}}
+{{- end -}}
+{{- if ne (empty (get $pages "ssl_certificate_file")) (empty (get $pages "ssl_key_file")) -}}
+{{- fail "config.observability.ssl_certificate_file and ssl_key_file go together; only one is set" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,1 @@
+"""The chart: what it renders is what the service takes, and what it shows of it exists."""

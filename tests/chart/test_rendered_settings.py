@@ -1,0 +1,144 @@
+"""What the chart renders is what the service takes: settings, rules, ports, paths, versions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from service import __version__
+from service.config import Settings, load
+from service.rules.folder import read_rules
+from tests.chart.files import CHART, VALUES, one, render
+
+MOUNTED = "/etc/spark-cep"
+
+
+def _name(manifests: list[dict[str, Any]]) -> str:
+    (found,) = (m["metadata"]["name"] for m in manifests if m["kind"] == "StatefulSet")
+    return found
+
+
+def _settings(manifests: list[dict[str, Any]], folder: Path) -> Settings:
+    """The rendered settings, loaded where all the files they name are there."""
+    text = one(manifests, "ConfigMap", _name(manifests))["data"]["config.yaml"]
+    for word in text.split():
+        if word.startswith(f"{MOUNTED}/"):
+            file = folder / word.removeprefix(f"{MOUNTED}/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if not file.suffix and file.name == "rules":
+                file.mkdir(exist_ok=True)
+            else:
+                file.write_text("content", "utf-8")
+    config = folder / "config.yaml"
+    config.write_text(text.replace(MOUNTED, str(folder)), "utf-8")
+    return load(config, {"REGISTRY_TOKEN": "token"})
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.name)
+def test_the_settings_are_taken(values: Path, tmp_path: Path) -> None:
+    """The service loads the rendered settings and finds in them what the pod is set up for."""
+    manifests = render(values)
+    settings = _settings(manifests, tmp_path)
+    pod = one(manifests, "StatefulSet", _name(manifests))["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports["http"] == settings.observability.metrics_port
+    assert pod["terminationGracePeriodSeconds"] * 1000 >= settings.lifecycle.stop_grace + 5000
+    mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
+    assert str(settings.rules.folder).replace(str(tmp_path), MOUNTED) in mounts
+    checkpoint = str(settings.state.checkpoint)
+    assert "://" in checkpoint or any(checkpoint.startswith(f"{mount}/") for mount in mounts)
+    assert container["args"] == ["run", "--config", f"{MOUNTED}/config.yaml"]
+    if settings.spark.master.startswith("k8s://"):
+        conf = settings.cluster_conf()
+        assert conf["spark.driver.port"] == str(ports["driver"])
+        assert conf["spark.blockManager.port"] == str(ports["block-manager"])
+        assert conf["spark.kubernetes.container.image"] == container["image"]
+        # Spark would mount a second volume there in the executors.
+        assert "spark.local.dir" not in settings.spark.conf
+        service = one(manifests, "Service", f"{_name(manifests)}-driver")
+        assert conf["spark.driver.host"] == f"{service['metadata']['name']}.cep.svc"
+        assert service["spec"]["selector"].items() <= _pod_labels(manifests).items()
+
+
+def _pod_labels(manifests: list[dict[str, Any]]) -> dict[str, str]:
+    driver = one(manifests, "StatefulSet", _name(manifests))
+    return driver["spec"]["template"]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.name)
+def test_mounts_and_volumes_go_together(values: Path) -> None:
+    """In driver, executors and tests each mount has its volume, and no path is mounted twice."""
+    manifests = render(values)
+    driver = one(manifests, "StatefulSet", _name(manifests))
+    claims = [c["metadata"]["name"] for c in driver["spec"].get("volumeClaimTemplates", [])]
+    pods = [(driver["spec"]["template"]["spec"], claims)]
+    pods += [(m["spec"], []) for m in manifests if m["kind"] == "Pod"]
+    pods += [
+        (yaml.safe_load(m["data"]["pod.yaml"])["spec"], [])
+        for m in manifests
+        if m["kind"] == "ConfigMap" and "pod.yaml" in m["data"]
+    ]
+    assert len(pods) > 1
+    for pod, claimed in pods:
+        volumes = {volume["name"] for volume in pod["volumes"]} | set(claimed)
+        for container in pod["containers"]:
+            mounts = container["volumeMounts"]
+            assert {mount["name"] for mount in mounts} <= volumes
+            paths = [mount["mountPath"] for mount in mounts]
+            assert len(set(paths)) == len(paths)
+            assert container["securityContext"]["readOnlyRootFilesystem"]
+            assert "/tmp" in paths
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert pod["securityContext"]["runAsUser"] == 10001
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.name)
+def test_the_rules_are_rules(values: Path, tmp_path: Path) -> None:
+    """The examples' rules pass the check, read through links as in a mounted ConfigMap."""
+    manifests = render(values)
+    maps = [m for m in manifests if m["metadata"]["name"] == f"{_name(manifests)}-rules"]
+    given = yaml.safe_load(values.read_text("utf-8"))["rules"]
+    assert len(maps) == (1 if "files" in given else 0)
+    for rules in maps:
+        data = tmp_path / "..2026_01_01"
+        data.mkdir()
+        (tmp_path / "..data").symlink_to(data.name)
+        for name, text in rules["data"].items():
+            (data / name).write_text(text, "utf-8")
+            (tmp_path / name).symlink_to(f"..data/{name}")
+        assert len(read_rules(tmp_path).rules) == len(rules["data"])
+
+
+def test_the_sections_are_the_service_s() -> None:
+    """The schema of the values knows the sections of the settings, and no others."""
+    schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+    assert set(schema["properties"]["config"]["properties"]) == set(Settings.model_fields)
+
+
+def test_every_value_is_in_the_schema() -> None:
+    """No value of values.yaml is missing in its schema, at any depth that the schema closes."""
+    schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+
+    def check(value: Any, part: dict[str, Any], at: str) -> None:
+        if "$ref" in part:
+            part = schema["definitions"][part["$ref"].rpartition("/")[2]]
+        if part.get("additionalProperties") is not False or not isinstance(value, dict):
+            return
+        own = part.get("properties", {})
+        patterns = part.get("patternProperties", {})
+        for name, inner in value.items():
+            assert name in own or patterns, f"{at}.{name} is not in the schema"
+            check(inner, own.get(name, {}), f"{at}.{name}")
+
+    check(yaml.safe_load((CHART / "values.yaml").read_text("utf-8")), schema, "values")
+
+
+def test_the_chart_is_of_this_version() -> None:
+    """``appVersion`` is the package's version: it is the image's tag."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
+    assert chart["appVersion"] == __version__
