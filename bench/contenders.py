@@ -43,7 +43,7 @@ def job(
     """Our job."""
 
     def run_over(topic: Topic, read: bool) -> Run:
-        run = bed.next_run(name.replace(" ", "-"))
+        run = bed.next_run(name)
         batch = equal_batches(topic.records, course.batch)
         settings = bed.settings(
             run, topic.name, course.rules, batch=batch, cores=cores, changed=changed

@@ -201,7 +201,10 @@ def _live(bed: TestBed, side: Side, load: Load) -> dict[str, Any]:
         topic,
         bed.folder / "rules" / "fails",
         batch=1_000_000,
-        changed={"trigger": {"mode": "continuous", "interval": "0 ms"}},
+        changed={
+            "trigger": {"mode": "continuous", "interval": "0 ms"},
+            "lifecycle": {"stop_grace": "5 minutes"},
+        },
     )
     watcher = Watcher(bed.broker.bootstrap, [topics["matches"], topics["timeouts"]])
     watcher.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,7 @@ DISORDER_MS = 1_000
 OUTPUTS = ("matches", "timeouts", "late", "dead_letters")
 _ROOT = Path(__file__).parents[1]
 _DRIVER_MEMORY = "2g"
+_NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]+")
 #: So far behind the last event everything of the rules with short windows is decided.
 _HOUR_MS = 3_600_000
 
@@ -90,9 +92,10 @@ class TestBed:
         return Topic(name, records)
 
     def next_run(self, what: str) -> str:
-        """A name for a run, its outputs and its transactions, that no other run has."""
+        """A name for a run, its outputs and its transactions, that no other run has; a topic may
+        have it."""
         self._runs += 1
-        return f"run-{self._runs}-{what}"
+        return f"run-{self._runs}-{_NOT_IN_TOPICS.sub('-', what)}"
 
     def forget(self, topics: Iterable[str]) -> None:
         """Delete topics that were read; where that fails they only take room."""

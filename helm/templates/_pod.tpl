@@ -1,6 +1,9 @@
-{{/* Volumes and mounts that driver and executors share. */}}
+{{/*
+Volumes and mounts that driver and executors share. By its name Spark knows the scratch space of an executor;
+otherwise it would mount another at the same path, which Kubernetes refuses.
+*/}}
 {{- define "spark-cep.sharedVolumes" -}}
-- name: scratch
+- name: spark-local-dir-1
   emptyDir:
     sizeLimit: {{ .Values.scratchSize }}
 {{- range .Values.secrets }}
@@ -18,7 +21,7 @@
 {{- end -}}
 
 {{- define "spark-cep.sharedMounts" -}}
-- name: scratch
+- name: spark-local-dir-1
   mountPath: /tmp
 {{- range .Values.secrets }}
 - name: secret-{{ .name }}

@@ -8,6 +8,7 @@ import struct
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fastavro
@@ -24,8 +25,9 @@ from bench.rules import document, shares, write_rules
 from bench.scaling import partition_cost
 from bench.side import Side, SideFailedError
 from bench.state_growth import fill, touch
-from bench.testbed import PARTITIONS, equal_batches
+from bench.testbed import PARTITIONS, TestBed, equal_batches
 from service.compiler.rule_set import compile_rules
+from service.config import Settings
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates, Match, Timeout
 from service.pattern.document import load_rules
@@ -149,6 +151,18 @@ def test_batches_are_equal(records: int, most: int) -> None:
     parts = max(1, round(records / most))
     assert size * parts >= records > size * (parts - 1) - 4 * PARTITIONS * parts
     assert size <= 1.5 * max(most, records / parts) + 4 * PARTITIONS
+
+
+def test_runs_have_names_of_their_own_that_topics_may_have(tmp_path: Path) -> None:
+    """Whatever the contender is called."""
+    bed = TestBed(tmp_path, tmp_path, (0,), lambda _: None)
+    bed.broker = SimpleNamespace(bootstrap="localhost:9092")  # type: ignore[assignment]
+    bed.registry = SimpleNamespace(url="http://localhost")  # type: ignore[assignment]
+    names = [bed.next_run("ours, 100 rules") for _ in range(2)]
+    assert len(set(names)) == 2
+    for name in names:
+        settings = bed.settings(name, "logins", tmp_path, batch=10)
+        assert Settings.model_validate(settings).outputs.topics.matches == f"{name}.matches"
 
 
 def test_repetitions_are_counted_apart() -> None:

@@ -64,7 +64,7 @@ def test_helm_takes_them(command: list[str]) -> None:
 @pytest.mark.parametrize("command", _of("kubectl"), ids=" ".join)
 def test_kubectl_finds_what_they_name(command: list[str], made: list[dict[str, object]]) -> None:
     """Names, namespace and paths are those of the rendered objects; what runs in the pod is a
-    command of the service with options that it has, or tar."""
+    command of the service with options that it has, or moves files."""
     assert command[1:3] == ["--namespace", "cep"]
     driver = one(made, "StatefulSet", "fraud-spark-cep")
     text = " ".join(command)
@@ -73,7 +73,8 @@ def test_kubectl_finds_what_they_name(command: list[str], made: list[dict[str, o
     if command[3] != "exec":
         assert command[3] in {"rollout", "scale"}
         return
-    assert command[4] == f"{driver['metadata']['name']}-0"
+    before = [word for word in command[4 : command.index("--")] if word != "--stdin"]
+    assert before == [f"{driver['metadata']['name']}-0"]
     inside = command[command.index("--") + 1 :]
     mounts = [
         mount["mountPath"]
@@ -81,6 +82,9 @@ def test_kubectl_finds_what_they_name(command: list[str], made: list[dict[str, o
     ]
     if inside[0] == "tar":
         assert inside[inside.index("--directory") + 1] in mounts
+        return
+    if inside[0] == "mv":
+        assert {str(Path(place).parent) for place in inside[1:]} <= set(mounts)
         return
     assert inside[0] == "spark-cep"
     assert inside[inside.index("--config") + 1] in mounts

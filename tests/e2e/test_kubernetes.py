@@ -25,22 +25,29 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
 
 STORE, LOGIN = "marker-store-31fe", "marker-login-31fe"
 IMAGE = "registry.example/spark-cep:0.1.0"
-TEMPLATE = {
-    "kind": "Pod",
-    "apiVersion": "v1",
-    "metadata": {"labels": {"team": "fraud"}},
-    "spec": {
-        "automountServiceAccountToken": False,
-        "securityContext": {"runAsNonRoot": True},
-        "containers": [
-            {
-                "name": "executor",
-                "securityContext": {"readOnlyRootFilesystem": True},
-                "resources": {"limits": {"ephemeral-storage": "1Gi"}},
-            }
-        ],
-    },
-}
+SCRATCH = {"name": "spark-local-dir-1", "emptyDir": {"sizeLimit": "5Gi"}}
+
+
+def template(scratch: Path) -> dict[str, Any]:
+    """A template of executors' pods that brings its scratch space along."""
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"labels": {"team": "fraud"}},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "securityContext": {"runAsNonRoot": True},
+            "volumes": [SCRATCH],
+            "containers": [
+                {
+                    "name": "executor",
+                    "securityContext": {"readOnlyRootFilesystem": True},
+                    "resources": {"limits": {"ephemeral-storage": "1Gi"}},
+                    "volumeMounts": [{"name": SCRATCH["name"], "mountPath": str(scratch)}],
+                }
+            ],
+        },
+    }
 
 
 @dataclass(frozen=True)
@@ -73,8 +80,8 @@ def run(
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     Stream(scenario).send(("k", "a", 0), ("k", "b", 1), ("k", "a", 2), ("k", "x", 90))
     (folder / "scratch").mkdir()
-    template = folder / "pod.yaml"
-    template.write_text(yaml.safe_dump(TEMPLATE), "utf-8")
+    pod = folder / "pod.yaml"
+    pod.write_text(yaml.safe_dump(template(folder / "scratch")), "utf-8")
     driver, blocks = free_ports(2)
     with kubernetes_api(folder, {("s3", "id"): LOGIN}) as api:
         api.add_driver("cep-0")
@@ -100,7 +107,7 @@ def run(
                     "image_pull_secrets": ["pull"],
                     "driver_pod": "cep-0",
                     "service_account": "cep-executor",
-                    "pod_template_file": str(template),
+                    "pod_template_file": str(pod),
                     "cpu_request": "500m",
                     "cpu_limit": "2",
                     "node_selector": {"pool": "streams"},
@@ -175,13 +182,17 @@ def test_the_template_stays(run: Run) -> None:
 
 
 def test_volumes(run: Run) -> None:
-    """The checkpoint's claim, the mounted secret, scratch space; no configuration of Spark's."""
+    """The checkpoint's claim, the mounted secret, the template's own scratch space, in which Spark
+    works, and none beside it; no configuration of Spark's."""
     volumes = {volume["name"]: volume for volume in run.pod["spec"]["volumes"]}
     mounts = {mount["name"]: mount["mountPath"] for mount in run.container["volumeMounts"]}
+    assert len(set(mounts.values())) == len(run.container["volumeMounts"])
     assert volumes["checkpoint"]["persistentVolumeClaim"]["claimName"] == "cep-checkpoint"
     assert mounts["checkpoint"] == str(run.folder)
     assert mounts["truststore-volume"] == "/etc/truststore"
-    assert str(run.folder / "scratch") in mounts.values()
+    assert volumes["spark-local-dir-1"] == SCRATCH
+    variables = {one["name"]: one.get("value") for one in run.container["env"]}
+    assert variables["SPARK_LOCAL_DIRS"] == str(run.folder / "scratch")
     assert not any("configMap" in volume for volume in volumes.values())
 
 

@@ -51,9 +51,11 @@ class Machine:
         (self.folder / "config.yaml").write_text(yaml.safe_dump(document), "utf-8")
 
     def run(self, block: str, expected: int = 0) -> str:
-        """Run a block of commands; what it printed."""
+        """Run a block of commands, with topics of this scenario; what it printed."""
+        block = block.replace("logins", self._topic)
+        block = block.replace("=replay", f"={self.scenario.topic('replay')}")
         done = subprocess.run(
-            ["/bin/bash", "-euo", "pipefail", "-c", block.replace("logins", self._topic)],
+            ["/bin/bash", "-euo", "pipefail", "-c", block],
             cwd=self.folder,
             env=self._environment,
             check=False,
@@ -123,7 +125,9 @@ def test_the_procedures(page: dict[str, list[str]], machine: Machine) -> None:
 
     (replay,) = page["Replay from an offset"]
     machine.run(replay)
-    topics = {kind: f"replay.{kind.replace('_', '-')}" for kind in Outputs.KINDS}
+    topics = {
+        kind: machine.scenario.topic(f"replay.{kind.replace('_', '-')}") for kind in Outputs.KINDS
+    }
     replayed = machine.match_ids(**topics)
     assert len(replayed) == 2, "the match before the offset is not there"
     assert set(replayed) < set(all_three), "with the ids that the job gave them"
