@@ -177,7 +177,8 @@ class Groups:
 def _schema() -> pa.Schema:
     kinds: dict[str, pa.DataType] = {
         "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "time": pa.int64(),
-        "kafka_time": pa.int64(), "size": pa.int32(), "fault": pa.int32(), TYPE_COLUMN: pa.int32(), "record_key": pa.binary(),
+        "kafka_time": pa.int64(), "size": pa.int32(), "fault": pa.int32(), TYPE_COLUMN: pa.int32(),
+        "record_key": pa.binary(),
         "value": pa.binary(), "headers": pa.string(),
     }  # fmt: skip
     for number, part in enumerate(PLAN.partitionings):
