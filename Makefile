@@ -43,7 +43,7 @@ lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
-	$(IMAGE_TOOLS)/bin/shellcheck .ci/run image/*.sh
+	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart .ci/chart-tools/install image/*.sh
 
 test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
 	$(PY) -m tests.faults $(ARGS)
