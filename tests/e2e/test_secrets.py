@@ -295,7 +295,7 @@ def _scanned(job: Job) -> set[str]:
 
 WRONG_STARTS: dict[str, tuple[dict[str, Any], int]] = {
     "kafka-password": ({"kafka": {"security": {"password": REGISTRY}}}, 3),
-    "registry-password": ({"registry": {"password": S3}}, 6),
+    "registry-password": ({"registry": {"password": S3}}, 3),
     "registry-url": ({"registry": {"url": f"https://cep:{S3}@127.0.0.1:1"}}, 3),
     "key-password": ({"kafka": {"security": {"ssl_key_password": S3}}}, 3),
     "pages-key": ({"observability": {"ssl_key_password": S3}}, 3),
