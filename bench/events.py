@@ -61,11 +61,13 @@ def last_time(count: int) -> int:
 
 
 def closing(partition: int, time: int) -> dict[str, Any]:
-    """An event that no rule wants, and that moves time in its partition."""
+    """An event that begins no match, and that moves time in its partition."""
     return {
         "user_id": f"closing-{partition}",
         "event_type": "closing",
-        "amount": 0.0,
+        # For Flink time goes to its end behind it, for us it stays there: what it began would time
+        # out on one side alone.
+        "amount": 1_000.0,
         "ts": time,
         "ip": "",
         "session": "",

@@ -16,7 +16,7 @@ import pytest
 
 from bench import history
 from bench.comparison import Contender, Run, in_turn, profile, ratio
-from bench.events import SCHEMA, events
+from bench.events import SCHEMA, closing, events
 from bench.latency import LiveEvents, percentiles
 from bench.outputs import DisagreementError, Found, check_once, check_same, line_of
 from bench.plots import draw
@@ -69,6 +69,15 @@ def test_each_rule_finds_something(name: str) -> None:
     """A comparison of nothing with nothing would say nothing."""
     kinds = {line[0] for line in found_by([document(name, 60_000)], 8_000, 40)}
     assert "m" in kinds
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_rule_begins_with_the_closing_event(name: str) -> None:
+    """It is the last of its partition: what it began would be decided by one side alone."""
+    job = LocalJob(compile_rules([load_rules(document(name, 60_000), "rules")[0].rule]))
+    event = closing(0, 1_000)
+    job.advance([Record(Coordinates("logins", 0, 0), event["ts"], event)], 2**50)
+    assert not job.outputs.timeouts
 
 
 def test_rules_for_shares_find_together_what_one_rule_finds() -> None:

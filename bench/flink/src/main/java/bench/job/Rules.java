@@ -31,7 +31,7 @@ final class Rules {
                             .within(within),
                     login -> true);
             case "look_back" -> new Rule(
-                    Pattern.<Login>begin("bought", skip).where(type("purchase", share))
+                    Pattern.<Login>begin("bought", AfterMatchSkipStrategy.noSkip()).where(type("purchase", share))
                             .followedBy("seen").where(new ViewAbove("bought"))
                             .followedBy("more").where(new ViewAbove("seen"))
                             .within(within),
