@@ -49,12 +49,12 @@ def main(
         sent = workload.send(scenario, records, seed)
         calm = trial.undisturbed(scenario)
         kinds: list[tuple[str, trial.Fault, int, tuple[float, float]]] = [
-            ("driver", trial.kill_driver, kills, (0.5, 15.0)),
-            ("jvm", trial.kill_jvm, others, (0.5, 15.0)),
-            ("python worker", trial.kill_worker, others, (0.5, 10.0)),
-            ("restart", trial.terminate, others, (0.5, 15.0)),
+            ("driver", trial.kill_driver, kills, (0.0, 6.0)),
+            ("jvm", trial.kill_jvm, others, (0.0, 6.0)),
+            ("python worker", trial.kill_worker, others, (0.0, 6.0)),
+            ("restart", trial.terminate, others, (0.0, 6.0)),
             *(
-                (kind, trial.broker_fault(broker, kind), others, (1.0, 10.0))
+                (kind, trial.broker_fault(broker, kind), others, (0.0, 8.0))
                 for kind in ("broker kill", "broker stop", "broker pause")
             ),
         ]

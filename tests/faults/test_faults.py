@@ -49,7 +49,7 @@ def test_a_disturbed_run_writes_what_an_undisturbed_one_does(prepared: Prepared,
         "python worker": trial.kill_worker,
         "broker kill": trial.broker_fault(prepared.broker, "broker kill"),
     }[kind]
-    pause = (0.5, 6.0)
+    pause = (0.0, 3.0)
     most = 2 if kind == "driver" else 1
     score = trial.disturbed(
         prepared.scenario, prepared.sent, prepared.calm, kind, fault, most, pause, Random(SEED)

@@ -155,8 +155,9 @@ def disturbed(
     delivery: str = "exactly_once",
 ) -> Score:
     """Run to the end of the input with at most ``most`` faults, each a random time (within
-    ``pause``, in seconds) after the one before, or after the query has started; a command that
-    ended is started again. One fault in eight may come while the command is still starting."""
+    ``pause``, in seconds) after the one before, or after the first batch of a start; a command that
+    ended is started again. Of eight faults, one may come while the command is still starting and
+    one while its first batch runs, which is the one that a kill had cut off."""
     job = Job(scenario, f"{name.replace(' ', '-')}-{random.randrange(10**6)}", delivery)
     score = Score(name, ends=[])
     began = time.monotonic()
@@ -167,8 +168,9 @@ def disturbed(
         while True:
             assert time.monotonic() < began + _SECONDS * 4, command.end_of_log()
             harm = score.faults < most
-            if harm and random.random() < 7 / 8:
-                _wait_for_query(command, log_size)
+            if harm:
+                awaited = random.choice([None, "query_started", *["batch_done"] * 6])
+                _wait_for(awaited, command, log_size)
             code = command.ended(random.uniform(*pause) if harm else _SECONDS)
             if code is None:
                 assert harm, f"it does not end: {command.end_of_log()}"
@@ -197,16 +199,15 @@ def disturbed(
     return score
 
 
-def _wait_for_query(command: Command, log_size: int) -> None:
-    """Until the query runs, or the command has ended. ``log_size``: of the log at its start."""
+def _wait_for(event: str | None, command: Command, log_size: int) -> None:
+    """Until the command has logged the event, or has ended. ``log_size``: of the log at its
+    start."""
     deadline = time.monotonic() + _SECONDS
-    while True:
+    while event is not None and command.ended(0.2) is None:
         with command.log.open("rb") as log:
             log.seek(log_size)
-            if b'"query_started"' in log.read():
+            if f'"{event}"'.encode() in log.read():
                 return
-        if command.ended(0.2) is not None:
-            return
         assert time.monotonic() < deadline, command.end_of_log()
 
 
