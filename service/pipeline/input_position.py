@@ -126,6 +126,8 @@ class InputPosition:
             self._ended = True
             self._wake.set()
             self._thread.join(_STOP_SECONDS)
+            if self._thread.is_alive():
+                self._failed("no answer before the stop")
 
     def _work(self) -> None:
         quiet = {"log_level": 0, "error_cb": lambda _: None}
@@ -158,16 +160,19 @@ class InputPosition:
             if failed:
                 raise KafkaException(failed[0])
         except KafkaException as error:
-            self._metrics.increment(names.OFFSET_COMMITS, result="failed")
             with self._lock:
                 self._read = read | self._read
-            if not self._complained:
-                self._complained = True
-                with bound(run=self._run):
-                    _log.warning("offsets_not_committed", group=self._group, reason=_told(error))
+            self._failed(_told(error))
             return
         self._metrics.increment(names.OFFSET_COMMITS, result="done")
         self._complained = False
+
+    def _failed(self, reason: str) -> None:
+        self._metrics.increment(names.OFFSET_COMMITS, result="failed")
+        if not self._complained:
+            self._complained = True
+            with bound(run=self._run):
+                _log.warning("offsets_not_committed", group=self._group, reason=reason)
 
     def _look(self, admin: AdminClient) -> None:
         wanted = {
