@@ -105,6 +105,7 @@ class InputPosition:
         self._read: Offsets = {}
         self._ended = False
         self._complained = False
+        self._confirmed = True
         self._thread: Final = threading.Thread(
             target=self._work, name="input-position", daemon=True
         )
@@ -118,6 +119,7 @@ class InputPosition:
         if self._group is not None:
             with self._lock:
                 self._read |= read
+                self._confirmed = False
             self._wake.set()
 
     def stop(self) -> None:
@@ -126,7 +128,7 @@ class InputPosition:
             self._ended = True
             self._wake.set()
             self._thread.join(_STOP_SECONDS)
-            if self._thread.is_alive():
+            if self._thread.is_alive() and not self._confirmed:
                 self._failed("no answer before the stop")
 
     def _work(self) -> None:
@@ -164,6 +166,8 @@ class InputPosition:
                 self._read = read | self._read
             self._failed(_told(error))
             return
+        with self._lock:
+            self._confirmed = not self._read
         self._metrics.increment(names.OFFSET_COMMITS, result="done")
         self._complained = False
 
