@@ -216,7 +216,8 @@ class MatchProcessor(StatefulProcessor):
         yield Row(kind=int(Kind.COUNTS), packet=pack(report))
 
     def close(self) -> None:
-        """Nothing to close: Spark owns the state."""
+        """Spark owns the state, and closes its connection when the task has ended."""
+        self._slot_state.leave_open()
 
     def _encode(
         self, outputs: Outputs, records: list[Any], counts: Counter[tuple[str, ...]]

@@ -17,6 +17,7 @@ from typing import Any
 
 from pyspark.sql.streaming.proto import StateMessage_pb2 as messages
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from service.errors import StateError
@@ -28,6 +29,13 @@ _VERSION_AND_LENGTH = Struct(">ii").pack
 #: Requests that are sent at once, and about how many bytes.
 _MOST_AT_ONCE = 128
 _MOST_BYTES = 1 << 18
+
+#: The connection of this Python worker's last task, until the next one ends.
+_left_open: list[Any] = []
+
+
+def _tell_nothing(state: StatefulProcessorHandleState) -> None:
+    """In place of telling the server of the last state."""
 
 
 class PipelinedMap:
@@ -70,6 +78,19 @@ class PipelinedMap:
                 self._ask(calls)
                 calls, size = [], 0
         self._ask(calls)
+
+    def leave_open(self) -> None:
+        """Let the JVM, not Python, end the connection of this task.
+
+        Told that the processor is closed, or that the other side is gone, Spark's state server
+        (4.2) forgets its socket without closing it: one file a task, for the life of the JVM. If
+        it still reads when the task ends, its thread is interrupted, which closes the socket.
+        """
+        client = self._client
+        if client.handle_state is StatefulProcessorHandleState.PRE_INIT:
+            return
+        client.set_handle_state = _tell_nothing  # type: ignore[method-assign]
+        _left_open[:] = [client]
 
     def _ask(self, calls: Sequence[Any]) -> list[bytes]:
         stream = self._client.sockfile
