@@ -70,6 +70,8 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "100",
         "spark.ui.retainedTasks": "2000",
+        # Files of shuffles go when a full collection finds that nothing needs them.
+        "spark.cleaner.periodicGC.interval": "5min",
         "spark.redaction.regex": spark_redaction_regex(hidden),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",

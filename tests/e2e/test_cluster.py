@@ -75,7 +75,7 @@ def _records(stream: Stream) -> list[Sent]:
             seconds -= LATE
         partition = random.randrange(PARTITIONS)
         if number % 71 == 0:
-            made.append(Sent(b"\0\0\0\0\1broken", partition=partition))
+            made.append(Sent(b"\1not framed", partition=partition))
         made.append(
             stream.event(
                 f"k{random.randrange(KEYS)}",

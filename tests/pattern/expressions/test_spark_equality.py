@@ -41,6 +41,8 @@ def frame() -> Iterator[Any]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
+    # Where other tests have a session, this is theirs.
+    shared = SparkSession.getActiveSession() is not None
     session = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
@@ -48,11 +50,13 @@ def frame() -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "1")
         .getOrCreate()
     )
-    session.sparkContext.setLogLevel("OFF")
+    if not shared:
+        session.sparkContext.setLogLevel("OFF")
     rows = [tuple(event[name] for name in COLUMNS) for event in EVENTS]
     events = session.createDataFrame(rows, SPARK_SCHEMA).coalesce(1).localCheckpoint()
     yield events
-    session.stop()
+    if not shared:
+        session.stop()
 
 
 def quoted(path: Sequence[str]) -> str:
