@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from service.pattern.expressions import (
     Expression,
@@ -36,27 +36,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def frame() -> Iterator[Any]:
-    """The sample events in one local session."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
-
-    # Where other tests have a session, this is theirs.
-    shared = SparkSession.getActiveSession() is not None
-    session = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
-        .getOrCreate()
-    )
-    if not shared:
-        session.sparkContext.setLogLevel("OFF")
+def frame(spark: SparkSession) -> Any:
+    """The sample events."""
     rows = [tuple(event[name] for name in COLUMNS) for event in EVENTS]
-    events = session.createDataFrame(rows, SPARK_SCHEMA).coalesce(1).localCheckpoint()
-    yield events
-    if not shared:
-        session.stop()
+    return spark.createDataFrame(rows, SPARK_SCHEMA).coalesce(1).localCheckpoint()
 
 
 def quoted(path: Sequence[str]) -> str:
