@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.machine import java_version, processor
 from bench.matcher.flink_operator import FlinkOperator
 from bench.matcher.measurement import FLINK, Comparison, Measured
 
@@ -69,17 +67,13 @@ def circumstances(flink: FlinkOperator | None) -> dict[str, Any]:
     """When, on what, and with which versions."""
     facts: dict[str, Any] = {
         "date": datetime.now(UTC).date().isoformat(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
     if flink is not None:
-        said = subprocess.run(
-            [str(flink.java), "-version"], capture_output=True, text=True, check=True
-        ).stderr
-        found = re.search(r'version "([^"]+)"', said)
-        facts |= {"java": found.group(1) if found else said.strip(), "flink": flink.version}
+        facts |= {"java": java_version(flink.java), "flink": flink.version}
     return facts
 
 
@@ -101,12 +95,3 @@ def _result(one: Comparison, side: Measured) -> dict[str, Any]:
 
 def _pad(cell: str, width: int, column: int) -> str:
     return cell.ljust(width) if column == 0 else cell.rjust(width)
-
-
-def _processor() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text("utf-8")
-    except OSError:
-        return platform.processor() or platform.machine()
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found.group(1) if found else platform.machine()

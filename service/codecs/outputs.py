@@ -159,14 +159,17 @@ class OutputEncoder:
             if len(value) + len(key or b"") > most
         ]
         letters: list[tuple[str, OutputRecord]] = []
-        kept = set(range(len(encoded.values)))
+        replaced: set[int] = set()
         for row in large:
             result = results.result(row)
             record = self.match(result) if isinstance(result, Match) else self.timeout(result)
             if self.is_dead_letter(record):
                 letters.append((result.rule_id, record))
-                kept.discard(row)
-        return (encoded.take(sorted(kept)) if letters else encoded), letters
+                replaced.add(row)
+        if replaced:
+            kept = [row for row in range(len(encoded.values)) if row not in replaced]
+            encoded = encoded.take(kept)
+        return encoded, letters
 
     def result_topic(self, kind: ResultKind) -> str:
         """Where results of a kind go."""

@@ -54,6 +54,16 @@ def _end_of_step(step, at, end):
 
 
 @compiled
+def _steps_taken(step, first, end):
+    """How many steps have events among those of a row."""
+    steps = 0
+    while first < end:
+        steps += 1
+        first = _end_of_step(step, first, end)
+    return steps
+
+
+@compiled
 def write_identities(
     rule, key, ends, step, topic, type_, partition, offset, event_time, first_step, by_name,
     rule_data, rule_ends, key_data, key_ends, step_data, step_ends, topic_data, topic_ends,
@@ -66,12 +76,7 @@ def write_identities(
         end = ends[row]
         at = _put(out, at, rule_data, rule_ends, rule[row])
         at = _put(out, at, key_data, key_ends, key[row])
-        groups = 0
-        event = first
-        while event < end:
-            groups += 1
-            event = _end_of_step(step, event, end)
-        at = _put_integer(out, at, groups)
+        at = _put_integer(out, at, _steps_taken(step, first, end))
         for place in range(first_step[rule[row]], first_step[rule[row] + 1]):
             wanted = by_name[place]
             # The events of a row are in the order of its steps.
@@ -125,12 +130,7 @@ def write_values(
         at = put_long(out, at, emitted_at)
         out[at] = 0  # no measures
         at += 1
-        groups = 0
-        event = first
-        while event < end:
-            groups += 1
-            event = _end_of_step(step, event, end)
-        at = put_long(out, at, groups)
+        at = put_long(out, at, _steps_taken(step, first, end))
         event = first
         while event < end:
             behind = _end_of_step(step, event, end)
