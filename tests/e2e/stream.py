@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from service.codecs.framing import frame
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import MILLIS, record
 from tests.kafka_access import Sent
@@ -45,6 +46,10 @@ class Stream:
         """One event; ``more`` says more of its record: key, headers, timestamp."""
         datum = {"ts": at(seconds), "k": k, "name": name, "v": v}
         return Sent(self._scenario.avro(self._schema, datum), partition=partition, **more)
+
+    def broken(self) -> Sent:
+        """A record that says it has the stream's schema, and ends in the middle of it."""
+        return Sent(frame(self._schema, b"broken"))
 
     def send(self, *events: Sent | tuple[Any, ...]) -> list[int]:
         """Produce events, given as such or as the arguments of :meth:`event`; their offsets."""

@@ -133,6 +133,8 @@ def job(new_scenario: Callable[[], Scenario], kafka: KafkaAccess) -> Job:
             committed = {0: len(sent) - 1, 1: 1}
             _until(lambda: _committed(kafka, group, stream.topic) == committed)
             _until(lambda: scrape().value("spark_cep_offset_commits_total", result="done"))
+            # Looked at every few seconds only.
+            _until(lambda: "python_workers" in scrape().by("spark_cep_memory_bytes", "process"))
             last = scrape()
         finally:
             server.stop()

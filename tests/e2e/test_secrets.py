@@ -26,7 +26,7 @@ from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
 from tests.guarded_registry import guarded_registry
-from tests.kafka_access import KafkaAccess, Sent
+from tests.kafka_access import KafkaAccess
 from tests.secure_broker import PASSWORD, SecureBroker, secure_broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -121,7 +121,7 @@ def job(
     scenario = Scenario(KafkaAccess(secure.broker.bootstrap), registry, None, folder)
     scenario.rule(sequence("ab", "a", "followed_by b"))
     stream = Stream(scenario)
-    stream.send(("k", "a", 0), ("k", "b", 1), Sent(b"\0\0\0\0\1broken"), ("k", "x", 90))
+    stream.send(("k", "a", 0), ("k", "b", 1), stream.broken(), ("k", "x", 90))
     secrets = tmp_path_factory.mktemp("secrets")
     (secrets / "registry").write_text(f"{REGISTRY}\n", "utf-8")
     pages = secure.authority.identity("pages")
