@@ -117,7 +117,7 @@ def state_growth(
     ] = 30_000,
     rounds: Annotated[int, typer.Option(min=1, help="Batches that are measured.")] = 8,
     key_groups: Annotated[int | None, typer.Option(min=1, help="state.key_groups")] = None,
-    slots: Annotated[int | None, typer.Option(min=1, help="state.slots_per_key_group")] = None,
+    slot_size: Annotated[str | None, typer.Option(help="state.slot_size")] = None,
     peer: Annotated[bool, typer.Option(help="Also the size of Flink's checkpoint.")] = True,
     cores: Cores = None,
 ) -> None:
@@ -127,7 +127,7 @@ def state_growth(
         raise typer.BadParameter(
             f"--touched is {touched}; allowed: multiples of {PARTITIONS} up to --keys"
         )
-    state = {"key_groups": key_groups, "slots_per_key_group": slots}
+    state = {"key_groups": key_groups, "slot_size": slot_size}
     growth = states.Growth(
         chosen, touched, rounds, {name: n for name, n in state.items() if n is not None}
     )

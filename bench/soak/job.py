@@ -72,7 +72,6 @@ class SoakJob:
             "state": {
                 "checkpoint": str(self.folders["checkpoint"]),
                 "key_groups": 8,
-                "slots_per_key_group": 8,
                 "state_partitions": 2,
                 "rocksdb_memory": "64 MiB",
                 # What is kept must be full after minutes, or it grows all the time that we look.

@@ -218,15 +218,13 @@ class State(Section):
         ge=1,
         le=32_768,
     )
-    slots_per_key_group: int = setting(
-        32,
+    slot_size: Size = setting(
+        64 * 2**10,
         description=(
-            "Pieces of a key group that are read and written on their own; more for many keys. "
-            "Fixed for the life of a checkpoint."
+            "Keys of a key group share slots of about so many bytes, which are read together; "
+            "there are more of them as the state grows."
         ),
-        unit="slots",
-        ge=1,
-        le=65_536,
+        ge=1_024,
     )
     state_partitions: int = setting(
         2,

@@ -172,7 +172,7 @@ class Dataflow:
         time = self.settings.time
         return MatchOptions(
             key_groups=self.settings.state.key_groups,
-            slots=self.settings.state.slots_per_key_group,
+            slot_size=self.settings.state.slot_size,
             policy=time.watermark,
             allowed_disorder_ms=time.allowed_disorder,
             emit_late=self.settings.outputs.late_events != "drop",

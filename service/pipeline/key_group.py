@@ -3,14 +3,9 @@
 Events ahead of the watermark wait in entries of their own, in order of time and of bounded size, so
 that a batch reads only those that hold something to apply, however many wait.
 
-Keys are spread over slots by hash; a slot is one entry of the state. A batch reads and writes the
-slots that its events and deadlines touch. A slot holds ``[fingerprint, epoch, entries, together]``:
-what bits and columns mean, the rule set it was last written under, one snapshot per key for the
-rules that the interpreter runs, and one of all keys for those that the kernel runs.
-
-An *epoch* is a rule set. A rule knows the epoch in which it came: what a slot of an earlier epoch
-holds for it was left by a rule of the same meaning that went in between, and is not taken up. It
-also knows since when its engine runs it: from a slot of before, its state moves to that engine.
+Keys are spread over slots by hash (:mod:`service.pipeline.slots`). A batch reads the slots that its
+events and deadlines touch, a bounded number of bytes at a time, and writes what it has touched of
+them.
 """
 
 from __future__ import annotations
@@ -19,10 +14,10 @@ import json
 import zlib
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from itertools import chain
-from itertools import count as numbers_from
 from time import perf_counter_ns
 from typing import Any
 
@@ -33,24 +28,34 @@ import pyarrow.compute as pc
 from service.codecs.dead_letters import Reason
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
-from service.errors import RESTORE, StateError
-from service.matcher.columnar.conversion import key_states, keys_state
+from service.errors import StateError
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.keys import Arrivals, KeysState, arrivals_together
 from service.matcher.columnar.snapshot import decode, encode, joined, parted
 from service.matcher.engines import PartitioningMatcher, fingerprints_of
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
-from service.matcher.partial import RuleState
 from service.matcher.snapshot import SnapshotCodec, pack, unpack
 from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
+from service.pipeline.entries import (
+    Entries,
+    Load,
+    Spread,
+    Store,
+    slot_of,
+)
 from service.pipeline.pack import PackedPartitioning, Unkeyed
+from service.pipeline.rule_epochs import RuleEpochs
+from service.pipeline.slot_storage import SlotStorage
+from service.pipeline.slots import Slot, hashes_of, slots_of
 from service.pipeline.watermark import Clock, Policy
 
 #: Of the state of a key group; that of snapshots is theirs.
-FORMAT = 3
+FORMAT = 4
 
+#: Bytes of slots that are read together.
+_PORTION = 4 << 20
 #: Events of one entry of those that wait.
 _MOST_WAITING = 4_096
 #: Late events that are objects at a time.
@@ -59,60 +64,21 @@ _LATE_AT_ONCE = 1_000
 #: Counts of what an engine does: it tests events against partial matches, and reports.
 _WORK = frozenset({"tested", "matched", "timed_out"})
 
-#: Names of such entries go on with this, those of slots with a number.
-_WAITING = "w"
 _OF_LATE = ["topic", "partition", "offset", "time", "record_key", "value", "headers"]
-
-#: The values of many entries at once.
-Load = Callable[[Sequence[str]], Sequence[bytes | None]]
-Store = Callable[[str, bytes | None], None]
-_Columns = Sequence[Any]
 
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """What the operator needs besides the plan. ``type_names``: record name by type number."""
+    """What the operator needs besides the plan. ``slot_size``: bytes of a slot before there are
+    more of them; ``type_names``: record name by type number."""
 
     key_groups: int
-    slots: int
+    slot_size: int
     policy: Policy
     allowed_disorder_ms: int
     emit_late: bool
     type_names: tuple[str, ...]
     types: RecordTypes
-
-
-@dataclass(slots=True)
-class _Meaning:
-    """What the bits and columns of stored events mean, by name."""
-
-    conditions: list[str]
-    slots: list[str]
-
-
-@dataclass(slots=True)
-class _Rule:
-    """A rule that the state knows: identity, the epoch in which it came, live partial matches,
-    whether the kernel runs it, and since which epoch its engine does."""
-
-    id: str
-    version: int
-    since: int
-    live: int
-    compiled: bool
-    engine_since: int
-
-
-@dataclass(slots=True)
-class _Slot:
-    """A slot as read. ``fresh``: written under this rule set, with these bits and columns."""
-
-    stored: bool = False
-    fresh: bool = True
-    epoch: int = 0
-    entries: dict[str | None, tuple[int, bytes]] = field(default_factory=dict)
-    together: KeysState = field(default_factory=KeysState)
-    translate: _Translation | None = None
 
 
 def check_format(stored: Mapping[str, Any]) -> None:
@@ -143,120 +109,54 @@ class KeyGroup:
         self._late_rows: list[pa.RecordBatch] = []
         self._late_unkeyed: list[Unkeyed] = []
         self._late_watermark = self.clock.watermark
-        #: Id, version and partial matches of rules that went, or changed, since the last batch.
-        self.gone: list[tuple[str, int, int]] = []
         #: Nanoseconds of the engines in this batch, shared out to rules.
         self.processing: Counter[str] = Counter()
         self._options = options
         self._paused = paused
-        self._layout = {"key_groups": options.key_groups, "slots_per_key_group": options.slots}
         self._partitionings = plan.partitionings
         self._matchers = matchers
         self._names = Names()
-        self._due: dict[str, int] = {}
-        #: Entries that were written under another rule set: what their bits and columns meant.
-        self._stale: dict[str, bytes] = {}
-        self._fingerprints = {_prefix(part): part.fingerprint for part in plan.partitionings}
-        self._epoch = 0
-        compiled = {
-            text
-            for matcher in matchers
-            if matcher.kernel is not None
-            for text in fingerprints_of(matcher.kernel.partitioning)
-        }
-        self._rules = {
-            p.fingerprint: _Rule(p.rule.id, p.rule.version, 0, 0, p.fingerprint in compiled, 0)
-            for p in plan.plans
-        }
-        self._meanings: dict[bytes, _Meaning] = {
-            part.fingerprint: _Meaning(
-                [c.name for c in part.conditions], [s.name for s in part.slots]
-            )
-            for part in plan.partitionings
-        }
+        self._entries = Entries(
+            number, {_prefix(part): part.fingerprint for part in plan.partitionings}
+        )
+        self._rules = RuleEpochs(plan, matchers)
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Take over the group's state as stored."""
         check_format(stored)
-        for setting, value in self._layout.items():
-            if stored[setting] != value:
-                raise StateError(
-                    f"the checkpoint was made with state.{setting} {stored[setting]}, not {value}:"
-                    " the keys would not be found; set it back, or start from a new checkpoint"
-                )
+        groups = self._options.key_groups
+        if stored["key_groups"] != groups:
+            raise StateError(
+                f"the checkpoint was made with state.key_groups {stored['key_groups']}, not"
+                f" {groups}: the keys would not be found; set it back, or start from a new"
+                " checkpoint"
+            )
         self.clock.restore(stored["clock"])
         self._names = Names(stored["topics"], stored["types"])
-        self._due = stored["due"]
-        self._note_stale(stored["stale"], stored["fingerprints"])
-        for fingerprint, (conditions, slots) in stored["meanings"].items():
-            self._meanings.setdefault(fingerprint, _Meaning(conditions, slots))
-        known = {text: _Rule(*values) for text, values in stored["rules"].items()}
-        engines = {text: rule.compiled for text, rule in self._rules.items()}
-        self._epoch = stored["epoch"]
-        if engines != {text: rule.compiled for text, rule in known.items()}:
-            self._epoch += 1
-        for text, rule in self._rules.items():
-            rule.since = rule.engine_since = self._epoch
-            if text in known:
-                before = known[text]
-                rule.since, rule.live = before.since, before.live
-                if rule.compiled == before.compiled:
-                    rule.engine_since = before.engine_since
-        self.gone = [
-            (rule.id, rule.version, rule.live)
-            for text, rule in known.items()
-            if text not in self._rules
-        ]
+        self._entries.restore(stored)
+        self._rules.restore(stored)
 
-    def _note_stale(self, stale: dict[str, bytes], fingerprints: Mapping[str, bytes]) -> None:
-        """Find the entries that were written under another rule set. ``fingerprints``: those of the
-        last one, by prefix."""
-        self._stale = stale
-        for name in self._due.keys() - stale.keys():
-            prefix = name.partition("/")[0]
-            was = fingerprints[prefix]
-            if was != self._fingerprints.get(prefix):
-                stale[name] = was
-
-    def _meanings_needed(self) -> dict[bytes, list[list[str]]]:
-        """Of this rule set, and of those that entries were written under."""
-        needed = {*self._stale.values(), *self._fingerprints.values()}
-        return {
-            fingerprint: [meaning.conditions, meaning.slots]
-            for fingerprint, meaning in self._meanings.items()
-            if fingerprint in needed
-        }
-
-    def _keep(self, name: str, data: bytes, due: int, store: Store) -> None:
-        store(name, data)
-        self._due[name] = due
-        self._stale.pop(name, None)
-
-    def _remove(self, name: str, store: Store) -> None:
-        store(name, None)
-        self._due.pop(name, None)
-        self._stale.pop(name, None)
+    @property
+    def gone(self) -> list[tuple[str, int, int]]:
+        """Id, version and partial matches of rules that went, or changed, since the last batch."""
+        return self._rules.gone
 
     def packed(self) -> dict[str, Any]:
         """The group's state to store."""
         return {
             "format": FORMAT,
-            **self._layout,
+            "key_groups": self._options.key_groups,
             "clock": self.clock.packed(),
             "topics": self._names.topics,
             "types": self._names.types,
-            "due": self._due,
             "paused": list(self._paused),
-            "epoch": self._epoch,
-            "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
-            "meanings": self._meanings_needed(),
-            "fingerprints": self._fingerprints,
-            "stale": self._stale,
+            **self._rules.packed(self._entries.meanings_needed()),
+            **self._entries.packed(),
         }
 
     def live(self) -> dict[str, int]:
         """How many partial matches live, by rule id."""
-        return {rule.id: rule.live for rule in self._rules.values()}
+        return self._rules.live()
 
     def run(
         self,
@@ -272,10 +172,8 @@ class KeyGroup:
         by_partitioning: dict[int, list[pa.RecordBatch]] = {}
         for number, rows in packets:
             by_partitioning.setdefault(number, []).append(rows)
-        prefixes = {_prefix(part) for part in self._partitionings}
-        for name in [name for name in self._due if name.partition("/")[0] not in prefixes]:
-            # No rule has this key any more: its partial matches are gone with the rules.
-            self._remove(name, store)
+        # Where no rule has a key any more, its partial matches are gone with the rules.
+        self._entries.remove_others(store)
         for number, matcher in enumerate(self._matchers):
             rows = self._timely(by_partitioning.get(number, []), before)
             yield from self._advance(number, matcher, rows, watermark, load, store)
@@ -347,41 +245,54 @@ class KeyGroup:
     ) -> Iterator[Outputs]:
         partitioning = self._partitionings[number]
         prefix = _prefix(partitioning)
-
-        def homes(keys: Iterable[str | None]) -> list[int]:
-            """The slot of each key."""
-            count = self._options.slots
-            return [0 if key is None else zlib.crc32(key.encode()) % count for key in keys]
-
-        def named(slots: Iterable[int]) -> list[str]:
-            return [f"{prefix}/{slot}" for slot in slots]
-
+        spread = self._entries.spread(prefix, self._options.slot_size)
         arrivals = Arrivals() if rows is None else self._arrivals(number, rows)
-        due = {
-            name
-            for name, due in self._due.items()
-            if due <= watermark and name.partition("/")[0] == prefix
-        }
-        waited = {name for name in due if _holds_waiting(name)}
+        due = {name: slot_of(name) for name in self._entries.due(prefix, watermark)}
+        waited = [name for name, slot in due.items() if slot is None]
         arrivals = self._ready(arrivals, waited, watermark, partitioning, load, store)
-        names = sorted({*named(set(homes(arrivals.keys))), *(due - waited)})
-        slots = [self._read(matcher, partitioning, data) for data in self._loaded(names, load)]
+        homes = slots_of(hashes_of(arrivals.keys), spread.before)
+        storage = SlotStorage(
+            self._entries, spread, partitioning, matcher, self._rules, self._names
+        )
+        touched = {*homes.tolist(), *spread.split, *due.values()} - {None}
+        for portion in self._entries.portions(spread, sorted(touched), _PORTION):
+            mine, at = arrivals, homes
+            if len(portion) < len(touched):
+                rows_here = np.flatnonzero(np.isin(homes, portion)[arrivals.key])
+                mine = arrivals.take(rows_here)
+                at = slots_of(hashes_of(mine.keys), spread.before)
+            keys: dict[int, set[str | None]] = {slot: set() for slot in portion}
+            for slot, key in zip(at.tolist(), mine.keys, strict=True):
+                keys[slot].add(key)
+            slots = storage.read(portion, load)
+            yield from self._apply(slots, keys, mine, matcher, spread, watermark)
+            for slot in slots:
+                storage.write(slot, store)
+
+    def _apply(
+        self,
+        slots: Sequence[Slot],
+        keys: Mapping[int, AbstractSet[str | None]],
+        arrivals: Arrivals,
+        matcher: PartitioningMatcher,
+        spread: Spread,
+        watermark: int,
+    ) -> Iterator[Outputs]:
+        """Let both engines work on some slots, given the batch's events for them and their keys."""
         if matcher.interpreter is not None:
-            events: dict[str, dict[str | None, list[Event]]] = {name: {} for name in names}
-            by_key = arrivals.by_key(self._names)
-            for name, (key, mine) in zip(named(homes(by_key)), by_key.items(), strict=True):
-                events[name][key] = mine
+            events = arrivals.by_key(self._names)
             outputs = Outputs()
             began = perf_counter_ns()
-            for name, slot in zip(names, slots, strict=True):
-                self._interpret(matcher.interpreter, slot, events[name], watermark, outputs)
+            for slot in slots:
+                mine = {key: events[key] for key in keys[slot.number]}
+                self._interpret(matcher.interpreter, slot, mine, watermark, outputs)
             self._share_out(perf_counter_ns() - began, [outputs.counts])
             yield outputs
-        parts = [KeysState() for _ in slots]
         if matcher.kernel is not None:
             fingerprints = fingerprints_of(matcher.kernel.partitioning)
-            state = joined([slot.together for slot in slots])
-            self._count_together(fingerprints, state, -1)
+            # The engine changes what it is given.
+            state = replace(joined([slot.take(keys[slot.number], watermark) for slot in slots]))
+            self._rules.count_together(fingerprints, state, -1)
             counts, spent, began = [], 0, perf_counter_ns()
             for outputs in matcher.kernel.advance(state, arrivals, watermark, self._names):
                 counts.append(outputs.counts)
@@ -389,13 +300,12 @@ class KeyGroup:
                 yield outputs
                 began = perf_counter_ns()
             self._share_out(spent + perf_counter_ns() - began, counts)
-            self._count_together(fingerprints, state, 1)
-            if slots:
-                place = np.zeros(self._options.slots, np.int64)
-                place[[int(name.rpartition("/")[2]) for name in names]] = np.arange(len(names))
-                parts = parted(state, place[homes(state.keys)], len(slots))
-        for name, slot, part in zip(names, slots, parts, strict=True):
-            self._write(name, slot, part, matcher, partitioning, store)
+            self._rules.count_together(fingerprints, state, 1)
+            place = {slot.number: number for number, slot in enumerate(slots)}
+            homes = slots_of(hashes_of(state.keys), spread.before).tolist()
+            places = np.array([place[home] for home in homes], np.int64)
+            for slot, part in zip(slots, parted(state, places, len(slots)), strict=True):
+                slot.give(part)
 
     def _share_out(self, spent: int, counts: Iterable[Counter[tuple[str, str]]]) -> None:
         """Charge an engine's time to its rules, by what they made it do. An engine runs all of them
@@ -414,7 +324,7 @@ class KeyGroup:
     def _ready(
         self,
         arrivals: Arrivals,
-        waited: Iterable[str],
+        waited: Sequence[str],
         watermark: int,
         partitioning: Partitioning,
         load: Load,
@@ -423,20 +333,17 @@ class KeyGroup:
         """What the watermark has reached of the events that came and of the entries ``waited``;
         the others wait, in entries of bounded size by time."""
         names = sorted(waited)
-        loaded = [self._read_waiting(partitioning, data) for data in self._loaded(names, load)]
+        stored = self._entries.loaded(names, load)
+        loaded = [self._read_waiting(partitioning, data) for data in stored]
         if loaded:
             arrivals = arrivals_together([*loaded, arrivals])
         ahead = np.flatnonzero(arrivals.events.time > watermark)
         for name in names:
-            self._remove(name, store)
+            self._entries.remove(name, store)
         if not len(ahead):
             return arrivals
         ahead = ahead[np.argsort(arrivals.events.time[ahead], kind="stable")]
-        free = (
-            name
-            for number in numbers_from(0)
-            if (name := f"{_prefix(partitioning)}/{_WAITING}{number}") not in self._due
-        )
+        free = self._entries.free_for_waiting(_prefix(partitioning))
         for start in range(0, len(ahead), _MOST_WAITING):
             part = arrivals.take(ahead[start : start + _MOST_WAITING])
             name = next(free)
@@ -448,15 +355,14 @@ class KeyGroup:
                 waiting_mask=part.mask,
             )
             data = pack((partitioning.fingerprint, encode(state, ())))
-            self._keep(name, data, state.deadline, store)
+            self._entries.keep(name, data, state.deadline, store)
         return arrivals.take(np.flatnonzero(arrivals.events.time <= watermark))
 
-    def _read_waiting(self, partitioning: Partitioning, stored: bytes | None) -> Arrivals:
-        assert stored is not None  # it is known to be there
+    def _read_waiting(self, partitioning: Partitioning, stored: bytes) -> Arrivals:
         fingerprint, data = unpack(stored)
         state = decode(data, ())
         if fingerprint != partitioning.fingerprint:
-            self._translation(fingerprint, partitioning).keys_state(state)
+            self._rules.translation(fingerprint, partitioning).keys_state(state)
         return Arrivals(
             state.keys, state.masks, state.waiting_key, state.waiting_mask, state.waiting
         )
@@ -490,195 +396,30 @@ class KeyGroup:
 
     # Slots.
 
-    def _loaded(self, names: Sequence[str], load: Load) -> Sequence[bytes | None]:
-        stored = load(names)
-        for name, data in zip(names, stored, strict=True):
-            if data is None and name in self._due:
-                raise StateError(
-                    f"the state lacks slot {name} of key group {self.number}, which it knows of: it"
-                    f" is damaged; {RESTORE}"
-                )
-        return stored
-
-    def _read(
-        self, matcher: PartitioningMatcher, partitioning: Partitioning, stored: bytes | None
-    ) -> _Slot:
-        if stored is None:
-            return _Slot(epoch=self._epoch)
-        fingerprint, epoch, entries, together = unpack(stored)
-        slot = _Slot(True, epoch == self._epoch, epoch, entries)
-        if fingerprint != partitioning.fingerprint:
-            slot.fresh = False
-            slot.translate = self._translation(fingerprint, partitioning)
-        if any(
-            self._rules[text].since <= epoch < self._rules[text].engine_since
-            for text in fingerprints_of(partitioning)
-        ):
-            self._move(slot, together, matcher, partitioning)
-        elif together and matcher.kernel is not None:
-            rules = self._known_in(epoch, fingerprints_of(matcher.kernel.partitioning))
-            slot.together = decode(together, rules)
-            if slot.translate is not None:
-                slot.translate.keys_state(slot.together)
-        return slot
-
-    def _move(
-        self, slot: _Slot, together: bytes, matcher: PartitioningMatcher, partitioning: Partitioning
-    ) -> None:
-        """Give each rule's state to the engine that runs it now."""
-        every = fingerprints_of(partitioning)
-        known = self._known_in(slot.epoch, every)
-        codec = SnapshotCodec(known, self._names.topics)
-        states = {key: codec.decode(data) for key, (_, data) in slot.entries.items()}
-        if together:
-            for key, state in key_states(decode(together, known), self._names).items():
-                # Events that wait are with both engines, where both had rules.
-                mine = states.setdefault(key, KeyState(state.waiting))
-                mine.rules |= state.rules
-        slot.entries = {}
-        if matcher.interpreter is not None:
-            numbers = _places(every, fingerprints_of(matcher.interpreter.partitioning))
-            writer = SnapshotCodec([every[n] for n in numbers], self._names.topics)
-            for key, state in states.items():
-                part = KeyState(state.waiting, _renumbered(state.rules, numbers))
-                if not part.idle:
-                    slot.entries[key] = (part.deadline, writer.encode(part))
-        if matcher.kernel is not None:
-            numbers = _places(every, fingerprints_of(matcher.kernel.partitioning))
-            slot.together = keys_state(
-                {
-                    key: KeyState(state.waiting, _renumbered(state.rules, numbers))
-                    for key, state in states.items()
-                },
-                self._names,
-            )
-            if slot.translate is not None:
-                slot.translate.keys_state(slot.together)
-        # What has moved is of this rule set now; what is left of an earlier one stays away.
-        slot.epoch = self._epoch
-
-    def _known_in(self, epoch: int, fingerprints: Sequence[str]) -> list[str]:
-        """The fingerprints, but for rules that came later: they find nothing stored."""
-        return [text if self._rules[text].since <= epoch else "" for text in fingerprints]
-
     def _interpret(
         self,
         matcher: KeyedMatcher,
-        slot: _Slot,
-        events: dict[str | None, list[Event]],
+        slot: Slot,
+        events: Mapping[str | None, Sequence[Event]],
         watermark: int,
         outputs: Outputs,
     ) -> None:
-        entries = slot.entries
         fingerprints = fingerprints_of(matcher.partitioning)
         codec = SnapshotCodec(fingerprints, self._names.topics)
-        reader = SnapshotCodec(self._known_in(slot.epoch, fingerprints), self._names.topics)
-        touched = set(events)
-        if slot.fresh:
-            touched |= {key for key, (due, _) in entries.items() if due <= watermark}
-        else:
-            touched |= set(entries)
-        translate = None if slot.translate is None else slot.translate.event
+        touched = {*events, *slot.due_entries(watermark)}
         for key in sorted(touched, key=lambda k: k or ""):
-            entry = entries.pop(key, None)
-            state = KeyState() if entry is None else reader.decode(entry[1], translate)
-            self._count(fingerprints, state, -1)
+            entry = slot.entry(key)
+            state = KeyState() if entry is None else codec.decode(entry[1])
+            self._rules.count(fingerprints, state, -1)
             matcher.advance(key, state, events.get(key, ()), watermark, outputs)
-            self._count(fingerprints, state, 1)
-            if not state.idle:
-                entries[key] = (state.deadline, codec.encode(state))
-
-    def _write(
-        self,
-        name: str,
-        slot: _Slot,
-        together: KeysState,
-        matcher: PartitioningMatcher,
-        partitioning: Partitioning,
-        store: Store,
-    ) -> None:
-        entries = slot.entries if matcher.interpreter is not None else {}
-        if not entries and together.idle:
-            if slot.stored:
-                self._remove(name, store)
-            return
-        data = b""
-        if not together.idle and matcher.kernel is not None:
-            data = encode(together, fingerprints_of(matcher.kernel.partitioning))
-        due = min([together.deadline, *(due for due, _ in entries.values())])
-        slot_data = pack((partitioning.fingerprint, self._epoch, entries, data))
-        self._keep(name, slot_data, due, store)
-
-    def _count(self, fingerprints: Sequence[str], state: KeyState, sign: int) -> None:
-        for number, rule_state in state.rules.items():
-            self._rules[fingerprints[number]].live += sign * len(rule_state.partials)
-
-    def _count_together(self, fingerprints: Sequence[str], state: KeysState, sign: int) -> None:
-        units = state.held.units
-        live = np.bincount(units["rule"], units["partials"], len(fingerprints))
-        for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
-            self._rules[fingerprint].live += sign * int(count)
-
-    def _translation(self, fingerprint: bytes, partitioning: Partitioning) -> _Translation:
-        old = self._meanings.get(fingerprint)
-        if old is None:
-            raise StateError(
-                "the state holds events of a rule set that the checkpoint does not describe:"
-                f" it is damaged; {RESTORE}"
-            )
-        return _Translation(old, partitioning)
-
-
-class _Translation:
-    """Rewrites events that were stored under another rule set: by name, what is new is NULL or not
-    true."""
-
-    def __init__(self, old: _Meaning, partitioning: Partitioning) -> None:
-        self._bits = {
-            old.conditions.index(condition.name): number
-            for number, condition in enumerate(partitioning.conditions)
-            if condition.name in old.conditions
-        }
-        self._columns = [
-            old.slots.index(slot.name) if slot.name in old.slots else None
-            for slot in partitioning.slots
-        ]
-
-    def event(self, event: Event) -> Event:
-        """The event with its bits and columns as they are now."""
-        return event._replace(bits=self._mask(event.bits), columns=self._row(event.columns))
-
-    def keys_state(self, state: KeysState) -> None:
-        """All events of the state, in place."""
-        state.masks = [self._mask(mask) for mask in state.masks]
-        for events in (state.waiting, state.events):
-            rows: Iterable[_Columns] = events.columns or [()] * len(events)
-            events.columns = [self._row(row) for row in rows] if self._columns else None
-
-    def _mask(self, mask: int) -> int:
-        return sum(1 << new for was, new in self._bits.items() if mask >> was & 1)
-
-    def _row(self, row: _Columns) -> _Columns:
-        return [None if was is None or not row else row[was] for was in self._columns]
-
-
-def _places(every: Sequence[str], some: Sequence[str]) -> dict[int, int]:
-    """For the number of each of ``some`` among ``every``, its number among them."""
-    return {every.index(text): number for number, text in enumerate(some)}
-
-
-def _renumbered(rules: Mapping[int, RuleState], numbers: Mapping[int, int]) -> dict[int, RuleState]:
-    return {numbers[number]: state for number, state in rules.items() if number in numbers}
+            self._rules.count(fingerprints, state, 1)
+            slot.put(key, None if state.idle else (state.deadline, codec.encode(state)))
 
 
 def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:
     """How the partitioning's columns travel."""
     words = -(-len(partitioning.conditions) // WORD_BITS)
     return PackedPartitioning(number, words, len(partitioning.slots))
-
-
-def _holds_waiting(name: str) -> bool:
-    return name.partition("/")[2].startswith(_WAITING)
 
 
 def _prefix(partitioning: Partitioning) -> str:

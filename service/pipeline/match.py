@@ -46,6 +46,7 @@ OUTPUT_SQL_SCHEMA = "kind INT, packet BINARY"
 
 _VALUE = StructType([StructField("value", BinaryType())])
 _RECORDS_PER_PACKET = 1_000
+_BYTES_PER_PACKET = 1 << 20
 #: Bytes of slots that wait to be written together.
 _MOST_UNWRITTEN = 1 << 20
 
@@ -279,6 +280,14 @@ class MatchProcessor(StatefulProcessor):
 
 
 def _packets(records: list[Any]) -> Iterator[Row]:
-    for start in range(0, len(records), _RECORDS_PER_PACKET):
-        cut = [list(record) for record in records[start : start + _RECORDS_PER_PACKET]]
+    cut: list[list[Any]] = []
+    size = 0
+    for record in records:
+        _, key, value, _ = record
+        cut.append(list(record))
+        size += len(key or b"") + len(value or b"")
+        if len(cut) >= _RECORDS_PER_PACKET or size >= _BYTES_PER_PACKET:
+            yield Row(kind=int(Kind.RECORDS), packet=pack(cut))
+            cut, size = [], 0
+    if cut:
         yield Row(kind=int(Kind.RECORDS), packet=pack(cut))

@@ -9,7 +9,7 @@ has come in the partitions that it read, and the driver what else is worth knowi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
@@ -36,7 +36,11 @@ PACKET_SQL_SCHEMA = "key_group INT, kind INT, packet BINARY"
 #: Starts the text of the error by which the driver learns of schema ids it does not know yet.
 NEW_SCHEMA_IDS = "SPARK_CEP_NEW_SCHEMA_IDS:"
 
+#: Rows that wait to be cut into packets, and bytes of one packet, about.
 _ROWS_PER_PACKET = 65_536
+_BYTES_PER_PACKET = 1 << 20
+#: Spark hands over rows in small batches; so many are looked at together.
+_ROWS_TOGETHER, _BYTES_TOGETHER = 20_000, 32 << 20
 _TIMES = {("busy_us", "pack"), ("busy_us", "source")}
 #: In one error, whose text holds them.
 _MOST_NEW_IDS = 1_000
@@ -137,7 +141,7 @@ class Packer:
         self._waiting = [[] for _ in self.partitionings]
         busy = waited = 0
         asked = perf_counter_ns()
-        for batch in batches:
+        for batch in _larger(batches):
             began = perf_counter_ns()
             waited += began - asked
             packets = list(self._take(batch)) if batch.num_rows else []
@@ -217,17 +221,13 @@ class Packer:
         table = table.take(pc.sort_indices(table, sort_keys=[("group", "ascending")]))
         groups = table.column("group").to_numpy()
         rows = table.drop_columns(["group"]).combine_chunks().to_batches()[0]
-        cuts = [0, *((groups[1:] != groups[:-1]).nonzero()[0] + 1).tolist(), len(groups)]
-        yield _packets(
-            [
-                (
-                    int(groups[start]),
-                    Kind.EVENTS + number,
-                    packet_of(rows.slice(start, end - start)),
-                )
-                for start, end in pairwise(cuts)
-            ]
-        )
+        # Large records make packets of few.
+        most = max(1, _BYTES_PER_PACKET * rows.num_rows // max(1, rows.nbytes))
+        changes = (groups[1:] != groups[:-1]).nonzero()[0] + 1
+        cuts = [*sorted({*range(0, len(groups), most), *changes.tolist()}), len(groups)]
+        for start, end in pairwise(cuts):
+            packet = packet_of(rows.slice(start, end - start))
+            yield _packets([(int(groups[start]), Kind.EVENTS + number, packet)])
 
     def _tell(self) -> Iterator[pa.RecordBatch]:
         packets: list[tuple[int, int, bytes]] = []
@@ -314,6 +314,21 @@ class Packer:
             f"the event time is more than {self.max_ahead_ms} ms ahead of the record's timestamp or"
             f" of the clock; or {years[15:]}"
         )
+
+
+def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= _ROWS_TOGETHER or size >= _BYTES_TOGETHER:
+            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
 def _framing_fault(value: bytes) -> str:

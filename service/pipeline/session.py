@@ -77,7 +77,10 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.sql.ansi.enabled": "false",
         "spark.sql.shuffle.partitions": str(state.state_partitions),
         "spark.sql.adaptive.enabled": "false",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+        # By default Spark looks at the bytes of a batch after every row, and that takes longer than
+        # making it. So few rows of packets, and of records of a megabyte, stay far below 2 GiB.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.sql.execution.pythonUDF.arrow.enabled": "true",
         # A larger plan becomes a broadcast, which the worker that starts the matcher cannot read.
         "spark.broadcast.UDFCompressionThreshold": "1g",

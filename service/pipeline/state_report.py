@@ -19,6 +19,7 @@ from service.config import Settings
 from service.errors import StateError
 from service.matcher.snapshot import pack, unpack
 from service.pipeline.checkpoint_files import CheckpointFiles, Position
+from service.pipeline.entries import CHANGES
 from service.pipeline.service import failure
 from service.pipeline.session import spark_session
 from service.pipeline.stored_group import RuleHeld, StoredGroup, earlier
@@ -120,13 +121,20 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
         "partition_id",
         F.col("value.value").alias("state"),
     )
+    entries = variable("slots").select(
+        F.col("key.key_group").alias("key_group"),
+        F.col("user_map_key.name").alias("name"),
+        F.col("user_map_value.value").alias("slot"),
+    )
+    beside = F.col("name").endswith(CHANGES)
+    changes = entries.where(beside).select(
+        "key_group",
+        F.expr(f"left(name, length(name) - {len(CHANGES)})").alias("name"),
+        F.col("slot").alias("changes"),
+    )
     slots = (
-        variable("slots")
-        .select(
-            F.col("key.key_group").alias("key_group"),
-            F.col("user_map_key.name").alias("name"),
-            F.col("user_map_value.value").alias("slot"),
-        )
+        entries.where(~beside)
+        .join(changes, ["key_group", "name"], "left")
         .join(groups, "key_group")
     )
     stored = {row.key_group: row for row in groups.collect()}
@@ -138,7 +146,7 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
     report = StateReport(
         checkpoint=location,
         position=position,
-        layout=first.layout,
+        layout=first.layout | {"slots": sum(group.slots for group in decoded.values())},
         watermark=first.watermark,
         clock=sorted(first.clock, key=lambda part: part[:2]),
         next_due=None,
@@ -193,15 +201,15 @@ class _SlotReader:
 
     def _line(self, row: dict[str, Any]) -> bytes:
         group = StoredGroup(row["state"])
-        held = group.slot(row["slot"])
+        held = group.slot(row["slot"], row["changes"])
         partials = sum(rule.partial_matches for rule in held.rules.values())
-        size = [len(row["slot"]), held.keys, partials, held.waiting]
+        size = [len(row["slot"]) + len(row["changes"] or b""), held.keys, partials, held.waiting]
         shares = {fingerprint: rule.packed() for fingerprint, rule in held.rules.items()}
         of_key = [] if self.key is None else list(self._of_key(group, row))
         return pack([row["key_group"], row["name"], size, shares, of_key])
 
     def _of_key(self, group: StoredGroup, row: dict[str, Any]) -> Iterator[list[Any]]:
-        for rule, partial in group.of_key(row["slot"], self.key):
+        for rule, partial in group.of_key(row["slot"], row["changes"], self.key):
             events = [[taken.step, *taken.event.at] for taken in partial.last.chain()]
             yield [
                 rule.id, rule.version, rule.fingerprint, row["key_group"], partial.first.time,

@@ -20,6 +20,8 @@ from service.matcher.keyed import KeyState
 from service.matcher.partial import FOREVER, Partial
 from service.matcher.snapshot import SnapshotCodec, unpack, unsealed
 from service.pipeline.key_group import check_format
+from service.pipeline.slot_storage import part_of
+from service.pipeline.slots import Part, merged
 
 
 class KnownRule(NamedTuple):
@@ -76,10 +78,13 @@ class StoredGroup:
 
     @property
     def layout(self) -> dict[str, int]:
-        """Format, number of key groups and of slots."""
-        return {
-            name: self._values[name] for name in ("format", "key_groups", "slots_per_key_group")
-        }
+        """Format and number of key groups."""
+        return {name: self._values[name] for name in ("format", "key_groups")}
+
+    @property
+    def slots(self) -> int:
+        """How many slots the group's keys are spread over, all partitionings together."""
+        return sum(self._values["slots"].values())
 
     @property
     def watermark(self) -> int:
@@ -94,12 +99,12 @@ class StoredGroup:
     @property
     def next_due(self) -> int | None:
         """When something is next due, in milliseconds of event time."""
-        due = min(self._values["due"].values(), default=FOREVER)
+        due = min((due for due, _ in self._values["entries"].values()), default=FOREVER)
         return None if due == FOREVER else due
 
-    def slot(self, stored: bytes) -> SlotHeld:
-        """What a slot of this group holds."""
-        together, entries, fingerprints = self._slot(stored)
+    def slot(self, base: bytes, changes: bytes | None = None) -> SlotHeld:
+        """What a slot of this group holds; or an entry of events that wait."""
+        together, entries, fingerprints = self._slot(base, changes)
         held = SlotHeld(waiting=len(together.waiting))
         _add_units(held, together, fingerprints)
         waiting = 0
@@ -115,9 +120,11 @@ class StoredGroup:
         held.keys = len(set(together.keys).union(key for key, _ in entries))
         return held
 
-    def of_key(self, stored: bytes, key: str | None) -> Iterator[tuple[KnownRule, Partial]]:
+    def of_key(
+        self, base: bytes, changes: bytes | None, key: str | None
+    ) -> Iterator[tuple[KnownRule, Partial]]:
         """The partial matches that a slot holds of one key, with their rules."""
-        together, entries, fingerprints = self._slot(stored)
+        together, entries, fingerprints = self._slot(base, changes)
         known = {rule.fingerprint: rule for rule in self.rules}
         states = [state for name, state in entries if name == key]
         if key in together.keys:
@@ -128,18 +135,19 @@ class StoredGroup:
                     yield known[fingerprints[number]], partial
 
     def _slot(
-        self, stored: bytes
+        self, base: bytes, changes: bytes | None
     ) -> tuple[KeysState, list[tuple[str | None, KeyState]], list[str]]:
         """State of the kernel, states of the interpreter by key, fingerprints by rule number."""
-        _, *values = unpack(unsealed(stored))
+        stored = [unpack(unsealed(data)) for data in (base, changes) if data is not None]
+        _, *values = stored[0]
         if len(values) == 1:  # events that wait for the watermark
             return decode(values[0], ()), [], []
-        epoch, entries, together = values
+        epoch = values[0]
         fingerprints = [rule.fingerprint for rule in self.rules if rule.since <= epoch]
+        whole = merged(*[*(part_of(each, fingerprints) for each in stored), Part()][:2])
         codec = SnapshotCodec(fingerprints, self._names.topics)
-        states = [(key, codec.decode(data)) for key, (_, data) in entries.items()]
-        columns = decode(together, fingerprints) if together else KeysState()
-        return columns, states, fingerprints
+        states = [(key, codec.decode(entry[1])) for key, entry in whole.entries.items() if entry]
+        return whole.together, states, fingerprints
 
 
 def _add_units(held: SlotHeld, state: KeysState, fingerprints: list[str]) -> None:

@@ -112,7 +112,7 @@ class Scenario:
             "state": {
                 "checkpoint": str(self.folder / "checkpoint"),
                 "key_groups": 2,
-                "slots_per_key_group": 4,
+                "slot_size": "1 KiB",
                 "state_partitions": 1,
             },
             "trigger": {"mode": "available_now", "interval": "0 ms"},

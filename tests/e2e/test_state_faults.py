@@ -204,20 +204,11 @@ def test_state_of_an_older_version(
 # The job is another one.
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "message"),
-    [
-        ("key_groups", 16, "made with state.key_groups 8, not 16"),
-        ("slots_per_key_group", 8, "made with state.slots_per_key_group 4, not 8"),
-    ],
-)
-def test_another_layout(
-    halfway: Halfway, tmp_path: Path, setting: str, value: int, message: str
-) -> None:
+def test_another_layout(halfway: Halfway, tmp_path: Path) -> None:
     """The keys would not be found."""
     copy = halfway.copy(tmp_path)
-    copy.state[setting] = value
-    with pytest.raises(StateError, match=message):
+    copy.state["key_groups"] = 16
+    with pytest.raises(StateError, match=r"made with state\.key_groups 8, not 16"):
         copy.finish()
 
 

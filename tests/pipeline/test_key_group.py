@@ -30,12 +30,16 @@ from service.model import Coordinates, LateEvent
 from service.pattern.document import load_rules
 from service.pattern.tree import Contiguity, Rule, Step, Times
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
+from service.pipeline.entries import CHANGES, base_name
 from service.pipeline.key_group import KeyGroup, MatchOptions, packed_shape
 from service.pipeline.pack import Unkeyed, packet_of, rows_of
+from service.pipeline.slots import hashes_of, slots_of
+from service.pipeline.stored_group import StoredGroup
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
 
-SLOTS = 3
+#: So small that slots are split.
+SLOT_SIZE = 600
 TYPE_NAMES = ("Event", "Other")
 #: Arrow's types of the columns that rules read.
 ARROW = {"key": pa.string(), "name": pa.string(), "price": pa.int32()}
@@ -52,7 +56,9 @@ property_of = settings(
 class Store:
     """The state of one key group over many batches, and what each batch touched of it."""
 
-    def __init__(self, plan: RuleSetPlan, types: RecordTypes = TYPES, slots: int = SLOTS) -> None:
+    def __init__(
+        self, plan: RuleSetPlan, types: RecordTypes = TYPES, slot_size: int = SLOT_SIZE
+    ) -> None:
         self.slots: dict[str, bytes] = {}
         self.group: bytes | None = None
         self.outputs = Outputs()
@@ -61,7 +67,7 @@ class Store:
         self.gone: list[tuple[str, int, int]] = []
         self.loaded: Counter[str] = Counter()
         self.stored: Counter[str] = Counter()
-        self.slot_count = slots
+        self.slot_size = slot_size
         self.change(plan, types)
 
     def change(self, plan: RuleSetPlan, types: RecordTypes = TYPES) -> None:
@@ -72,7 +78,7 @@ class Store:
 
     def advance(self, records: Iterable[Record], watermark: int) -> None:
         """One batch, as ``LocalJob.advance``."""
-        options = MatchOptions(1, self.slot_count, "maximum", 0, True, TYPE_NAMES, self.types)
+        options = MatchOptions(1, self.slot_size, "maximum", 0, True, TYPE_NAMES, self.types)
         group = KeyGroup(0, self.plan, options, self._matchers)
         if self.group is not None:
             group.restore(unpack(self.group))
@@ -97,6 +103,19 @@ class Store:
             del self.slots[name]  # there is nothing to remove twice
         else:
             self.slots[name] = value
+
+    def held(self) -> dict[str, int]:
+        """Partial matches by rule, read from what is stored alone."""
+        assert self.group is not None
+        group = StoredGroup(self.group)
+        rules = {rule.fingerprint: rule.id for rule in group.rules}
+        held = Counter(dict.fromkeys(rules.values(), 0))
+        for name, base in self.slots.items():
+            if not name.endswith(CHANGES):
+                of_slot = group.slot(base, self.slots.get(name + CHANGES))
+                for fingerprint, of_rule in of_slot.rules.items():
+                    held[rules[fingerprint]] += of_rule.partial_matches
+        return dict(held)
 
     def unkeyed(self, records: list[Record]) -> list[Unkeyed]:
         """The events that lack the key of some rule."""
@@ -250,7 +269,7 @@ def test_equal_to_the_local_job(
         store.advance(records, watermark)
         job.advance(records, watermark)
         assert without_payload(store.found) == without_payload(findings(job.outputs))
-        assert store.live == live_of(job)
+        assert store.live == store.held() == live_of(job)
         assert {late.at for late in store.late} <= {late.at for late in job.late}
     # What is left in the end, where no rule has an end of its own, is what is remembered.
     assert bool(store.slots) == any(True for _ in job.rule_states())
@@ -280,9 +299,12 @@ def plan_of(*texts: str) -> RuleSetPlan:
     return compile_rules(one.rule for one in load_rules("---".join(texts).lstrip(), "rules"))
 
 
-def slot_name(key: str, of: str = "key", slots: int = SLOTS) -> str:
+def slot_name(store: Store, key: str, of: str = "key") -> str:
     """The slot that a key is in."""
-    return f"{zlib.crc32(of.encode()):08x}/{zlib.crc32(key.encode()) % slots}"
+    assert store.group is not None
+    prefix = f"{zlib.crc32(of.encode()):08x}"
+    count = unpack(store.group)["slots"][prefix]
+    return base_name(prefix, int(slots_of(hashes_of([key]), count)[0]))
 
 
 def several(events: str, keys: Sequence[str]) -> list[Record]:
@@ -296,29 +318,78 @@ def several(events: str, keys: Sequence[str]) -> list[Record]:
 
 @pytest.mark.parametrize("looks", [FAST, SLOW], ids=["kernel", "interpreter"])
 def test_only_what_is_touched(looks: str) -> None:
-    """A batch reads and writes, once each, the slots of its events and of due deadlines."""
-    store = Store(plan_of(PAIR.format("r", "key", looks)), slots=64)
-    keys = ["k", "l", "m"]
-    names = {key: slot_name(key, slots=64) for key in keys}
-    assert len(set(names.values())) == 3
+    """A batch reads, once each, the slots of its events and of due deadlines, and writes what has
+    changed of them."""
+    store = Store(plan_of(PAIR.format("r", "key", looks)), slot_size=4_000)
+    keys = [f"key {number}" for number in range(2_000)]
     store.advance(several("a=1@1", keys), 1)
-    assert store.loaded == store.stored == dict.fromkeys(names.values(), 1)
+    store.advance([], 2)  # one slot is too large
+    count = len(store.slots)
+    assert count > 4
+    assert sum(store.stored.values()) == count
     store.advance([], 50)
     assert not store.loaded
     assert not store.stored
-    store.advance(several("b=0@51", ["k"]), 51)  # touched, and not taken
-    assert store.loaded == store.stored == {names["k"]: 1}
-    store.advance(several("b=5@52", ["l"]), 52)
-    assert store.loaded == store.stored == {names["l"]: 1}  # removed: nothing is remembered
-    assert set(store.slots) == {names["k"], names["m"]}
+    base = slot_name(store, "key 0")
+    changes = base + CHANGES
+    store.advance(several("b=0@51", ["key 0"]), 51)  # touched, and not taken
+    assert (store.loaded, store.stored) == ({base: 1}, {changes: 1})
+    assert len(store.slots[changes]) * 4 < len(store.slots[base])
+    store.advance(several("b=5@52", ["key 0"]), 52)  # a match: nothing is remembered of the key
+    assert (store.loaded, store.stored) == ({base: 1, changes: 1}, {changes: 1})
     store.advance(several("b=5@53", ["other"]), 53)
-    assert list(store.loaded) == [slot_name("other", slots=64)]
+    assert set(store.loaded) <= {(other := slot_name(store, "other")), other + CHANGES}
     assert not store.stored  # nothing was there, and nothing is now
+    assert len(store.slots) == count + 1
     store.advance([], 101)
-    assert store.loaded == store.stored == {names["k"]: 1, names["m"]: 1}
+    assert len(store.loaded) == count + 1
     assert store.slots == {}
     assert len(store.outputs.matches) == 1
-    assert len(store.outputs.timeouts) == 2
+    assert len(store.outputs.timeouts) == 1_999
+
+
+@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["kernel", "interpreter"])
+def test_a_base_is_written_anew_when_much_of_it_has_changed(looks: str) -> None:
+    """And its changes go; deadlines of what is left of it stay known."""
+    store = Store(plan_of(PAIR.format("r", "key", looks)), slot_size=1 << 20)
+    keys = [f"key {number}" for number in range(100)]
+    for number, key in enumerate(keys):
+        store.advance(several(f"a=1@{number + 1}", [key]), number + 1)
+    (base,) = {name for name in store.slots if not name.endswith(CHANGES)}
+    written = []
+    for number in range(50):
+        store.advance([], 101 + number)  # a deadline each
+        assert store.held() == {"r": 99 - number}
+        written.append(set(store.stored))
+        assert len(store.outputs.timeouts) == number + 1
+        assert store.live == {"r": 99 - number}
+    assert {base + CHANGES} in written
+    assert {base, base + CHANGES} in written
+    store.change(plan_of(PAIR.format("r", "key", looks), PAIR.format("s", "key", looks)))
+    store.advance([], 151)  # with another rule set all of it is written
+    assert set(store.slots) == {base}
+    store.advance([], 1_000)
+    assert store.slots == {}
+    assert len(store.outputs.timeouts) == 100
+
+
+@property_of
+@given(
+    rule_sets(), batches("abcdefgh"), st.sampled_from([1, 200, 1_500]), st.sampled_from([1, 900])
+)
+def test_slots_and_portions_change_nothing(
+    rule_set: list[Rule], stream: list[tuple[list[Record], int]], slot_size: int, portion: int
+) -> None:
+    """However large slots are, and however many are read together."""
+    plan = compile_rules(rule_set)
+    one, other = Store(plan, slot_size=1 << 20), Store(plan, slot_size=slot_size)
+    for records, watermark in stream:
+        one.advance(records, watermark)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("service.pipeline.key_group._PORTION", portion)
+            other.advance(records, watermark)
+        assert other.found == one.found
+        assert other.live == one.live
 
 
 # Rules that come, go and come again.
@@ -382,7 +453,7 @@ def test_a_key_that_no_rule_has_any_more() -> None:
     kept, gone = PAIR.format("r", "key", FAST), PAIR.format("s", "[name, key]", SLOW)
     store = Store(plan_of(kept, gone))
     store.advance(several("a=1@1", "klm"), 1)
-    mine = {slot_name(key) for key in "klm"}
+    mine = {slot_name(store, key) for key in "klm"}
     theirs = set(store.slots) - mine
     assert theirs
     store.change(plan_of(kept))
@@ -524,9 +595,8 @@ def group_state() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("format", 1, "state has format 1, this version reads 3"),
+        ("format", 1, "state has format 1, this version reads 4"),
         ("key_groups", 7, "made with state.key_groups 7, not 1"),
-        ("slots_per_key_group", 9, "made with state.slots_per_key_group 9, not 3"),
     ],
 )
 def test_another_layout(
@@ -564,7 +634,7 @@ def test_a_slot_that_is_lost() -> None:
     store = Store(plan_of(PAIR.format("r", "key", FAST)))
     store.advance(several("a=1@1", "k"), 1)
     store.slots.clear()
-    with pytest.raises(StateError, match=r"the state lacks slot .* of key group 0"):
+    with pytest.raises(StateError, match=r"the state lacks entry .* of key group 0"):
         store.advance(several("b=2@2", "k"), 2)
 
 

@@ -74,7 +74,7 @@ class Groups:
         self.late: Counter[Coordinates] = Counter()
         self.late_count = 0
         self.watermarks: set[int] = set()
-        self._options = MatchOptions(GROUPS, 2, policy, DISORDER, emit_late, TYPE_NAMES, TYPES)
+        self._options = MatchOptions(GROUPS, 1_000, policy, DISORDER, emit_late, TYPE_NAMES, TYPES)
         self._matchers = [PartitioningMatcher(part, TYPES) for part in PLAN.partitionings]
         self._readers = [EventReader(part, TYPES) for part in PLAN.partitionings]
         self._values: dict[int, bytes] = {}

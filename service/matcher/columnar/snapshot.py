@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,8 @@ def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
     places = np.array([numbers.get(text, -1) for text in rules], np.int32)
     if len(places):
         held.units["rule"] = places[held.units["rule"]]
-    return KeysState(
+    known = held.units["rule"] >= 0
+    state = KeysState(
         keys=keys,
         masks=[unpacked_bits(mask) for mask in masks],
         waiting=_unpacked_events(waiting),
@@ -156,14 +158,17 @@ def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
         waiting_mask=unpacked_numbers(waiting_mask, i64),
         events=_unpacked_events(events),
         event_key=unpacked_numbers(event_key, i64),
-        held=_only(held, held.units["rule"] >= 0),
+        held=held if known.all() else _only(held, known),
     )
+    if known.all():
+        return state
+    used = np.zeros(len(keys), bool)
+    used[state.held.units["key"]] = used[state.waiting_key] = True
+    return chosen(state, used)
 
 
 def _only(held: Held, units: Any) -> Held:
-    """Some units. Nodes that they do not need go with the next run."""
-    if units.all():
-        return held
+    """Some units. Nodes of keys that have others go with the next run."""
     return Held(
         held.units[units],
         held.partials[np.repeat(units, held.units["partials"])],
@@ -174,6 +179,7 @@ def _only(held: Held, units: Any) -> Held:
 
 def joined(states: Sequence[KeysState]) -> KeysState:
     """Several states, of different keys, as one."""
+    states = [state for state in states if state.keys]
     if not states:
         return KeysState()
     if len(states) == 1:
@@ -212,6 +218,43 @@ def joined(states: Sequence[KeysState]) -> KeysState:
         events=together([state.events for state in states]),
         event_key=moved([state.event_key for state in states], keys),
         held=held,
+    )
+
+
+def chosen(state: KeysState, wanted: Any) -> KeysState:
+    """The state of some keys; ``wanted`` says for each key whether it is one of them."""
+    if wanted.all():
+        return state
+    if not wanted.any():
+        return KeysState()
+    held = state.held
+    of_units = wanted[held.units["key"]]
+    of_events = wanted[state.event_key]
+    of_nodes = of_events[held.nodes["event"]]
+    of_waiting = wanted[state.waiting_key]
+    keys, events, nodes = (np.cumsum(of) - 1 for of in (wanted, of_events, of_nodes))
+    kept = Held(
+        held.units[of_units],
+        held.partials[np.repeat(of_units, held.units["partials"])],
+        held.finished[np.repeat(of_units, held.units["finished"])],
+        held.nodes[of_nodes],
+    )
+    kept.units["key"] = keys[kept.units["key"]]
+    for table in (kept.partials, kept.finished):
+        table["first"] = events[table["first"]]
+        table["last"] = nodes[table["last"]]
+    kept.nodes["event"] = events[kept.nodes["event"]]
+    inner = kept.nodes["previous"] >= 0
+    kept.nodes["previous"][inner] = nodes[kept.nodes["previous"][inner]]
+    return KeysState(
+        keys=list(compress(state.keys, wanted.tolist())),
+        masks=state.masks,
+        waiting=state.waiting.take(np.flatnonzero(of_waiting)),
+        waiting_key=keys[state.waiting_key[of_waiting]],
+        waiting_mask=state.waiting_mask[of_waiting],
+        events=state.events.take(np.flatnonzero(of_events)),
+        event_key=keys[state.event_key[of_events]],
+        held=kept,
     )
 
 
