@@ -22,7 +22,7 @@ CHART_TOOLS_READY := $(WORK)/tools/.chart
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-faults lint check audit sbom chart chart-readme bench bench-quick
+.PHONY: help setup demo test test-jobs test-others test-faults lint check audit sbom chart chart-readme bench bench-quick
 .PHONY: bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -34,8 +34,20 @@ setup: $(PYTHON_READY) $(JARS_READY) ## Install Python packages into .venv and j
 demo: setup ## Run the demo: broker, registry and service on this machine (ARGS=...)
 	$(PY) -m examples.demo $(ARGS)
 
+ifdef ARGS
 test: setup ## Run the tests (ARGS=... goes to pytest)
 	$(PY) -m pytest $(ARGS)
+else
+test: setup
+	$(MAKE) --no-print-directory -j 2 --output-sync=target test-jobs test-others
+endif
+
+# Jobs wait a good deal, so the other tests run beside them. Each shows its output when it ends.
+test-jobs: setup
+	$(PY) -m pytest tests/e2e
+
+test-others: setup
+	$(PY) -m pytest --ignore tests/e2e
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
