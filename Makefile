@@ -44,10 +44,10 @@ endif
 
 # Jobs wait a good deal, so the other tests run beside them. Each shows its output when it ends.
 test-jobs: setup
-	$(PY) -m pytest tests/e2e
+	$(PY) -m pytest -m "kafka or spark"
 
 test-others: setup
-	$(PY) -m pytest --ignore tests/e2e
+	$(PY) -m pytest -m "not kafka and not spark"
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
