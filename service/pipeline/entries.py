@@ -26,13 +26,8 @@ _WAITING = "w"
 
 
 def base_name(prefix: str, slot: int) -> str:
-    """The entry of a slot."""
+    """The entry of a slot's base."""
     return f"{prefix}/{slot}"
-
-
-def changes_name(prefix: str, slot: int) -> str:
-    """The entry of what has changed of a slot since its base was written."""
-    return f"{prefix}/{slot}{CHANGES}"
 
 
 def slot_of(name: str) -> int | None:
@@ -91,10 +86,6 @@ class Entries:
             for name, due in self._due.items()
             if due <= watermark and name.partition("/")[0] == prefix
         ]
-
-    def size(self, name: str) -> int:
-        """Bytes of an entry; 0 for one that there is not."""
-        return self._sizes.get(name, 0)
 
     def loaded(self, names: Sequence[str], load: Load) -> Sequence[bytes]:
         """The values of entries that there are. StateError when one is lost."""
@@ -156,8 +147,7 @@ class Entries:
         portion: list[int] = []
         total = 0
         for slot in slots:
-            total += self.size(base_name(spread.prefix, slot))
-            total += self.size(changes_name(spread.prefix, slot))
+            total += sum(self._sizes.get(name, 0) for name in spread.names(slot))
             portion.append(slot)
             if total >= most:
                 yield portion
@@ -179,6 +169,11 @@ class Spread:
             parents = slots_of(np.arange(before, after), before)
             for slot, parent in enumerate(parents.tolist(), before):
                 self.split.setdefault(parent, [parent]).append(slot)
+
+    def names(self, slot: int) -> tuple[str, str]:
+        """The entries of a slot: its base, and what has changed since that was written."""
+        base = base_name(self.prefix, slot)
+        return base, base + CHANGES
 
     def divided(self, slot: int, part: Part) -> list[tuple[int, Part]]:
         """All that a slot holds, by the slots that hold it from now on."""

@@ -38,13 +38,7 @@ from service.matcher.outputs import Outputs
 from service.matcher.snapshot import SnapshotCodec, pack, unpack
 from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
-from service.pipeline.entries import (
-    Entries,
-    Load,
-    Spread,
-    Store,
-    slot_of,
-)
+from service.pipeline.entries import Entries, Load, Spread, Store, slot_of
 from service.pipeline.pack import PackedPartitioning, Unkeyed
 from service.pipeline.rule_epochs import RuleEpochs
 from service.pipeline.slot_storage import SlotStorage
@@ -254,16 +248,15 @@ class KeyGroup:
         storage = SlotStorage(
             self._entries, spread, partitioning, matcher, self._rules, self._names
         )
-        touched = {*homes.tolist(), *spread.split, *due.values()} - {None}
-        for portion in self._entries.portions(spread, sorted(touched), _PORTION):
-            mine, at = arrivals, homes
-            if len(portion) < len(touched):
-                rows_here = np.flatnonzero(np.isin(homes, portion)[arrivals.key])
-                mine = arrivals.take(rows_here)
-                at = slots_of(hashes_of(mine.keys), spread.before)
-            keys: dict[int, set[str | None]] = {slot: set() for slot in portion}
-            for slot, key in zip(at.tolist(), mine.keys, strict=True):
-                keys[slot].add(key)
+        of_due = (slot for slot in due.values() if slot is not None)
+        touched = {*homes.tolist(), *spread.split, *of_due}
+        keys: dict[int, set[str | None]] = {slot: set() for slot in touched}
+        for home, key in zip(homes.tolist(), arrivals.keys, strict=True):
+            keys[home].add(key)
+        for portion in self._entries.portions(spread, sorted(keys), _PORTION):
+            mine = arrivals
+            if len(portion) < len(keys):
+                mine = arrivals.take(np.flatnonzero(np.isin(homes, portion)[arrivals.key]))
             slots = storage.read(portion, load)
             yield from self._apply(slots, keys, mine, matcher, spread, watermark)
             for slot in slots:
@@ -393,8 +386,6 @@ class KeyGroup:
             payload=rows.column("value").to_pylist() if partitioning.keeps_payload else None,
         )
         return Arrivals(keys, masks, key, mask, events)
-
-    # Slots.
 
     def _interpret(
         self,

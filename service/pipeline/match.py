@@ -3,9 +3,9 @@
 The thin adapter between ``transformWithState`` and :class:`service.pipeline.key_group.KeyGroup`.
 The grouping key is the key group. Its state is
 
-* ``group`` (one value): clock, numbers of topics, meanings of bits and columns, which slots there
+* ``group`` (one value): clock, numbers of topics, meanings of bits and columns, which entries there
   are and when each is next due, and how many partial matches live per rule;
-* ``slots`` (a map): keys spread over slots by hash, each slot one entry.
+* ``slots`` (a map): the entries (:mod:`service.pipeline.entries`).
 
 Each value carries a checksum: what is not as it was written is refused, never decoded.
 

@@ -22,7 +22,7 @@ from service.matcher.engines import PartitioningMatcher, fingerprints_of
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.partial import RuleState
 from service.matcher.snapshot import SnapshotCodec, pack, unpack
-from service.pipeline.entries import Entries, Load, Spread, Store, base_name, changes_name
+from service.pipeline.entries import Entries, Load, Spread, Store
 from service.pipeline.rule_epochs import RuleEpochs
 from service.pipeline.slots import KeyEntries, Part, Slot, merged
 
@@ -40,32 +40,23 @@ class SlotStorage:
 
     def read(self, slots: Sequence[int], load: Load) -> list[Slot]:
         """These slots, as they are stored."""
-        prefix = self.spread.prefix
-        names = [
-            name
+        names = {
+            slot: [name for name in self.spread.names(slot) if name in self.entries]
             for slot in slots
-            for name in (base_name(prefix, slot), changes_name(prefix, slot))
-            if name in self.entries
-        ]
-        stored = dict(zip(names, self.entries.loaded(names, load), strict=True))
+        }
+        every = [name for of_slot in names.values() for name in of_slot]
+        stored = dict(zip(every, self.entries.loaded(every, load), strict=True))
         return [
-            self._slot(
-                slot, stored.get(base_name(prefix, slot)), stored.get(changes_name(prefix, slot))
-            )
-            for slot in slots
+            self._slot(slot, [unpack(stored[name]) for name in of_slot])
+            for slot, of_slot in names.items()
         ]
 
-    def _slot(self, number: int, base: bytes | None, changes: bytes | None) -> Slot:
-        stored = [unpack(data) for data in (base, changes) if data is not None]
+    def _slot(self, number: int, stored: Sequence[Any]) -> Slot:
         now = (self.partitioning.fingerprint, self.rules.epoch)
-        fresh = all((fingerprint, epoch) == now for fingerprint, epoch, *_ in stored)
-        if fresh:
-            known = _of_engine(self.matcher.kernel)
-            parts = [part_of(each, known) for each in stored]
-        else:
-            parts = [self._renewed(stored)]
-        held, changed, *_ = [*parts, Part(), Part()]
-        return Slot(number, held, changed, anew=number in self.spread.split or not fresh)
+        if any((fingerprint, epoch) != now for fingerprint, epoch, *_ in stored):
+            return Slot(number, self._renewed(stored), Part(), anew=True)
+        base, changes = parts_of(stored, _of_engine(self.matcher.kernel))
+        return Slot(number, base, changes, anew=number in self.spread.split)
 
     def _renewed(self, stored: Sequence[Any]) -> Part:
         """All of a slot that was written under another rule set."""
@@ -74,7 +65,7 @@ class SlotStorage:
         every = fingerprints_of(self.partitioning)
         moved = rules.moved(epoch, every)
         known = rules.known_in(epoch, every if moved else _of_engine(matcher.kernel))
-        whole = merged(*[*(part_of(each, known) for each in stored), Part()][:2])
+        whole = merged(*parts_of(stored, known))
         translate = None
         if fingerprint != self.partitioning.fingerprint:
             translate = rules.translation(fingerprint, self.partitioning)
@@ -114,19 +105,19 @@ class SlotStorage:
         """Write what has changed of a slot."""
         if not slot.changed:
             return
-        prefix, number = self.spread.prefix, slot.number
-        base, changes = base_name(prefix, number), changes_name(prefix, number)
-        whole = slot.whole()
-        if whole is None:
-            self._keep(changes, slot.beside, store)
+        base, changes = self.spread.names(slot.number)
+        written, anew = slot.written()
+        if not anew:
+            self._keep(changes, written, store)
             self.entries.next_due(base, slot.base_due)
             return
         self.entries.remove(changes, store)
-        for target, part in self.spread.divided(number, whole):
+        for target, part in self.spread.divided(slot.number, written):
+            base, _ = self.spread.names(target)
             if part.size:
-                self._keep(base_name(prefix, target), part, store)
+                self._keep(base, part, store)
             else:
-                self.entries.remove(base_name(prefix, target), store)
+                self.entries.remove(base, store)
 
     def _keep(self, name: str, part: Part, store: Store) -> None:
         data = b""
@@ -141,10 +132,15 @@ def _of_engine(engine: KeyedMatcher | KeysMatcher | None) -> list[str]:
     return [] if engine is None else fingerprints_of(engine.partitioning)
 
 
-def part_of(stored: Any, fingerprints: Sequence[str]) -> Part:
-    """An entry of a slot; ``fingerprints`` are of the kernel's rules, by number."""
-    _, _, entries, together, gone = stored
-    return Part(entries, decode(together, fingerprints) if together else KeysState(), gone)
+def parts_of(stored: Sequence[Any], fingerprints: Sequence[str]) -> tuple[Part, Part]:
+    """Base and changes of a slot, of the entries that it has; ``fingerprints`` are of the kernel's
+    rules, by number."""
+    parts = [
+        Part(entries, decode(together, fingerprints) if together else KeysState(), gone)
+        for _, _, entries, together, gone in stored
+    ]
+    base, changes, *_ = [*parts, Part(), Part()]
+    return base, changes
 
 
 def _key_entries(states: Mapping[str | None, KeyState], writer: SnapshotCodec) -> KeyEntries:

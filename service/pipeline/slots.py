@@ -12,7 +12,7 @@ which splits some slots and leaves the others where they are.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -108,11 +108,11 @@ class Slot:
 
     def due_entries(self, watermark: int) -> list[str | None]:
         """Keys of which something is due."""
-        standing = chain(
-            self.entries.items(),
-            ((key, entry) for key, entry in self.base.entries.items() if key not in self.entries),
-        )
+        standing = chain(self.entries.items(), self._left_of_base())
         return [key for key, entry in standing if entry is not None and entry[0] <= watermark]
+
+    def _left_of_base(self) -> Iterator[tuple[str | None, KeyEntry]]:
+        return (item for item in self.base.entries.items() if item[0] not in self.entries)
 
     def put(self, key: str | None, entry: KeyEntry) -> None:
         """Remember this of a key."""
@@ -149,32 +149,24 @@ class Slot:
 
     # What is to be written.
 
-    def whole(self) -> Part | None:
-        """All of it, where it is time to write it anew."""
-        beside = self.beside
+    def written(self) -> tuple[Part, bool]:
+        """All of it and True, where it is time to write it anew; else what stands beside the base
+        and False."""
+        gone = self._replaced.difference(self.together.keys)
+        beside = Part(self.entries, self.together, sorted(gone, key=lambda key: key or ""))
         spread = self.number * _GOLDEN_RATIO % 1
         share = _LEAST_SHARE + (_MOST_SHARE - _LEAST_SHARE) * spread
         if beside.size < self.base.size * share:
-            return None
-        return merged(self.base, beside)
-
-    @property
-    def beside(self) -> Part:
-        """What stands beside the base."""
-        gone = self._replaced.difference(self.together.keys)
-        return Part(self.entries, self.together, sorted(gone, key=lambda key: key or ""))
+            return beside, False
+        return merged(self.base, beside), True
 
     @property
     def base_due(self) -> int:
         """The watermark at which something is due of what is left of the base."""
         state = self.base.together
-        left = ~_found(state.keys, self._replaced | set(self.together.keys))
+        left = ~_found(state.keys, self._replaced)
         deadlines = state.held.due[left[state.held.units["key"]]]
-        entries = (
-            entry[0]
-            for key, entry in self.base.entries.items()
-            if entry is not None and key not in self.entries
-        )
+        entries = (entry[0] for _, entry in self._left_of_base() if entry is not None)
         return min([int(deadlines.min(initial=FOREVER)), *entries])
 
 

@@ -20,8 +20,8 @@ from service.matcher.keyed import KeyState
 from service.matcher.partial import FOREVER, Partial
 from service.matcher.snapshot import SnapshotCodec, unpack, unsealed
 from service.pipeline.key_group import check_format
-from service.pipeline.slot_storage import part_of
-from service.pipeline.slots import Part, merged
+from service.pipeline.slot_storage import parts_of
+from service.pipeline.slots import merged
 
 
 class KnownRule(NamedTuple):
@@ -144,7 +144,7 @@ class StoredGroup:
             return decode(values[0], ()), [], []
         epoch = values[0]
         fingerprints = [rule.fingerprint for rule in self.rules if rule.since <= epoch]
-        whole = merged(*[*(part_of(each, fingerprints) for each in stored), Part()][:2])
+        whole = merged(*parts_of(stored, fingerprints))
         codec = SnapshotCodec(fingerprints, self._names.topics)
         states = [(key, codec.decode(entry[1])) for key, entry in whole.entries.items() if entry]
         return whole.together, states, fingerprints

@@ -149,7 +149,6 @@ def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
     places = np.array([numbers.get(text, -1) for text in rules], np.int32)
     if len(places):
         held.units["rule"] = places[held.units["rule"]]
-    known = held.units["rule"] >= 0
     state = KeysState(
         keys=keys,
         masks=[unpacked_bits(mask) for mask in masks],
@@ -158,10 +157,12 @@ def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
         waiting_mask=unpacked_numbers(waiting_mask, i64),
         events=_unpacked_events(events),
         event_key=unpacked_numbers(event_key, i64),
-        held=held if known.all() else _only(held, known),
+        held=held,
     )
+    known = held.units["rule"] >= 0
     if known.all():
         return state
+    state.held = _only(held, known)
     used = np.zeros(len(keys), bool)
     used[state.held.units["key"]] = used[state.waiting_key] = True
     return chosen(state, used)
@@ -239,13 +240,7 @@ def chosen(state: KeysState, wanted: Any) -> KeysState:
         held.finished[np.repeat(of_units, held.units["finished"])],
         held.nodes[of_nodes],
     )
-    kept.units["key"] = keys[kept.units["key"]]
-    for table in (kept.partials, kept.finished):
-        table["first"] = events[table["first"]]
-        table["last"] = nodes[table["last"]]
-    kept.nodes["event"] = events[kept.nodes["event"]]
-    inner = kept.nodes["previous"] >= 0
-    kept.nodes["previous"][inner] = nodes[kept.nodes["previous"][inner]]
+    _renumber(kept, keys, events, nodes)
     return KeysState(
         keys=list(compress(state.keys, wanted.tolist())),
         masks=state.masks,
@@ -256,6 +251,18 @@ def chosen(state: KeysState, wanted: Any) -> KeysState:
         event_key=keys[state.event_key[of_events]],
         held=kept,
     )
+
+
+def _renumber(held: Held, keys: I64, events: I64, nodes: I64) -> None:
+    """Give keys, events and nodes other numbers, in place: those that stand at the old ones."""
+    held.units["key"] = keys[held.units["key"]]
+    for table in (held.partials, held.finished):
+        table["first"] = events[table["first"]]
+        table["last"] = nodes[table["last"]]
+    held.nodes["event"] = events[held.nodes["event"]]
+    previous = held.nodes["previous"]
+    inner = previous >= 0
+    previous[inner] = nodes[previous[inner]]
 
 
 def _starts(counts: Sequence[int]) -> list[int]:
@@ -285,17 +292,9 @@ def parted(state: KeysState, parts: I64, count: int) -> list[KeysState]:
     cut("nodes", parts[state.event_key][held.nodes["event"]])
     cut("waiting", parts[state.waiting_key])
     keys = [state.keys[row] for row in rows["keys"].tolist()]
-    units, partials, finished, nodes = (
-        table[rows[name]]
-        for table, name in zip(held, ("units", "partials", "finished", "nodes"), strict=True)
-    )
-    units["key"] = places["keys"][units["key"]]
-    for table in (partials, finished):
-        table["first"] = places["events"][table["first"]]
-        table["last"] = places["nodes"][table["last"]]
-    nodes["event"] = places["events"][nodes["event"]]
-    inner = nodes["previous"] >= 0
-    nodes["previous"][inner] = places["nodes"][nodes["previous"][inner]]
+    tables = ("units", "partials", "finished", "nodes")
+    cut_up = Held(*(table[rows[name]] for table, name in zip(held, tables, strict=True)))
+    _renumber(cut_up, places["keys"], places["events"], places["nodes"])
     events, waiting = rows["events"], rows["waiting"]
     sorted_events, sorted_waiting = state.events.take(events), state.waiting.take(waiting)
     event_key = places["keys"][state.event_key][events]
@@ -313,12 +312,7 @@ def parted(state: KeysState, parts: I64, count: int) -> list[KeysState]:
             waiting_mask=own_mask,
             events=sorted_events.rows(span["events"]),
             event_key=event_key[span["events"]],
-            held=Held(
-                units[span["units"]],
-                partials[span["partials"]],
-                finished[span["finished"]],
-                nodes[span["nodes"]],
-            ),
+            held=Held(*(table[span[name]] for table, name in zip(cut_up, tables, strict=True))),
         )
 
     return [part(number) for number in range(count)]
