@@ -13,7 +13,7 @@ import msgpack
 import pytest
 
 from service.errors import StateError
-from service.matcher.snapshot import unpack
+from service.packing import unpack
 from tests.conftest import ROOT
 
 MODULES = sorted((ROOT / "service").rglob("*.py"))

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from service.matcher.snapshot import pack
+from service.packing import pack
 from service.pipeline.watermark import ClockStatement
 
 FORMAT = "spark_cep_clock"

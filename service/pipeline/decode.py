@@ -288,10 +288,15 @@ def _fault(
     sql.append(f"WHEN time IS NULL THEN {Fault.MISSING_TIME:d}")
     outside = f"time NOT BETWEEN {_FIRST_TIME}L AND {_LAST_TIME}L"
     if options.max_ahead_ms is not None:
+        ahead = f"{options.max_ahead_ms}L"
         # A record without timestamp has -1.
-        clock = "unix_millis(current_timestamp())"
-        earlier = f"IF(kafka_time < 0, {clock}, least(kafka_time, {clock}))"
-        outside += f" OR time > {earlier} + {options.max_ahead_ms}L"
+        outside += f" OR kafka_time >= 0 AND time > kafka_time + {ahead}"
+        # Spark writes the batch's time as a number into the code that it generates, and would
+        # compile that anew in each batch; a function with a lambda is not compiled. A number that
+        # changes once a day keeps most events from it.
+        today = "unix_millis(CAST(current_date() AS TIMESTAMP))"
+        later = f"exists(array(current_timestamp()), now -> time > unix_millis(now) + {ahead})"
+        outside += f" OR time > {today} + {ahead} AND {later}"
     sql.append(f"WHEN {outside} THEN {Fault.TIME_OUT_OF_BOUNDS:d}")
     for part in partitionings:
         if part.key is not None:

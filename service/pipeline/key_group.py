@@ -35,8 +35,9 @@ from service.matcher.columnar.snapshot import decode, encode, joined, parted
 from service.matcher.engines import PartitioningMatcher, fingerprints_of
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
-from service.matcher.snapshot import SnapshotCodec, pack, unpack
+from service.matcher.snapshot import SnapshotCodec
 from service.model import Coordinates, DeadLetter, Event, LateEvent
+from service.packing import pack, unpack
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
 from service.pipeline.entries import Entries, Load, Spread, Store, slot_of
 from service.pipeline.pack import PackedPartitioning, Unkeyed

@@ -33,7 +33,7 @@ from service.compiler.rule_set import RuleSetPlan
 from service.matcher.columnar.results import ResultKind
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.outputs import Outputs
-from service.matcher.snapshot import pack, sealed, unpack, unsealed
+from service.packing import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
 from service.pipeline.latency import Ages
 from service.pipeline.memory import memory_of_task
@@ -41,6 +41,7 @@ from service.pipeline.pack import Kind, Unkeyed, rows_of
 from service.pipeline.pipelined_map import PipelinedMap
 from service.pipeline.sink import packed_results
 from service.pipeline.watermark import ClockStatement
+from service.pipeline.worker_process import task_begins
 
 OUTPUT_SQL_SCHEMA = "kind INT, packet BINARY"
 
@@ -106,6 +107,7 @@ class MatchProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
+        task_begins()
         self._group_state = handle.getValueState("group", _VALUE)
         self._slot_state = PipelinedMap(handle, "slots")
 

@@ -22,11 +22,12 @@ import pyarrow.compute as pc
 from service.codecs.dead_letters import Reason, explain_undecodable
 from service.codecs.framing import FramingError, read_schema_id
 from service.codecs.outputs import OutputEncoder
-from service.matcher.snapshot import pack
 from service.model import Coordinates, DeadLetter
+from service.packing import pack
 from service.pipeline.columns import TYPE_COLUMN, word
 from service.pipeline.decode import Fault
 from service.pipeline.memory import memory_of_task
+from service.pipeline.worker_process import task_begins
 
 PACKET_SCHEMA = pa.schema(
     [("key_group", pa.int32()), ("kind", pa.int32()), ("packet", pa.binary())]
@@ -137,6 +138,7 @@ class Packer:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One task: rows of :func:`service.pipeline.decode.decode` in, packets out."""
+        task_begins()
         self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
         self._waiting = [[] for _ in self.partitionings]
         busy = waited = 0

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from service.matcher.snapshot import unpack
 from service.observability import metric_names as names
 from service.observability.metrics import Metrics
+from service.packing import unpack
 from service.pipeline.memory import Process
 from service.pipeline.watermark import BEGINNING, END, Clock, Partition, Policy
 

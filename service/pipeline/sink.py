@@ -17,10 +17,11 @@ from pyspark import TaskContext
 
 from service.codecs.outputs import MATCH_ID_HEADER, OutputEncoder
 from service.codecs.result_columns import EncodedResults
-from service.matcher.snapshot import pack, unpack
+from service.packing import pack, unpack
 from service.pipeline.memory import memory_of_task
 from service.pipeline.output import Delivery, Output, Written
 from service.pipeline.pack import Kind
+from service.pipeline.worker_process import task_begins
 
 REPORT_SQL_SCHEMA = "report BINARY"
 _REPORT_SCHEMA = pa.schema([("report", pa.binary())])
@@ -40,6 +41,7 @@ class PartitionWriter:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Output packets of one partition in, reports out."""
+        task_begins()
         task = TaskContext.get()
         assert task is not None
         again = self.first or task.attemptNumber() > 0

@@ -21,7 +21,8 @@ from service.matcher.columnar.snapshot import decode, encode
 from service.matcher.engines import PartitioningMatcher, fingerprints_of
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.partial import RuleState
-from service.matcher.snapshot import SnapshotCodec, pack, unpack
+from service.matcher.snapshot import SnapshotCodec
+from service.packing import pack, unpack
 from service.pipeline.entries import Entries, Load, Spread, Store
 from service.pipeline.rule_epochs import RuleEpochs
 from service.pipeline.slots import KeyEntries, Part, Slot, merged

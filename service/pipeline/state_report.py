@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from service.config import Settings
 from service.errors import StateError
-from service.matcher.snapshot import pack, unpack
+from service.packing import pack, unpack
 from service.pipeline.checkpoint_files import CheckpointFiles, Position
 from service.pipeline.entries import CHANGES
 from service.pipeline.service import failure

@@ -18,7 +18,8 @@ from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.snapshot import decode
 from service.matcher.keyed import KeyState
 from service.matcher.partial import FOREVER, Partial
-from service.matcher.snapshot import SnapshotCodec, unpack, unsealed
+from service.matcher.snapshot import SnapshotCodec
+from service.packing import unpack, unsealed
 from service.pipeline.key_group import check_format
 from service.pipeline.slot_storage import parts_of
 from service.pipeline.slots import merged

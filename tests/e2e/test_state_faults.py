@@ -15,7 +15,7 @@ import pytest
 
 from service.cli.exit_codes import exit_code
 from service.errors import StateError
-from service.matcher.snapshot import pack, unpack, unsealed
+from service.packing import pack, unpack, unsealed
 from service.pipeline import dataflow
 from service.pipeline.match import MatchProcessor
 from tests.e2e.halfway import Copy, Halfway

@@ -37,8 +37,8 @@ from service.matcher.columnar.snapshot import (
 )
 from service.matcher.engines import fingerprints_of
 from service.matcher.local import LocalJob, Record
-from service.matcher.snapshot import pack, unpack
 from service.model import Coordinates, Event
+from service.packing import pack, unpack
 from service.pattern.tree import Rule
 from tests.matcher.runs import TYPES, found_by, job, remembered, written
 from tests.matcher.strategies import rules, streams

@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 from service.errors import StateError
 from service.matcher.keyed import KeyState
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
-from service.matcher.snapshot import FORMAT, SnapshotCodec, pack, sealed, unpack, unsealed
+from service.matcher.snapshot import FORMAT, SnapshotCodec
 from service.model import Coordinates, Event
+from service.packing import pack, sealed, unpack, unsealed
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "state"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.matcher.snapshot import pack
 from service.observability.metrics import Metrics
+from service.packing import pack
 from service.pipeline.service import Service
 
 REPORT = pack(

@@ -31,7 +31,7 @@ from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics,
 from service.codecs.registry import Registry
 from service.codecs.registry_settings import RegistrySettings
 from service.compiler.rule_set import compile_rules
-from service.matcher.snapshot import unpack
+from service.packing import unpack
 from service.pattern.document import load_rules
 from service.pipeline.catalogue import Catalogue, EventType, Writer
 from service.pipeline.decode import DecodeOptions, Fault, decode

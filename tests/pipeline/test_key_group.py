@@ -25,8 +25,8 @@ from service.errors import StateError
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.local import EventReader, LocalJob, Record
 from service.matcher.outputs import Outputs
-from service.matcher.snapshot import pack, unpack
 from service.model import Coordinates, LateEvent
+from service.packing import pack, unpack
 from service.pattern.document import load_rules
 from service.pattern.tree import Contiguity, Rule, Step, Times
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word

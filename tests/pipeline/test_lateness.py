@@ -18,8 +18,8 @@ from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.local import EventReader, LocalJob, Record
 from service.matcher.outputs import Outputs
-from service.matcher.snapshot import pack, unpack
 from service.model import Coordinates
+from service.packing import pack, unpack
 from service.pipeline.columns import TYPE_COLUMN, word
 from service.pipeline.decode import Fault
 from service.pipeline.key_group import KeyGroup, MatchOptions, packed_shape

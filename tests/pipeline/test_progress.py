@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.matcher.snapshot import pack
 from service.observability.metrics import Metrics
+from service.packing import pack
 from service.pipeline.input_position import Lag
 from service.pipeline.progress import count, merge, show
 from service.pipeline.query_progress import is_batch, offsets_read, publish_progress

@@ -30,7 +30,8 @@ from service.matcher.columnar.events import EventTable, together
 from service.matcher.columnar.kernel import FINISHED, I64, PARTIAL
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.matcher import NODE, UNIT, Held
-from service.matcher.snapshot import DAMAGE, pack, packed_bits, unpack, unpacked_bits
+from service.matcher.snapshot import packed_bits, unpacked_bits
+from service.packing import DAMAGE, pack, unpack
 
 #: What is written of units, partial and finished matches and nodes, in this order.
 _FIELDS = (
