@@ -29,8 +29,8 @@ _STOP_SECONDS = 60.0
 
 
 class SoakJob:
-    """``spark-cep run``. The JVM's heap has its full size from the start, so that what grows later
-    is something else."""
+    """``spark-cep run``. The JVM's heap has its full size, and all its memory, from the start, so
+    that what grows later is something else."""
 
     def __init__(self, folder: Path, jars: Path, bootstrap: str, registry: str) -> None:
         self.port = free_ports(1)[0]
@@ -49,7 +49,7 @@ class SoakJob:
                 "PYTHONPATH": str(_ROOT),
                 "TMPDIR": str(scratch),
                 "SPARK_LOCAL_DIRS": str(scratch),
-                "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={scratch} -Xms1g -XX:+UseSerialGC",
+                "SPARK_SUBMIT_OPTS": "-Xms1g -XX:+AlwaysPreTouch -XX:+UseSerialGC",
             },
         )
 
@@ -87,6 +87,8 @@ class SoakJob:
                     "spark.driver.host": "127.0.0.1",
                     "spark.driver.bindAddress": "127.0.0.1",
                     "spark.sql.warehouse.dir": str(folder / "warehouse"),
+                    # Else the time that is looked at has only a few saw-teeth.
+                    "spark.cleaner.periodicGC.interval": "1min",
                 },
             },
             "rules": {"folder": str(folder / "rules")},

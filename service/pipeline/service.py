@@ -15,7 +15,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -68,6 +67,7 @@ from service.pipeline.pack import NEW_SCHEMA_IDS
 from service.pipeline.progress import BatchReport, count, merge, show
 from service.pipeline.query_progress import is_batch, offsets_read, publish_progress
 from service.pipeline.refusals import refusal_of_source
+from service.pipeline.scratch import scratch_folder
 from service.pipeline.session import spark_session
 from service.pipeline.state_faults import state_fault
 from service.pipeline.stopping import Stopping
@@ -178,13 +178,13 @@ class Service:
         later; GraceError when the batch in flight did not end in time after :meth:`stop`;
         FuseError when too many records became dead letters.
         """
-        with TemporaryDirectory(prefix="spark-cep-") as scratch, bound(run=self._run):
+        with scratch_folder(self._settings) as scratch, bound(run=self._run):
             registry = Registry(registry_settings(self._settings), sleep=self._waiting.sleep)
             try:
                 # In transactions the newer run may take over from one that does not end.
                 alone = self._settings.outputs.delivery == "at_least_once"
                 with held(str(self._settings.state.checkpoint), alone=alone):
-                    self._run_with(registry, Path(scratch), planned_batch_only)
+                    self._run_with(registry, scratch, planned_batch_only)
             except StopRequestedError:
                 pass
             finally:
@@ -233,7 +233,7 @@ class Service:
         # Workers find it in the cache; without, the first batch would wait for each of them.
         prepare()
         self._stopping.check()
-        spark = self._spark or spark_session(settings)
+        spark = self._spark or spark_session(settings, scratch)
         position = self._position = InputPosition(settings, self._lag, self._metrics, self._run)
         try:
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))

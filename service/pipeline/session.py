@@ -34,13 +34,19 @@ _AVRO_LIMITS = {
     "collectionItems.maxLength": 4 * 2**20,
 }
 _JAVA_OPTIONS = " ".join(
-    # The decoder calls itself for each level of a recursive type.
-    ["-Xss8m", *(f"-Dorg.apache.avro.limits.{name}={most}" for name, most in _AVRO_LIMITS.items())]
+    # The decoder calls itself for each level of a recursive type. Avro's fast reader keeps each
+    # schema that it ever met, and Spark parses the schemas anew in each batch.
+    [
+        "-Xss8m",
+        "-Dorg.apache.avro.fastread=false",
+        *(f"-Dorg.apache.avro.limits.{name}={most}" for name, most in _AVRO_LIMITS.items()),
+    ]
 )
 
 
-def spark_session(settings: Settings) -> SparkSession:
-    """Start Spark. The user's ``spark.conf`` wins over everything set here.
+def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSession:
+    """Start Spark, with temporary files of the driver's JVM in ``scratch`` if one is given. The
+    user's ``spark.conf`` wins over everything set here.
 
     Executors that are processes of their own have the interpreter and this package at the same
     paths as here, and Java; jars and whatever else they need is sent to them.
@@ -54,11 +60,12 @@ def spark_session(settings: Settings) -> SparkSession:
     state = settings.state
     hidden = [name for name, v in settings.spark.conf.items() if isinstance(v, SecretStr)]
     log4j = f"-Dlog4j2.configurationFile=file:{files('service.pipeline') / 'log4j2.properties'}"
+    temporary = "" if scratch is None else f' "-Djava.io.tmpdir={scratch}"'
     # Pods have the image's own jars.
     sent = "local:" if on_kubernetes(settings.spark.master) else ""
     conf = {
         "spark.jars": ",".join(f"{sent}{jar}" for jar in jars),
-        "spark.driver.defaultJavaOptions": _JAVA_OPTIONS,
+        "spark.driver.defaultJavaOptions": f"{_JAVA_OPTIONS}{temporary}",
         "spark.executor.defaultJavaOptions": f"{_JAVA_OPTIONS} {log4j}",
         "spark.driver.extraJavaOptions": log4j,
         # Lines say which query and batch they are of.
@@ -70,7 +77,9 @@ def spark_session(settings: Settings) -> SparkSession:
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "100",
         "spark.ui.retainedTasks": "2000",
-        # Files of shuffles go when a full collection finds that nothing needs them.
+        # Otherwise files of a shuffle go only when a collection finds that nothing needs them.
+        "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
+        # And so does what Spark knows of past stages.
         "spark.cleaner.periodicGC.interval": "5min",
         "spark.redaction.regex": spark_redaction_regex(hidden),
         "spark.sql.session.timeZone": "UTC",

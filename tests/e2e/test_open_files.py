@@ -1,4 +1,4 @@
-"""What a batch opens, it closes."""
+"""What a batch opens it closes, and what it makes it does not leave behind."""
 
 from __future__ import annotations
 
@@ -42,3 +42,31 @@ def test_the_jvm_keeps_no_sockets_of_batches(scenario: Scenario, spark: SparkSes
     scenario.run(source={"max_offsets_per_trigger": 2})
     assert len(scenario.reports) >= 12
     assert abandoned_sockets(pid) - before <= 3
+
+
+def test_batches_leave_no_files_of_shuffles(scenario: Scenario, spark: SparkSession) -> None:
+    """Each batch's go with it, not with some later garbage collection."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    stream.send(*((f"k{n}", "ab"[n % 2], n) for n in range(24)))
+    scratch = Path(spark.sparkContext.getConf().get("spark.local.dir", ""))
+    before = set(scratch.rglob("shuffle_*"))
+    scenario.run(source={"max_offsets_per_trigger": 2})
+    assert len(scenario.reports) >= 12
+    assert set(scratch.rglob("shuffle_*")) <= before
+
+
+def test_code_is_generated_for_a_query_not_for_a_batch(
+    scenario: Scenario, spark: SparkSession
+) -> None:
+    """A number that differs between batches, such as the time, must not stand in the code."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    stream.send(*((f"k{n}", "ab"[n % 2], n) for n in range(24)))
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    code = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    before = code.getCount()
+    scenario.run(source={"max_offsets_per_trigger": 2})
+    assert len(scenario.reports) >= 12
+    assert code.getCount() - before < len(scenario.reports)
