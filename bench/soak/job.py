@@ -73,8 +73,8 @@ class SoakJob:
                 "checkpoint": str(self.folders["checkpoint"]),
                 "key_groups": 8,
                 "state_partitions": 2,
-                "rocksdb_memory": "64 MiB",
                 # What is kept must be full after minutes, or it grows all the time that we look.
+                "rocksdb_memory": "16 MiB",
                 "min_batches_to_retain": 20,
                 "maintenance_interval": "10 seconds",
             },
