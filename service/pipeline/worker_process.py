@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+from itertools import count
 
 #: By then a worker has run all kinds of tasks that it gets, and has imported what they need.
 _LAST = 5
-_tasks = 0
+_tasks = count(1)
 
 
 def task_begins() -> None:
@@ -16,7 +17,5 @@ def task_begins() -> None:
     walks through everything that the loaded modules hold: 0.1 s. What is there as one of the first
     tasks begins is left out from then on; the collection before it leaves nothing that is dead.
     """
-    global _tasks  # noqa: PLW0603  of the process, as what it counts
-    _tasks += 1
-    if 1 < _tasks <= _LAST:
+    if 1 < next(_tasks) <= _LAST:
         gc.freeze()

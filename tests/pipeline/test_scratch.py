@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -15,13 +16,13 @@ from service.errors import StartError
 from service.pipeline.scratch import scratch_folder
 
 _HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from service.pipeline.scratch import _held_folder
 with _held_folder(Path(sys.argv[1])) as folder:
     (folder / "left").write_text("x")
     print(folder, flush=True)
-    time.sleep(600)
+    sys.stdin.read()
 """
 
 
@@ -80,8 +81,8 @@ def test_what_a_killed_run_left_goes_at_the_next_start_and_nothing_else(tmp_path
     of_others.mkdir()
     command = [sys.executable, "-c", _HOLD, str(root)]
     with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killed,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as alive,
+        subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as killed,
+        subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as alive,
     ):
         assert killed.stdout is not None
         assert alive.stdout is not None
@@ -92,7 +93,6 @@ def test_what_a_killed_run_left_goes_at_the_next_start_and_nothing_else(tmp_path
         with scratch_folder(settings(tmp_path)) as mine:
             assert set(root.iterdir()) == {of_others, held, mine}
             assert (held / "left").exists()
-        alive.kill()
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
