@@ -26,13 +26,7 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+from pyspark.sql.streaming.query import StreamingQuery
 
 from service.config import Settings
 from service.observability.logs import configure
@@ -44,49 +38,28 @@ from service.pipeline.service import Service
 from service.pipeline.session import spark_session
 from service.pipeline.state_report import read_state
 
-_LISTENERS_SECONDS = 60.0
+#: So many batches of a query Spark remembers.
+_MOST_BATCHES = 10_000
 
 
-class Batches(StreamingQueryListener):
-    """What Spark says of each batch. It says it a little after the fact."""
-
-    def __init__(self) -> None:
-        self._batches: dict[str, list[dict[str, Any]]] = {}
-        self._changed = threading.Condition()
-        self._ended: set[str] = set()
-
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        """A query begins."""
-
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Nothing to do."""
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """A query ended."""
-        with self._changed:
-            self._ended.add(str(event.runId))
-            self._changed.notify_all()
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Note a batch."""
-        progress = event.progress
-        began = datetime.fromisoformat(progress.timestamp).timestamp()
+def batches_of(query: StreamingQuery) -> list[dict[str, Any]]:
+    """What Spark says of each batch of a query. A listener in Python would take a tenth of a second
+    of processor time for each."""
+    found = []
+    for progress in query.recentProgress:
         milliseconds = dict(progress.durationMs)
-        batch = {
-            "rows": progress.numInputRows,
-            "seconds": milliseconds["triggerExecution"] / 1000,
-            "ended": began + milliseconds["triggerExecution"] / 1000,
-            "milliseconds": milliseconds,
-        }
-        with self._changed:
-            self._batches.setdefault(str(progress.runId), []).append(batch)
-
-    def of(self, run: str) -> list[dict[str, Any]]:
-        """All batches of a query that has ended, by the id of its run."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: run in self._ended, _LISTENERS_SECONDS):
-                raise RuntimeError(f"Spark did not tell that query {run} ended")
-            return self._batches.pop(run, [])
+        if "addBatch" not in milliseconds:
+            continue  # a trigger that found nothing
+        seconds = milliseconds["triggerExecution"] / 1000
+        found.append(
+            {
+                "rows": progress.numInputRows,
+                "seconds": seconds,
+                "ended": datetime.fromisoformat(progress.timestamp).timestamp() + seconds,
+                "milliseconds": milliseconds,
+            }
+        )
+    return found
 
 
 def first_read(spark: SparkSession, query: str) -> float | None:
@@ -113,8 +86,7 @@ class JobRun:
         self._metrics = Metrics()
         self._service = Service(settings, self._metrics, on_batch=self._after, spark=spark)
         self._began: float | None = None
-        #: The query's run, as Spark calls it.
-        self.query = ""
+        self._query: StreamingQuery | None = None
         self._committed = 0.0
         self._found: Counter[str] = Counter()
 
@@ -128,27 +100,35 @@ class JobRun:
         self._service.run()
         if timer is not None:
             timer.cancel()
+        if self._query is None:
+            raise RuntimeError("the job ran no batch")
         if self._began is None:
             # Spark told of the only batch a little late.
-            self._began = first_read(self._spark, self.query)
+            self._began = first_read(self._spark, str(self._query.runId))
         if self._began is None:
             raise RuntimeError("the job read nothing")
+        batches = batches_of(self._query)
+        # The job's metrics have Spark's stages of batches that it looked at in time, these of all.
+        of_spark: Counter[str] = Counter()
+        for batch in batches:
+            of_spark.update(batch["milliseconds"])
         return {
+            "batches": batches,
             "seconds": self._committed - self._began,
             "events": self._found["records"],
             "matches": self._found["matched"],
             "timeouts": self._found["timed_out"],
             "late": self._found["late"],
             "dead_letters": self._found["dead_letters"],
-            "stages": self._stages(),
+            "stages": self._stages() | {name: spent / 1000 for name, spent in of_spark.items()},
         }
 
     def _after(self, report: BatchReport) -> None:
         now = time.time()
+        if self._query is None:
+            (self._query,) = self._spark.streams.active
         if self._began is None:
-            (query,) = self._spark.streams.active
-            self.query = str(query.runId)
-            self._began = first_read(self._spark, self.query)
+            self._began = first_read(self._spark, str(self._query.runId))
         if report.total("records") or report.total("written"):
             self._committed = now
         for what in ("records", "matched", "timed_out", "late", "dead_letters"):
@@ -169,16 +149,15 @@ class OurSide:
 
     def __init__(self) -> None:
         self._spark: SparkSession | None = None
-        self._batches = Batches()
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Do what was asked for."""
         settings = Settings.model_validate(request["settings"])
         if self._spark is None:
             self._spark = spark_session(settings)
-            self._spark.streams.addListener(self._batches)
+            self._spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", _MOST_BATCHES)
         if request["do"] == "run":
-            return self._run(self._spark, settings, request.get("for_seconds"))
+            return JobRun(self._spark, settings).go(request.get("for_seconds"))
         if request["do"] == "ceiling":
             return self._ceiling(self._spark, settings)
         if request["do"] == "state":
@@ -191,19 +170,6 @@ class OurSide:
             }
         raise ValueError(f"nothing is called {request['do']!r}: run, ceiling or state")
 
-    def _run(
-        self, spark: SparkSession, settings: Settings, for_seconds: float | None
-    ) -> dict[str, Any]:
-        run = JobRun(spark, settings)
-        answer = run.go(for_seconds)
-        batches = self._batches.of(run.query)
-        # The job's metrics have Spark's stages of batches that it looked at in time, these of all.
-        spent: Counter[str] = Counter()
-        for batch in batches:
-            spent.update(batch["milliseconds"])
-        of_spark = {stage: milliseconds / 1000 for stage, milliseconds in spent.items()}
-        return answer | {"batches": batches, "stages": answer["stages"] | of_spark}
-
     def _ceiling(self, spark: SparkSession, settings: Settings) -> dict[str, Any]:
         checkpoint = f"{settings.state.checkpoint}.ceiling"
         records = spark.readStream.format("kafka").options(**source_options(settings)).load()
@@ -214,7 +180,7 @@ class OurSide:
             .start()
         )
         query.awaitTermination()
-        batches = self._batches.of(str(query.runId))
+        batches = batches_of(query)
         began = first_read(spark, str(query.runId))
         shutil.rmtree(checkpoint, ignore_errors=True)
         if began is None:

@@ -35,8 +35,12 @@ SOURCE_DEFAULTS: Final = {
     "max.partition.fetch.bytes": str(16 * 2**20),
     "fetch.max.bytes": str(64 * 2**20),
     "receive.buffer.bytes": str(4 * 2**20),
+    "fetch.max.wait.ms": "1",
 }
-"""Larger fetches than the Java client's own: half as much again in events per second."""
+"""Larger fetches than the Java client's own: half as much again in events per second. And short
+waits: after each poll Spark asks for the partition's newest offset, on the connection on which the
+client has already asked for the next records, and the broker answers in order; at the end of a
+partition that took half a second."""
 
 SINK_DEFAULTS: Final[dict[str, Any]] = {
     "acks": "all",

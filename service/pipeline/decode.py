@@ -48,6 +48,9 @@ _TO_MILLIS = {
         " WHEN {0} > 0 THEN 1000000000000000 WHEN {0} < 0 THEN -1000000000000000 END"
     ),
 }
+# Spark writes the time at which a batch was planned as a number into the code that it generates,
+# and would compile that anew in each batch. A function with a lambda is not compiled.
+_PLANNED = "aggregate(array(current_timestamp()), 0L, (_, now) -> unix_millis(now))"
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 
 
@@ -102,7 +105,11 @@ def decode(
         partitioning_sql(number, part, catalogue) for number, part in enumerate(plan.partitionings)
     )
     readers = _pruned(plan, catalogue)
+    if options.max_ahead_ms is not None:
+        # A step of its own before all others, which are compiled into one.
+        records = records.withColumn("planned", F.expr(_PLANNED))
     frame = records.select(
+        *(["planned"] if options.max_ahead_ms is not None else []),
         "topic",
         "partition",
         "offset",
@@ -291,12 +298,7 @@ def _fault(
         ahead = f"{options.max_ahead_ms}L"
         # A record without timestamp has -1.
         outside += f" OR kafka_time >= 0 AND time > kafka_time + {ahead}"
-        # Spark writes the batch's time as a number into the code that it generates, and would
-        # compile that anew in each batch; a function with a lambda is not compiled. A number that
-        # changes once a day keeps most events from it.
-        today = "unix_millis(CAST(current_date() AS TIMESTAMP))"
-        later = f"exists(array(current_timestamp()), now -> time > unix_millis(now) + {ahead})"
-        outside += f" OR time > {today} + {ahead} AND {later}"
+        outside += f" OR time > planned + {ahead}"
     sql.append(f"WHEN {outside} THEN {Fault.TIME_OUT_OF_BOUNDS:d}")
     for part in partitionings:
         if part.key is not None:

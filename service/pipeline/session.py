@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -33,6 +34,8 @@ _AVRO_LIMITS = {
     "string.maxLength": 16 * 2**20,
     "collectionItems.maxLength": 4 * 2**20,
 }
+#: Bytes that the path of a socket may have, on every system, less those of Spark's file names.
+_MOST_OF_SOCKETS_FOLDER = 103 - len("/.00000000-0000-0000-0000-000000000000.sock")
 _JAVA_OPTIONS = " ".join(
     # The decoder calls itself for each level of a recursive type. Avro's fast reader keeps each
     # schema that it ever met, and Spark parses the schemas anew in each batch.
@@ -91,6 +94,8 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+        # Over TCP small answers of a worker wait 40 ms for an acknowledgement, in every task.
+        "spark.python.unix.domain.socket.enabled": str(may_have_sockets(scratch)).lower(),
         # A larger plan becomes a broadcast, which the worker that starts the matcher cannot read.
         "spark.broadcast.UDFCompressionThreshold": "1g",
         "spark.sql.streaming.minBatchesToRetain": str(state.min_batches_to_retain),
@@ -121,6 +126,12 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
     # State is also read and moved where no query runs: this starts Spark's coordinator of it.
     session.streams.resetTerminated()
     return session
+
+
+def may_have_sockets(scratch: Path | None) -> bool:
+    """Whether Unix domain sockets can have a path in the JVM's folder for temporary files."""
+    folder = tempfile.gettempdir() if scratch is None else scratch
+    return len(os.fsencode(folder)) <= _MOST_OF_SOCKETS_FOLDER
 
 
 def _start_jvm(conf: Mapping[str, str]) -> None:
