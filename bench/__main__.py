@@ -181,9 +181,9 @@ def rules(
 @app.command()
 def latency(
     rate: Annotated[int, typer.Option(min=1, help="Events a second.")] = 20_000,
-    seconds: Annotated[float, typer.Option(min=10, help="How long they come.")] = 120.0,
-    settling: Annotated[float, typer.Option(min=0, help="Seconds not counted, at first.")] = 40.0,
-    tiny_seconds: Annotated[float, typer.Option(min=5, help="How long for tiny batches.")] = 40.0,
+    seconds: Annotated[float, typer.Option(min=10, help="How long they come.")] = 240.0,
+    settling: Annotated[float, typer.Option(min=0, help="Seconds not counted, at first.")] = 150.0,
+    tiny_seconds: Annotated[float, typer.Option(min=5, help="How long for tiny batches.")] = 60.0,
     cores: Cores = None,
 ) -> None:
     """From the moment the watermark may pass an event to the committed match; tiny batches."""

@@ -29,7 +29,9 @@ from service.codecs.framing import frame
 _WITHIN_MS = 20_000
 _USERS = 10_000
 _TYPES = {"login_ok": 10, "login_fail": 8, "view": 40, "click": 30, "purchase": 7, "logout": 5}
-_TICK_SECONDS = 0.01
+_TICK_SECONDS = 0.02
+#: As producers do by default since Kafka 4.
+_LINGER_MS = 5
 #: A batch of no more records than this is a tiny one.
 _TINY = 100
 _TINY_RATE = 10
@@ -208,7 +210,7 @@ def _live(bed: TestBed, side: Side, load: Load) -> dict[str, Any]:
     )
     watcher = Watcher(bed.broker.bootstrap, [topics["matches"], topics["timeouts"]])
     watcher.start()
-    feed = Feed(bed.broker.bootstrap, topic, schema_id, linger_ms=1)
+    feed = Feed(bed.broker.bootstrap, topic, schema_id, linger_ms=_LINGER_MS)
     pace = Pace(feed, LiveEvents(schema_id), load.rate, load.seconds)
     from_ms = (time.time() + load.settling) * 1000
     side.send({"do": "run", "settings": settings, "for_seconds": load.seconds + _DRAIN_SECONDS})
