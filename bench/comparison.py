@@ -27,7 +27,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Contender:
-    """Something to run. ``warm_up`` runs once before all timed runs."""
+    """Something to run. ``warm_up`` is a short run that is not timed, right before each timed one:
+    while others run, caches grow cold and idle Python workers end."""
 
     name: str
     run: Callable[[], Run]
@@ -47,6 +48,7 @@ def in_turn(
     reference: tuple[str, Found] | None = None
     for number in range(runs):
         for contender in contenders:
+            contender.warm_up()
             run = contender.run()
             say(
                 f"{contender.name}, run {number + 1}: {run.seconds:.2f} s, {run.rate:,.0f} events/s"

@@ -19,7 +19,7 @@ HEAP_FILTERED = flink_name("hashmap", filtered=True)
 HEAP = flink_name("hashmap", filtered=False)
 ROCKSDB = flink_name("rocksdb", filtered=True)
 _WARM_UP_SHARE = 0.1
-_WARM_UP_LEAST, _WARM_UP_MOST = 50_000, 300_000
+_WARM_UP_LEAST, _WARM_UP_MOST = 50_000, 100_000
 
 
 def throughput(

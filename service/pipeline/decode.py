@@ -311,10 +311,19 @@ def _flat(
     frame: DataFrame, partitionings: tuple[PartitioningSql, ...], options: DecodeOptions
 ) -> DataFrame:
     """Only what the packer needs, and only where it is needed."""
-    any_keep = " OR ".join(f"({part.keep})" for part in partitionings) or "false"
+
+    def of(part: PartitioningSql) -> str:
+        return part.reads if options.keep_all else part.keep
+
+    # Columns of their own: with many rules they are long, and used again and again.
+    frame = frame.withColumns(
+        {f"keep_{p.number}": F.expr(f"coalesce({of(p)}, false)") for p in partitionings}
+        | {f"relevant_{p.number}": F.expr(f"coalesce({p.relevant}, false)") for p in partitionings}
+    )
+    any_keep = " OR ".join(f"keep_{p.number}" for p in partitionings) or "false"
     if options.keep_all:
         any_keep = f"{TYPE_COLUMN} >= 0"
-    any_relevant = " OR ".join(f"({part.relevant})" for part in partitionings) or "false"
+    any_relevant = " OR ".join(f"relevant_{p.number}" for p in partitionings) or "false"
     needs_value = "any_keep" if options.keep_all else f"({any_relevant})"
     frame = frame.withColumn("any_keep", F.expr(any_keep))
     faulty = f"fault > {Fault.NOT_READ:d}"
@@ -337,8 +346,7 @@ def _flat(
     usable = timed
     for part in partitionings:
         p = part.number
-        keep = f"({part.keep})" if not options.keep_all else f"({part.reads})"
-        wanted = f"({usable} AND {keep})"
+        wanted = f"({usable} AND keep_{p})"
         if part.key is not None:
             # Without its key an event is a dead letter, but only for the rules that have this key.
             wanted = f"({wanted} AND key_{p} IS NOT NULL)"

@@ -214,7 +214,7 @@ def contender(name: str, seconds: list[float], lines: list[str], log: list[str])
 
 
 def test_contenders_take_turns() -> None:
-    """After a warm-up each; the ratio is of medians."""
+    """After a warm-up each, and one more before each turn; the ratio is of medians."""
     log: list[str] = []
     results = in_turn(
         [
@@ -224,7 +224,8 @@ def test_contenders_take_turns() -> None:
         3,
         lambda _: None,
     )
-    assert log == ["warm-up of ours", "warm-up of theirs", *["ours", "theirs"] * 3]
+    warm = ["warm-up of ours", "warm-up of theirs"]
+    assert log == [*warm, *[warm[0], "ours", warm[1], "theirs"] * 3]
     found = ratio("main", results, "ours", "theirs", 1.5)
     assert (found.ours, found.theirs, found.ratio) == (50, 25, 2.0)
     assert (found.low, found.high) == (1.0, 4.0)
