@@ -105,11 +105,9 @@ def decode(
         partitioning_sql(number, part, catalogue) for number, part in enumerate(plan.partitionings)
     )
     readers = _pruned(plan, catalogue)
-    if options.max_ahead_ms is not None:
-        # A step of its own before all others, which are compiled into one.
-        records = records.withColumn("planned", F.expr(_PLANNED))
-    frame = records.select(
-        *(["planned"] if options.max_ahead_ms is not None else []),
+    # A step of its own before all others, which are compiled into one.
+    frame = records.withColumn("planned", F.expr(_PLANNED)).select(
+        "planned",
         "topic",
         "partition",
         "offset",
@@ -311,15 +309,15 @@ def _flat(
     frame: DataFrame, partitionings: tuple[PartitioningSql, ...], options: DecodeOptions
 ) -> DataFrame:
     """Only what the packer needs, and only where it is needed."""
-
-    def of(part: PartitioningSql) -> str:
-        return part.reads if options.keep_all else part.keep
-
     # Columns of their own: with many rules they are long, and used again and again.
-    frame = frame.withColumns(
-        {f"keep_{p.number}": F.expr(f"coalesce({of(p)}, false)") for p in partitionings}
-        | {f"relevant_{p.number}": F.expr(f"coalesce({p.relevant}, false)") for p in partitionings}
-    )
+    for part in partitionings:
+        keep = part.reads if options.keep_all else part.keep
+        frame = frame.withColumns(
+            {
+                f"keep_{part.number}": F.expr(keep),
+                f"relevant_{part.number}": F.expr(part.relevant),
+            }
+        )
     any_keep = " OR ".join(f"keep_{p.number}" for p in partitionings) or "false"
     if options.keep_all:
         any_keep = f"{TYPE_COLUMN} >= 0"
@@ -343,10 +341,9 @@ def _flat(
         # As text: Arrow takes several microseconds a row for an array, even where it is NULL.
         F.expr(f"IF({carried} AND size(headers) > 0, to_json(headers), NULL)").alias("headers"),
     ]
-    usable = timed
     for part in partitionings:
         p = part.number
-        wanted = f"({usable} AND keep_{p})"
+        wanted = f"({timed} AND keep_{p})"
         if part.key is not None:
             # Without its key an event is a dead letter, but only for the rules that have this key.
             wanted = f"({wanted} AND key_{p} IS NOT NULL)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from service.pipeline.session import may_have_sockets
 
@@ -23,13 +24,11 @@ def _can_be_bound(folder: Path) -> bool:
 def test_sockets_are_only_used_where_their_paths_are_short_enough() -> None:
     """Whatever we allow can be bound, and a usual folder is allowed."""
     found = {}
-    for length in range(20, 120):
-        folder = Path("/tmp/" + "x" * (length - len("/tmp/")))
-        folder.mkdir()
-        try:
+    with TemporaryDirectory(dir="/tmp") as base:
+        for length in range(20, 120):
+            folder = Path(base) / ("x" * (length - len(base) - 1))
+            folder.mkdir()
             found[length] = (may_have_sockets(folder), _can_be_bound(folder))
-        finally:
-            folder.rmdir()
     assert all(can for may, can in found.values() if may)
     assert found[55] == (True, True)
     assert found[100] == (False, False)
