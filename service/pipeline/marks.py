@@ -64,6 +64,8 @@ class Marks:
                 start = max(low, high - look)
                 value = self._last_from(partition, start)
                 look *= 8
+            # Else the client goes on asking for records, a hundred times a second.
+            self._consumer.unassign()
         except KafkaException as error:
             kind = KafkaAwayError if may_pass(error) else OutputError
             raise kind(
