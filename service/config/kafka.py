@@ -47,6 +47,8 @@ SINK_DEFAULTS: Final[dict[str, Any]] = {
     "enable.idempotence": True,
     "linger.ms": 5,
     "compression.type": "lz4",
+    # A client looks for a first connection only every half of this, and each task may need one.
+    "reconnect.backoff.ms": 20,
     # That of the Java clients, so that a key's output stands in the partition of its input.
     "partitioner": "murmur2_random",
 }

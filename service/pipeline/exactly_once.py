@@ -74,8 +74,10 @@ class ExactlyOnce:
         own = {"transactional.id": name, "transaction.timeout.ms": self.timeout_ms, "log_level": 0}
         try:
             producer = Producer({**self.producer_config, **own})
-            # Without a connection librdkafka looks for the coordinator every 500 ms only.
-            self._patiently(lambda: producer.list_topics(self.marks_topic, _ATTEMPT_SECONDS))
+            # Without a connection librdkafka looks for the coordinator every 500 ms only, and what
+            # answers first may be the connection that it is about to replace.
+            for _ in range(2):
+                self._patiently(lambda: producer.list_topics(self.marks_topic, _ATTEMPT_SECONDS))
             self._patiently(lambda: producer.init_transactions(_ATTEMPT_SECONDS))
         except KafkaException as error:
             if error.args[0].code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
