@@ -99,8 +99,8 @@ class TestBed:
 
     def forget(self, topics: Iterable[str]) -> None:
         """Delete topics that were read; where that fails they only take room."""
-        futures = self.broker.admin().delete_topics(list(topics), operation_timeout=30)
-        for future in futures.values():
+        admin = self.broker.admin()  # must outlive the futures
+        for future in admin.delete_topics(list(topics), operation_timeout=30).values():
             future.exception(timeout=30)
 
     # Sides.
