@@ -101,12 +101,16 @@ def ratios(found: Iterable[Mapping[str, Any]]) -> str:
             f"{one['theirs']:,}",
             f"**{one['ratio']:.2f}**",
             f"{one['low']:.2f} to {one['high']:.2f}",
-            "" if one["aim"] is None else f"{one['aim']:g}",
+            _aim(one),
         ]
         for one in found
     ]
     head = ["", "events", "ours, events/s", "next to", "events/s", "ratio", "of runs", "at least"]
     return table(head, rows)
+
+
+def _aim(one: Mapping[str, Any]) -> str:
+    return "" if one["aim"] is None else f"{one['aim']:g}"
 
 
 def growth(found: Sequence[Mapping[str, Any]]) -> str:
@@ -138,7 +142,7 @@ def growth(found: Sequence[Mapping[str, Any]]) -> str:
 
 def costs(found: Iterable[Mapping[str, Any]]) -> str:
     """A row for each cost that may grow so far."""
-    rows = [[one["name"], f"**{one['ratio']:.2f}**", f"{one['aim']:g}"] for one in found]
+    rows = [[one["name"], f"**{one['ratio']:.2f}**", _aim(one)] for one in found]
     return table(["", "ratio", "at most"], rows)
 
 
