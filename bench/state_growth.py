@@ -78,7 +78,8 @@ def state_growth(bed: TestBed, program: FlinkProgram | None, growth: Growth) -> 
         "growth": found,
         "costs": [
             {
-                "name": f"a batch of {growth.touched:,} keys: {one['keys']:,} / {least['keys']:,} keys",
+                "name": f"a batch of {growth.touched:,} keys:"
+                f" {one['keys']:,} / {least['keys']:,} keys",
                 "ratio": round(one["batch_seconds"] / least["batch_seconds"], 3),
                 "aim": 2.0 if one["keys"] <= _MOST_KEYS_OF_AIM else None,
             }

@@ -12,14 +12,19 @@ from dataclasses import dataclass
 
 from service.compiler.formula import All as Every
 from service.compiler.formula import AnyOf, Atom, Constant, Formula, Not
-from service.compiler.rule_set import Condition, Partitioning, Slot
+from service.compiler.rule_set import Condition, Partitioning, PlannedRule, Slot
 from service.errors import SchemaError
 from service.pattern.expressions import ColumnPath, Expression, to_spark_sql
-from service.pattern.types import RecordType, SqlType
+from service.pattern.expressions.nodes import Call, Column, Literal
+from service.pattern.types import STRING, RecordType, SqlType
 from service.pipeline.catalogue import Catalogue, EventType
 
 WORD_BITS = 62
 TYPE_COLUMN = "event_type"
+#: Conditions on one column of a word, from which on a look-up before them pays.
+_LOOKED_UP_FROM = 8
+#: Inputs, record type, and column.
+_Compared = tuple[tuple[str, ...], str | None, ColumnPath]
 
 
 @dataclass(frozen=True)
@@ -57,28 +62,18 @@ def quoted(path: Iterable[str]) -> str:
 def partitioning_sql(number: int, part: Partitioning, catalogue: Catalogue) -> PartitioningSql:
     """SQL of one partitioning."""
     builder = _Builder(catalogue)
-    bits = [builder.condition(condition) for condition in part.conditions]
-    words = []
-    for start in range(0, len(bits), WORD_BITS):
-        terms = [
-            f"IF({sql}, {1 << position}L, 0L)"
-            for position, sql in enumerate(bits[start : start + WORD_BITS])
-        ]
-        words.append(" | ".join(terms))
-    keep, relevant = [], []
-    for rule in part.rules:
-        mine = _bit(number, rule.input_bit)
-        formula = _formula(rule.plan.relevant, number, rule.bits)
-        relevant.append(f"({mine} AND {formula})")
-        keep.append(mine if rule.plan.strict else relevant[-1])
+    conditions = part.conditions
+    starts = range(0, len(conditions), WORD_BITS)
     reads = {rule.input_bit for rule in part.rules}
+    strict = {rule.input_bit for rule in part.rules if rule.plan.strict}
+    others = [rule for rule in part.rules if rule.input_bit not in strict]
     return PartitioningSql(
         number=number,
         key=builder.key(part),
-        words=tuple(words),
-        keep=" OR ".join(dict.fromkeys(keep)),
-        relevant=" OR ".join(dict.fromkeys(relevant)),
-        reads=" OR ".join(_bit(number, bit) for bit in sorted(reads)),
+        words=tuple(builder.word(conditions[start : start + WORD_BITS]) for start in starts),
+        keep=" OR ".join([*_some(number, strict), *_relevant(number, others)]),
+        relevant=" OR ".join(_relevant(number, part.rules)),
+        reads=" OR ".join(_some(number, reads)),
         slots=tuple(builder.slot(slot) for slot in part.slots),
     )
 
@@ -124,6 +119,45 @@ def column_type(record: RecordType, path: ColumnPath) -> SqlType | None:
 class _Builder:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
+
+    def word(self, conditions: Sequence[Condition]) -> str:
+        """The bits of a word. A string that many conditions compare with others is looked up
+        first: few events have one of them, and all others are done with it."""
+        terms = [
+            f"IF({self.condition(condition)}, {1 << position}L, 0L)"
+            for position, condition in enumerate(conditions)
+        ]
+        compared: dict[_Compared, dict[int, Literal]] = {}
+        for position, condition in enumerate(conditions):
+            if (comparison := self._comparison(condition)) is not None:
+                what, literal = comparison
+                compared.setdefault(what, {})[position] = literal
+        for (events, of_type, column), literals in compared.items():
+            if len(literals) < _LOOKED_UP_FROM:
+                continue
+            node = Call("IN", (Column(column), *dict.fromkeys(literals.values())))
+            one_of_them = Expression("", "", node, frozenset({column}), ())
+            guard = self.condition(Condition(events, of_type, one_of_them))
+            bits = " | ".join(terms[position] for position in literals)
+            terms[min(literals)] = f"IF({guard}, {bits}, 0L)"
+            for position in literals.keys() - {min(literals)}:
+                terms[position] = ""
+        return " | ".join(filter(None, terms))
+
+    def _comparison(self, condition: Condition) -> tuple[_Compared, Literal] | None:
+        """What a condition compares with which string, if it does nothing else."""
+        node = None if condition.expression is None else condition.expression.node
+        match node:
+            case Call("=", (Column(path), Literal(value=str()) as literal)):
+                pass
+            case Call("=", (Literal(value=str()) as literal, Column(path))):
+                pass
+            case _:
+                return None
+        types = _types(self._catalogue, condition.events, condition.of_type)
+        if {column_type(t.columns, path) for t in types} - {STRING, None}:
+            return None
+        return (condition.events, condition.of_type, path), literal
 
     def condition(self, condition: Condition) -> str:
         """A two-valued SQL condition over the decoded frame."""
@@ -189,9 +223,50 @@ def _json_array(parts: Sequence[str]) -> str:
     return f"IF({present}, to_json(array({', '.join(parts)})), NULL)"
 
 
+def _relevant(partitioning: int, rules: Iterable[PlannedRule]) -> list[str]:
+    """SQL, joined by OR: some rule wants the event. Rules that want what any of their conditions
+    wants are tested together."""
+    wanted: dict[int, set[int]] = {}
+    others = []
+    for rule in rules:
+        if (atoms := _any_of(rule.plan.relevant)) is None:
+            formula = _formula(rule.plan.relevant, partitioning, rule.bits)
+            others.append(f"({_bit(partitioning, rule.input_bit)} AND {formula})")
+        else:
+            wanted.setdefault(rule.input_bit, set()).update(rule.bits[atom] for atom in atoms)
+    together = [
+        f"({_bit(partitioning, input_bit)} AND ({' OR '.join(_some(partitioning, bits))}))"
+        for input_bit, bits in wanted.items()
+    ]
+    return [*together, *dict.fromkeys(others)]
+
+
+def _any_of(formula: Formula) -> list[int] | None:
+    """The atoms of which one must be true, where that is all that a formula says."""
+    match formula:
+        case Atom(index):
+            return [index]
+        case AnyOf(operands) if all(isinstance(operand, Atom) for operand in operands):
+            return [operand.index for operand in operands if isinstance(operand, Atom)]
+    return None
+
+
+def _masks(bits: Iterable[int]) -> dict[int, int]:
+    """The mask of each word."""
+    masks: dict[int, int] = {}
+    for bit in sorted(bits):
+        masks[bit // WORD_BITS] = masks.get(bit // WORD_BITS, 0) | 1 << bit % WORD_BITS
+    return masks
+
+
+def _some(partitioning: int, bits: Iterable[int]) -> list[str]:
+    """SQL, joined by OR: one of the bits is set."""
+    return [f"({word(partitioning, w)} & {mask}L) <> 0L" for w, mask in _masks(bits).items()]
+
+
 def _bit(partitioning: int, bit: int) -> str:
-    column = word(partitioning, bit // WORD_BITS)
-    return f"({column} & {1 << bit % WORD_BITS}L) <> 0L"
+    (text,) = _some(partitioning, [bit])
+    return text
 
 
 def _formula(formula: Formula, partitioning: int, bits: Sequence[int]) -> str:
