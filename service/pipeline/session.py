@@ -38,11 +38,16 @@ _AVRO_LIMITS = {
 #: Bytes that the path of a socket may have, on every system, less those of Spark's file names.
 _MOST_OF_SOCKETS_FOLDER = 103 - len("/.00000000-0000-0000-0000-000000000000.sock")
 _JAVA_OPTIONS = " ".join(
-    # The decoder calls itself for each level of a recursive type. Avro's fast reader keeps each
-    # schema that it ever met, and Spark parses the schemas anew in each batch.
     [
+        # The decoder calls itself for each level of a recursive type.
         "-Xss8m",
+        # Avro's fast reader keeps each schema that it ever met, and Spark parses the schemas anew
+        # in each batch.
         "-Dorg.apache.avro.fastread=false",
+        # What RocksDB has given back stays with the C library: a gigabyte with much state. Java
+        # before 17.0.9 does not know the option.
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:TrimNativeHeapInterval=10000",
         *(f"-Dorg.apache.avro.limits.{name}={most}" for name, most in _AVRO_LIMITS.items()),
     ]
 )
