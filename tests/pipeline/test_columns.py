@@ -26,15 +26,16 @@ pytestmark = pytest.mark.spark
 ROWS = 600
 #: Input and fields of each record type; the second one lacks what the first one has.
 TYPES = (
-    ("a", {"k": "string", "name": ["null", "string"], "n": ["null", "int"]}),
+    ("a", {"k": "string", "name": ["null", "string"], "n": ["null", "int"], "only": "string"}),
     ("b", {"k": "string", "name": ["null", "string"]}),
 )
 RECORDS_SQL = (
-    "event_type INT, record_0 STRUCT<k: STRING, name: STRING, n: INT>,"
+    "event_type INT, record_0 STRUCT<k: STRING, name: STRING, n: INT, only: STRING>,"
     " record_1 STRUCT<k: STRING, name: STRING>"
 )
 FORMS = (
     "name = '{0}'",
+    "only = '{0}'",
     "'{0}' = name",
     "name = '{0}' OR k = '{0}'",
     "name = '{0}' AND k = '{1}'",
@@ -65,7 +66,7 @@ def rules(count: int, random: Random) -> Partitioning:
         steps: list[dict[str, str]] = []
         for step in "xy":
             forms = [*FORMS, "n = {2}"] if inputs == ["a"] else FORMS
-            where = random.choice(forms[: random.choice([2, len(forms)])])
+            where = random.choice(forms[: random.choice([3, len(forms)])])
             values = (f"v{random.randrange(200)}", random.choice("pqr"), random.randrange(9))
             steps.append({"step": step, "where": where.format(*values)})
         steps[1]["after"] = random.choices(["followed_by", "next"], [9, 1])[0]
@@ -99,7 +100,8 @@ def test_bits_are_those_of_each_condition(spark: SparkSession, count: int) -> No
     for _ in range(ROWS):
         name, k, n = random.choice(NAMES), random.choice("pqr"), random.choice([None, *range(9)])
         kind = random.randrange(2)
-        rows.append((0, (k, name, n), None) if kind == 0 else (1, None, (k, name)))
+        only = random.choice(NAMES[1:])
+        rows.append((0, (k, name, n, only), None) if kind == 0 else (1, None, (k, name)))
     sql = partitioning_sql(0, part, known)
     frame = spark.createDataFrame(rows, RECORDS_SQL)
     for number, text in enumerate(sql.words):
