@@ -123,26 +123,24 @@ class _Builder:
     def word(self, conditions: Sequence[Condition]) -> str:
         """The bits of a word. A string that many conditions compare with others is looked up
         first: few events have one of them, and all others are done with it."""
-        terms = [
-            f"IF({self.condition(condition)}, {1 << position}L, 0L)"
-            for position, condition in enumerate(conditions)
-        ]
-        compared: dict[_Compared, dict[int, Literal]] = {}
+        terms = []
+        compared: dict[_Compared, dict[str, Literal]] = {}
         for position, condition in enumerate(conditions):
-            if (comparison := self._comparison(condition)) is not None:
+            term = f"IF({self.condition(condition)}, {1 << position}L, 0L)"
+            if (comparison := self._comparison(condition)) is None:
+                terms.append(term)
+            else:
                 what, literal = comparison
-                compared.setdefault(what, {})[position] = literal
+                compared.setdefault(what, {})[term] = literal
         for (events, of_type, column), literals in compared.items():
-            if len(literals) < _LOOKED_UP_FROM:
-                continue
-            node = Call("IN", (Column(column), *dict.fromkeys(literals.values())))
-            one_of_them = Expression("", "", node, frozenset({column}), ())
-            guard = self.condition(Condition(events, of_type, one_of_them))
-            bits = " | ".join(terms[position] for position in literals)
-            terms[min(literals)] = f"IF({guard}, {bits}, 0L)"
-            for position in literals.keys() - {min(literals)}:
-                terms[position] = ""
-        return " | ".join(filter(None, terms))
+            bits = " | ".join(literals)
+            if len(literals) >= _LOOKED_UP_FROM:
+                node = Call("IN", (Column(column), *dict.fromkeys(literals.values())))
+                one_of_them = Expression("", "", node, frozenset({column}), ())
+                guard = self.condition(Condition(events, of_type, one_of_them))
+                bits = f"IF({guard}, {bits}, 0L)"
+            terms.append(bits)
+        return " | ".join(terms)
 
     def _comparison(self, condition: Condition) -> tuple[_Compared, Literal] | None:
         """What a condition compares with which string, if it does nothing else."""
