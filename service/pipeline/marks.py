@@ -64,8 +64,6 @@ class Marks:
                 start = max(low, high - look)
                 value = self._last_from(partition, start)
                 look *= 8
-            # Else the client goes on asking for records, a hundred times a second.
-            self._consumer.unassign()
         except KafkaException as error:
             kind = KafkaAwayError if may_pass(error) else OutputError
             raise kind(
@@ -91,6 +89,13 @@ class Marks:
     def _last_from(self, partition: int, start: int) -> bytes | None:
         """The last committed value at ``start`` or after it."""
         self._consumer.assign([TopicPartition(self.topic, partition, start)])
+        try:
+            return self._last_before_end()
+        finally:
+            # Else the client goes on asking for records, a hundred times a second.
+            self._consumer.unassign()
+
+    def _last_before_end(self) -> bytes | None:
         last: bytes | None = None
         while True:
             message = self._consumer.poll(_SECONDS)
