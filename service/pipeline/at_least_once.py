@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,11 +52,11 @@ class AtLeastOnceOutput:
         self._producer: Producer | None = None
         self._failures: list[str] = []
 
-    def write(self, record: Record) -> None:
-        """Hand a record on."""
+    def write(self, records: Sequence[Record]) -> None:
+        """Hand records on."""
         if self._producer is None:
             self._producer = _producer(self._config)
-        produce(self._producer, record, self._delivered)
+        produce(self._producer, records, self._delivered)
 
     def finish(self) -> Written:
         """Wait for the acknowledgements."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,9 +21,11 @@ from service.pipeline import clock_source
 from service.pipeline.catalogue import Catalogue
 from service.pipeline.decode import DecodeOptions, decode
 from service.pipeline.key_group import MatchOptions, packed_shape
-from service.pipeline.match import OUTPUT_SQL_SCHEMA, MatchProcessor
+from service.pipeline.key_group_labels import label
+from service.pipeline.match import MatchProcessor
+from service.pipeline.match_operator import OUTPUT_SQL_SCHEMA, MatchOperator
 from service.pipeline.output import Delivery
-from service.pipeline.pack import PACKET_SQL_SCHEMA, Kind, Packer, RecordReader
+from service.pipeline.pack import PACKET_SQL_SCHEMA, PLANNED_AT, Kind, Packer, RecordReader
 from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
 
 #: Spark's local property with the id of the query that a batch belongs to.
@@ -70,7 +73,7 @@ class Dataflow:
             .option("file", str(self.clock_file))
             .load()
             .select(
-                F.expr(f"explode(sequence(0, {groups - 1}))").alias("key_group"),
+                F.explode(F.array(*map(F.lit, map(label, range(groups))))).alias("label"),
                 F.lit(int(Kind.CLOCK)).alias("kind"),
                 "packet",
             )
@@ -94,13 +97,16 @@ class Dataflow:
         settings = self.settings
         # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
+        # Decoding, and rules, mean this one.
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
         if _FUSION not in settings.spark.conf:
             spark.conf.set(_FUSION, str(self._can_be_fused()).lower())
+        matcher = MatchProcessor(self.plan, self.encoder, self._match_options())
         matched = (
             self.packets(spark)
-            .groupBy("key_group")
+            .groupBy("label")
             .transformWithState(
-                statefulProcessor=MatchProcessor(self.plan, self.encoder, self._match_options()),
+                statefulProcessor=MatchOperator(matcher),
                 outputStructType=OUTPUT_SQL_SCHEMA,
                 outputMode="Append",
                 timeMode="None",
@@ -111,8 +117,10 @@ class Dataflow:
         def run_batch(frame: DataFrame, batch: int) -> None:
             nonlocal begun
             before(batch)
-            query = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+            context = frame.sparkSession.sparkContext
+            query = context.getLocalProperty(_QUERY_ID)
             assert query is not None
+            context.setLocalProperty(PLANNED_AT, str(planned_at(spark, query)))
             writer = PartitionWriter(self.delivery, query, batch, first=not begun)
             begun = True
             reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()
@@ -179,6 +187,14 @@ class Dataflow:
             type_names=tuple(t.name for t in self.catalogue.types),
             types=RecordTypes(tuple((t.input, t.name, t.columns) for t in self.catalogue.types)),
         )
+
+
+def planned_at(spark: SparkSession, query: str) -> int:
+    """When the batch that ``query`` is at was planned, in milliseconds since 1970: what its offset
+    log keeps, so that a batch that is run again is told the same."""
+    stream: Any = spark.streams.get(query)
+    execution = stream._jsq.streamingQuery().lastExecution()  # noqa: SLF001  nothing public tells
+    return int(execution.offsetSeqMetadata().batchTimestampMs())
 
 
 def source_options(settings: Settings) -> dict[str, str]:

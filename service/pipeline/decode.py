@@ -49,8 +49,8 @@ _TO_MILLIS = {
     ),
 }
 # Spark writes the time at which a batch was planned as a number into the code that it generates,
-# and would compile that anew in each batch. A function with a lambda is not compiled.
-_PLANNED = "aggregate(array(current_timestamp()), 0L, (_, now) -> unix_millis(now))"
+# and would compile that anew in each batch; the day of that time changes once a day.
+_DAY_PLANNED = "unix_date(current_date()) * 86400000L"
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 
 
@@ -73,8 +73,8 @@ class Fault(IntEnum):
 
 @dataclass(frozen=True)
 class DecodeOptions:
-    """``max_ahead_ms``: how far event time may be ahead of the record's Kafka timestamp and of
-    the time at which the batch was planned, which Spark's offset log keeps for a replay.
+    """``max_ahead_ms``: how far event time may be ahead of the record's Kafka timestamp, and of
+    the time at which the batch was planned, for which :mod:`service.pipeline.pack` looks.
     ``keep_all``: events that no rule can use go on too (for ``late_events: all``)."""
 
     key_groups: int
@@ -105,9 +105,8 @@ def decode(
         partitioning_sql(number, part, catalogue) for number, part in enumerate(plan.partitionings)
     )
     readers = _pruned(plan, catalogue)
-    # A step of its own before all others, which are compiled into one.
-    frame = records.withColumn("planned", F.expr(_PLANNED)).select(
-        "planned",
+    # All of this is one generated step, as long as Spark compiles each function in it.
+    frame = records.select(
         "topic",
         "partition",
         "offset",
@@ -296,7 +295,6 @@ def _fault(
         ahead = f"{options.max_ahead_ms}L"
         # A record without timestamp has -1.
         outside += f" OR kafka_time >= 0 AND time > kafka_time + {ahead}"
-        outside += f" OR time > planned + {ahead}"
     sql.append(f"WHEN {outside} THEN {Fault.TIME_OUT_OF_BOUNDS:d}")
     for part in partitionings:
         if part.key is not None:
@@ -324,18 +322,21 @@ def _flat(
     any_relevant = " OR ".join(f"relevant_{p.number}" for p in partitionings) or "false"
     needs_value = "any_keep" if options.keep_all else f"({any_relevant})"
     frame = frame.withColumn("any_keep", F.expr(any_keep))
-    faulty = f"fault > {Fault.NOT_READ:d}"
+    judged = f"fault > {Fault.NOT_READ:d}"
+    if options.max_ahead_ms is not None:
+        # Perhaps too far ahead of the time of planning: the packer looks.
+        judged = f"({judged} OR time > {_DAY_PLANNED} + {options.max_ahead_ms}L)"
     timed = f"fault IN ({Fault.NONE:d}, {Fault.MISSING_KEY:d})"
-    carried = f"({faulty} OR {needs_value})"
+    carried = f"({judged} OR {needs_value})"
     columns = [
         F.col("topic"),
         F.col("partition"),
-        F.expr(f"IF(any_keep OR {faulty}, offset, NULL)").alias("offset"),
+        F.expr(f"IF(any_keep OR {judged}, offset, NULL)").alias("offset"),
         F.expr(f"IF({timed}, time, NULL)").alias("time"),
         F.col("kafka_time"),
         F.expr("coalesce(length(record_key), 0) + coalesce(length(value), 0)").alias("size"),
         F.col("fault"),
-        F.expr(f"IF(any_keep OR {faulty}, {TYPE_COLUMN}, NULL)").alias(TYPE_COLUMN),
+        F.expr(f"IF(any_keep OR {judged}, {TYPE_COLUMN}, NULL)").alias(TYPE_COLUMN),
         F.expr(f"IF({carried}, record_key, NULL)").alias("record_key"),
         F.expr(f"IF({carried}, value, NULL)").alias("value"),
         # As text: Arrow takes several microseconds a row for an array, even where it is NULL.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -134,8 +134,8 @@ class ExactlyOnceOutput:
         self._open: _Kept | None = None
         self._before = False
 
-    def write(self, record: Record) -> None:
-        """Hand a record on, unless the batch was written before."""
+    def write(self, records: Sequence[Record]) -> None:
+        """Hand records on, unless the batch was written before."""
         if self._before:
             return
         if self._open is None:
@@ -143,7 +143,7 @@ class ExactlyOnceOutput:
             if self._before:
                 return
         assert self._open is not None
-        produce(self._open.producer, record)
+        produce(self._open.producer, records)
 
     def finish(self) -> Written:
         """Commit the records and the mark of the batch."""

@@ -1,13 +1,8 @@
-"""The matcher as a stateful Spark operator.
+"""The matcher between packets and state: what the stateful operator does with a key group.
 
-The thin adapter between ``transformWithState`` and :class:`service.pipeline.key_group.KeyGroup`.
-The grouping key is the key group. Its state is
-
-* ``group`` (one value): clock, numbers of topics, meanings of bits and columns, which entries there
-  are and when each is next due, and how many partial matches live per rule;
-* ``slots`` (a map): the entries (:mod:`service.pipeline.entries`).
-
-Each value carries a checksum: what is not as it was written is refused, never decoded.
+The thin adapter between :class:`service.pipeline.match_operator.MatchOperator` and
+:class:`service.pipeline.key_group.KeyGroup`. Each value of the state carries a checksum: what is
+not as it was written is refused, never decoded.
 
 All deadlines up to the batch's watermark are decided in the batch: they need no later event of
 their key. Output leaves in packets while the group is still at work, so that what is found is
@@ -24,8 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.streaming.stateful_processor import ValueState
 
 from service.codecs.dead_letters import Reason
 from service.codecs.outputs import OutputEncoder, OutputRecord
@@ -41,11 +35,7 @@ from service.pipeline.pack import Kind, Unkeyed, rows_of
 from service.pipeline.pipelined_map import PipelinedMap
 from service.pipeline.sink import packed_results
 from service.pipeline.watermark import ClockStatement
-from service.pipeline.worker_process import task_begins
 
-OUTPUT_SQL_SCHEMA = "kind INT, packet BINARY"
-
-_VALUE = StructType([StructField("value", BinaryType())])
 _RECORDS_PER_PACKET = 1_000
 _BYTES_PER_PACKET = 1 << 20
 #: Bytes of slots that wait to be written together.
@@ -91,7 +81,7 @@ class _Given:
         return given
 
 
-class MatchProcessor(StatefulProcessor):
+class MatchProcessor:
     """Applies all partitionings of a rule set to the packets of one key group at a time."""
 
     def __init__(self, plan: RuleSetPlan, encoder: OutputEncoder, options: MatchOptions) -> None:
@@ -105,11 +95,10 @@ class MatchProcessor(StatefulProcessor):
         self._unwritten_bytes = 0
         self._told_of_process = False
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state."""
-        task_begins()
-        self._group_state = handle.getValueState("group", _VALUE)
-        self._slot_state = PipelinedMap(handle, "slots")
+    def open(self, group: ValueState, slots: PipelinedMap) -> None:
+        """Use this state, which is that of the key group that is at work."""
+        self._group_state = group
+        self._slot_state = slots
 
     def _active_without(
         self, paused: tuple[str, ...]
@@ -144,18 +133,13 @@ class MatchProcessor(StatefulProcessor):
             group.clock.read(maxima)
         return group
 
-    def handleInputRows(  # noqa: N802  Spark's name
-        self,
-        key: Any,
-        rows: Iterator[Row],
-        timerValues: Any,  # noqa: N803, ARG002  Spark's interface
-    ) -> Iterator[Row]:
-        """One key group's packets of one batch in, output packets out."""
+    def process(self, number: int, rows: Iterator[Row]) -> Iterator[Row]:
+        """The packets of key group ``number`` in one batch in, output packets out."""
         self._read_ns = self._write_ns = matching = encoding = 0
         asked = perf_counter_ns()
         given = _Given.of(rows)
         waited = perf_counter_ns() - asked
-        group = self._group(key[0], given)
+        group = self._group(number, given)
         records, counts = given.records, given.counts
         self._unwritten, self._unwritten_bytes = [], 0
         ages = Ages()
@@ -217,10 +201,6 @@ class MatchProcessor(StatefulProcessor):
             "match_times": ages.times(),
         }
         yield Row(kind=int(Kind.COUNTS), packet=pack(report))
-
-    def close(self) -> None:
-        """Spark owns the state, and closes its connection when the task has ended."""
-        self._slot_state.leave_open()
 
     def _encode(
         self, outputs: Outputs, records: list[Any], counts: Counter[tuple[str, ...]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -27,8 +27,8 @@ class Written(StrEnum):
 class Output(Protocol):
     """One state partition's records of one batch. After an error only ``abandon`` may follow."""
 
-    def write(self, record: Record) -> None:
-        """Hand a record on; it may wait in memory, within librdkafka's bound."""
+    def write(self, records: Sequence[Record]) -> None:
+        """Hand records on; they may wait in memory, within librdkafka's bound."""
 
     def finish(self) -> Written:
         """Wait until the brokers have everything. Raises OutputError when they have not."""
@@ -46,23 +46,21 @@ class Delivery(Protocol):
 
 
 def produce(
-    producer: Producer, record: Record, on_delivery: Callable[..., None] | None = None
+    producer: Producer,
+    records: Iterable[Record],
+    on_delivery: Callable[..., None] | None = None,
 ) -> None:
-    """Hand a record to librdkafka, waiting while its queue is full."""
-    topic, key, value, headers = record
+    """Hand records to librdkafka, waiting while its queue is full."""
+    send = producer.produce
     given: dict[str, Any] = {} if on_delivery is None else {"on_delivery": on_delivery}
-    while True:
-        try:
-            producer.produce(
-                topic,
-                value=value,
-                key=key,
-                headers=headers,
-                **given,
-            )
-        except BufferError:
-            producer.poll(0.5)
-        except KafkaException as error:
-            raise OutputError(f"a record for {topic} is refused: {error.args[0].str()}") from error
-        else:
-            return
+    for topic, key, value, headers in records:
+        while True:
+            try:
+                send(topic, value, key, headers=headers, **given)
+            except BufferError:
+                producer.poll(0.5)
+            except KafkaException as error:
+                refused = f"a record for {topic} is refused: {error.args[0].str()}"
+                raise OutputError(refused) from error
+            else:
+                break

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 
 from service.codecs.dead_letters import Reason, explain_undecodable
 from service.codecs.framing import FramingError, read_schema_id
@@ -26,13 +27,15 @@ from service.model import Coordinates, DeadLetter
 from service.packing import pack
 from service.pipeline.columns import TYPE_COLUMN, word
 from service.pipeline.decode import Fault
+from service.pipeline.key_group_labels import label
 from service.pipeline.memory import memory_of_task
-from service.pipeline.worker_process import task_begins
 
-PACKET_SCHEMA = pa.schema(
-    [("key_group", pa.int32()), ("kind", pa.int32()), ("packet", pa.binary())]
-)
-PACKET_SQL_SCHEMA = "key_group INT, kind INT, packet BINARY"
+PACKET_SCHEMA = pa.schema([("label", pa.int64()), ("kind", pa.int32()), ("packet", pa.binary())])
+#: ``label``: of the key group.
+PACKET_SQL_SCHEMA = "label BIGINT, kind INT, packet BINARY"
+
+#: Local property of Spark's with the time at which a batch was planned, in milliseconds.
+PLANNED_AT = "spark_cep.planned_at"
 
 #: Starts the text of the error by which the driver learns of schema ids it does not know yet.
 NEW_SCHEMA_IDS = "SPARK_CEP_NEW_SCHEMA_IDS:"
@@ -138,15 +141,15 @@ class Packer:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One task: rows of :func:`service.pipeline.decode.decode` in, packets out."""
-        task_begins()
         self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
         self._waiting = [[] for _ in self.partitionings]
         busy = waited = 0
         asked = perf_counter_ns()
+        latest = self._latest()
         for batch in _larger(batches):
             began = perf_counter_ns()
             waited += began - asked
-            packets = list(self._take(batch)) if batch.num_rows else []
+            packets = list(self._take(_not_after(latest, batch))) if batch.num_rows else []
             busy += perf_counter_ns() - began
             yield from packets
             asked = perf_counter_ns()
@@ -162,6 +165,16 @@ class Packer:
         self._counts["busy_us", "pack"] += busy // 1000
         self._counts["busy_us", "source"] += waited // 1000
         yield from self._tell()
+
+    def _latest(self) -> int | None:
+        """The last event time that is not too far ahead of the time when the batch was planned."""
+        if self.max_ahead_ms is None:
+            return None
+        task = TaskContext.get()
+        assert task is not None
+        planned = task.getLocalProperty(PLANNED_AT)
+        assert planned is not None
+        return int(planned) + self.max_ahead_ms
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._count(batch)
@@ -333,6 +346,20 @@ def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
+def _not_after(latest: int | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows; those with an event time after ``latest`` without it, and with the fault for it."""
+    times = batch.column("time")
+    newest = None if latest is None else pc.max(times).as_py()
+    if newest is None or newest <= latest:
+        return batch
+    after = pc.fill_null(pc.greater(times, latest), False)
+    for name, value in (("time", None), ("fault", int(Fault.TIME_OUT_OF_BOUNDS))):
+        column = batch.column(name)
+        changed = pc.if_else(after, pa.scalar(value, column.type), column)
+        batch = batch.set_column(batch.schema.get_field_index(name), name, changed)
+    return batch
+
+
 def _framing_fault(value: bytes) -> str:
     try:
         read_schema_id(value)
@@ -358,6 +385,10 @@ def rows_of(packet: bytes) -> pa.RecordBatch:
 def _packets(packets: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
     groups, kinds, blobs = zip(*packets, strict=True)
     return pa.RecordBatch.from_arrays(
-        [pa.array(groups, pa.int32()), pa.array(kinds, pa.int32()), pa.array(blobs, pa.binary())],
+        [
+            pa.array(map(label, groups), pa.int64()),
+            pa.array(kinds, pa.int32()),
+            pa.array(blobs, pa.binary()),
+        ],
         schema=PACKET_SCHEMA,
     )

@@ -21,7 +21,6 @@ from service.packing import pack, unpack
 from service.pipeline.memory import memory_of_task
 from service.pipeline.output import Delivery, Output, Written
 from service.pipeline.pack import Kind
-from service.pipeline.worker_process import task_begins
 
 REPORT_SQL_SCHEMA = "report BINARY"
 _REPORT_SCHEMA = pa.schema([("report", pa.binary())])
@@ -41,7 +40,6 @@ class PartitionWriter:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Output packets of one partition in, reports out."""
-        task_begins()
         task = TaskContext.get()
         assert task is not None
         again = self.first or task.attemptNumber() > 0
@@ -63,8 +61,12 @@ class PartitionWriter:
                         written[topic] += count
                         size[topic] += length
                         continue
-                    for topic, key, value, headers in unpack(packet):
-                        output.write((topic, key, value, [(n, v) for n, v in headers]))
+                    records = [
+                        (topic, key, value, [(name, text) for name, text in headers])
+                        for topic, key, value, headers in unpack(packet)
+                    ]
+                    output.write(records)
+                    for topic, key, value, _ in records:
                         written[topic] += 1
                         size[topic] += len(key or b"") + len(value or b"")
                 busy += perf_counter_ns() - began
@@ -95,7 +97,11 @@ def _write_results(output: Output, packet: bytes) -> tuple[str, int, int]:
     values."""
     topic, headers, rules, keys, ids, values = unpack(packet)
     shared = [[(name, value) for name, value in each] for each in headers]
-    for rule, key, match_id, value in zip(rules, keys, ids, values, strict=True):
-        output.write((topic, key, value, [*shared[rule], (MATCH_ID_HEADER, match_id)]))
+    output.write(
+        [
+            (topic, key, value, [*shared[rule], (MATCH_ID_HEADER, match_id)])
+            for rule, key, match_id, value in zip(rules, keys, ids, values, strict=True)
+        ]
+    )
     size = sum(map(len, values)) + sum(len(key or b"") for key in keys)
     return topic, len(values), size

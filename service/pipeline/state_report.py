@@ -20,6 +20,7 @@ from service.errors import StateError
 from service.packing import pack, unpack
 from service.pipeline.checkpoint_files import CheckpointFiles, Position
 from service.pipeline.entries import CHANGES
+from service.pipeline.key_group_labels import GROUP_SQL
 from service.pipeline.service import failure
 from service.pipeline.session import spark_session
 from service.pipeline.stored_group import RuleHeld, StoredGroup, earlier
@@ -114,15 +115,21 @@ def read_state(
 def _read(spark: SparkSession, location: str, position: Position, key: str | None) -> StateReport:
     def variable(name: str) -> DataFrame:
         options = {"path": location, "stateVarName": name, "batchId": str(position.committed)}
-        return spark.read.format("statestore").options(**options).load()
+        state = spark.read.format("statestore").options(**options).load()
+        if "label" not in state.select("key.*").columns:
+            raise StateError(
+                f"{location} is of another job or of another version of the service:"
+                " read it with the version that wrote it"
+            )
+        return state.withColumn("label", F.col("key.label"))
 
     groups = variable("group").select(
-        F.col("key.key_group").alias("key_group"),
+        F.expr(GROUP_SQL).alias("key_group"),
         "partition_id",
         F.col("value.value").alias("state"),
     )
     entries = variable("slots").select(
-        F.col("key.key_group").alias("key_group"),
+        F.expr(GROUP_SQL).alias("key_group"),
         F.col("user_map_key.name").alias("name"),
         F.col("user_map_value.value").alias("slot"),
     )

@@ -56,6 +56,8 @@ def scenario(
         (Sent(event("a", 2, k=None)), "missing_key"),
         (Sent(event("a", 2, ts=None)), "missing_event_time"),
         (Sent(event("a", 2, ts=future)), "event_time_out_of_bounds"),
+        # Of use for no rule, and ahead of the clock alone.
+        (Sent(event("x", 2, ts=future), timestamp=future), "event_time_out_of_bounds"),
         (Sent(None, b"tombstone"), None),
         (Sent(scenario.avro(schema, ("e2e.Other", {"text": "not read"}))), None),
         (Sent(event("b", 3)), None),
@@ -93,11 +95,11 @@ def test_original_bytes_are_kept(
 
 def test_everything_after_them_is_processed(outputs: Outputs) -> None:
     """The match that spans all the broken records is found, and no event counts as late."""
-    assert outputs.of("ab") == ([found("ab", "k1", at(3), a=0, b=14)], [])
+    assert outputs.of("ab") == ([found("ab", "k1", at(3), a=0, b=15)], [])
     assert outputs.late == []
 
 
 def test_tombstones_and_other_types_are_counted_and_passed_over(scenario: Scenario) -> None:
     """Neither a record without value nor one of a type that no input reads is a dead letter."""
     assert (scenario.total("tombstone"), scenario.total("not_read")) == (1, 1)
-    assert scenario.total("records") == 16
+    assert scenario.total("records") == 17

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.stateful_processor import ValueState
 
 from service.cli.exit_codes import exit_code
 from service.errors import StateError
 from service.packing import pack, unpack, unsealed
 from service.pipeline import dataflow
 from service.pipeline.match import MatchProcessor
+from service.pipeline.pipelined_map import PipelinedMap
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
 from tests.e2e.stream import EVENT
@@ -145,12 +147,12 @@ def test_offsets_and_commits_missing(halfway: Halfway, tmp_path: Path) -> None:
 
 
 def writing(change: Callable[[MatchProcessor], None]) -> type[MatchProcessor]:
-    """An operator whose writing to the state is changed; defined here, so that Spark sends it to
-    its workers by value."""
+    """A matcher whose writing to the state is changed; defined here, so that it reaches the workers
+    by value."""
 
     class Changed(MatchProcessor):
-        def init(self, handle: Any) -> None:
-            super().init(handle)
+        def open(self, group: ValueState, slots: PipelinedMap) -> None:
+            super().open(group, slots)
             change(self)
 
     return Changed

@@ -36,7 +36,7 @@ from service.pattern.document import load_rules
 from service.pipeline.catalogue import Catalogue, EventType, Writer
 from service.pipeline.decode import DecodeOptions, Fault, decode
 from service.pipeline.key_group import packed_shape
-from service.pipeline.pack import PACKET_SQL_SCHEMA, Kind, Packer, RecordReader
+from service.pipeline.pack import PACKET_SQL_SCHEMA, PLANNED_AT, Kind, Packer, RecordReader
 from tests.e2e import poison
 
 pytestmark = pytest.mark.spark
@@ -155,6 +155,7 @@ def judged(spark: SparkSession, catalogue: Catalogue, values: Sequence[bytes]) -
         key_texts=(("k",),),
         max_ahead_ms=DAY,
     )
+    spark.sparkContext.setLocalProperty(PLANNED_AT, str(round(NOW.timestamp() * 1000)))
     reasons: dict[int, str] = {}
     letter_schema = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
     for kind, packet in (

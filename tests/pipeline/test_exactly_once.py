@@ -60,7 +60,7 @@ class Job:
         """One task, to its end."""
         output = replace(self.delivery, run=run).output(partition, QUERY, batch, first)
         for text in texts:
-            output.write((self.topic, None, text.encode(), []))
+            output.write([(self.topic, None, text.encode(), [])])
         return output.finish()
 
     def take_over(self, run: str, checkpoint: Position | None, *, go_on: bool = False) -> None:
@@ -133,7 +133,7 @@ def test_readers_see_nothing_of_a_batch_before_its_end(job: Job) -> None:
     """Neither while it is written nor after it was given up."""
     output = job.delivery.output(0, QUERY, 0, False)
     for number in range(1000):
-        output.write((job.topic, None, b"%d" % number, []))
+        output.write([(job.topic, None, b"%d" % number, [])])
     assert _reached(job, 1000) == 1000
     assert job.texts() == []
     output.abandon()
@@ -159,7 +159,7 @@ def _reached(job: Job, wanted: int) -> int:
 def test_a_zombie_is_fenced(job: Job) -> None:
     """A task that was thought lost and goes on cannot commit; its records are never seen."""
     zombie = job.delivery.output(0, QUERY, 0, False)
-    zombie.write((job.topic, None, b"zombie", []))
+    zombie.write([(job.topic, None, b"zombie", [])])
     assert job.write(0, "second attempt", first=True) is Written.COMMITTED
     with pytest.raises(OutputError, match="was ended from outside") as error:
         zombie.finish()
@@ -173,13 +173,13 @@ def test_a_zombie_driver_is_told_so(job: Job) -> None:
     where it must not fence the run that replaced it."""
     job.take_over("run-1", None)
     zombie = job.delivery.output(0, QUERY, 0, False)
-    zombie.write((job.topic, None, b"zombie", []))
+    zombie.write([(job.topic, None, b"zombie", [])])
     job.take_over("run-2", None)
     with pytest.raises(TakenOverError, match="run-2"):
         zombie.finish()
     zombie.abandon()
     running = replace(job.delivery, run="run-2").output(0, QUERY, 0, True)
-    running.write((job.topic, None, b"new", []))
+    running.write([(job.topic, None, b"new", [])])
     with pytest.raises(TakenOverError, match="another instance"):
         job.write(0, "zombie", first=True)
     assert running.finish() is Written.COMMITTED

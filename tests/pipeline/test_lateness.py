@@ -23,6 +23,7 @@ from service.packing import pack, unpack
 from service.pipeline.columns import TYPE_COLUMN, word
 from service.pipeline.decode import Fault
 from service.pipeline.key_group import KeyGroup, MatchOptions, packed_shape
+from service.pipeline.key_group_labels import group_of
 from service.pipeline.pack import Kind, Packer, Unkeyed, rows_of
 from service.pipeline.watermark import BEGINNING, Policy
 from tests.matcher.runs import TYPES
@@ -87,7 +88,7 @@ class Groups:
             rows = self._decoded([r for r in records if r.at.partition == partition])
             for made in self._packer()(iter([rows])):
                 for row in made.to_pylist():
-                    packets[row["key_group"]].append((row["kind"], row["packet"]))
+                    packets[group_of(row["label"])].append((row["kind"], row["packet"]))
         for number in range(GROUPS):
             self._run(number, packets[number])
 

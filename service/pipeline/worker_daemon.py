@@ -1,0 +1,64 @@
+"""The process that Spark forks its Python workers from, with what they need already loaded.
+
+A worker of Spark's own daemon begins with an empty interpreter: it imports the matcher, its numeric
+libraries and compiled code for a second before its first row, and each collection of garbage, one
+after each task (``pyspark.daemon``), walks through all of that for a tenth. Workers of this one
+share it with their daemon, memory included, and no collection looks at it.
+
+``python -m service.pipeline.worker_daemon`` goes on as ``python -m pyspark.daemon``.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from contextlib import suppress
+from importlib import import_module
+from importlib.machinery import PathFinder
+
+from service.errors import StartError
+
+#: Functions of tasks, Spark's loop around them, and what both import as they run.
+_LOADED = (
+    "pandas",
+    "pyarrow.dataset",
+    "pyspark.worker",
+    "service.pipeline.at_least_once",
+    "service.pipeline.exactly_once",
+    "service.pipeline.match",
+    "service.pipeline.pack",
+    "service.pipeline.sink",
+)
+#: A process with threads must not fork: what holds a lock in another thread would hold it for ever.
+#: These libraries would start some as they are imported.
+_WITHOUT_THREADS = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+
+
+def load() -> None:
+    """Import modules and compiled code, without starting a thread or printing anything."""
+    os.environ.update(_WITHOUT_THREADS)
+    _import_no_archives()
+    for module in _LOADED:
+        import_module(module)
+    # A task that needs compiled code says what is wrong.
+    with suppress(StartError):
+        import_module("service.codecs.compiled_code").prepare()
+    gc.collect()
+    gc.freeze()
+
+
+def _import_no_archives() -> None:
+    """Import PySpark from where it is installed, not from the archive that Spark puts before it:
+    what is in an archive is compiled anew in each process."""
+    installed = [entry for entry in sys.path if not entry.endswith(".zip")]
+    if PathFinder.find_spec("pyspark", installed) and PathFinder.find_spec("py4j", installed):
+        sys.path[:] = installed
+
+
+if __name__ == "__main__":
+    load()
+    import_module("pyspark.daemon").manager()
