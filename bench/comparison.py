@@ -27,7 +27,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Contender:
-    """Something to run. ``warm_up`` is a short run that is not timed, right before each timed one:
+    """Something to run. ``warm_up`` is a short run that is not timed, right before each other one:
     while others run, caches grow cold and idle Python workers end."""
 
     name: str
@@ -40,19 +40,16 @@ class Contender:
 def in_turn(
     contenders: Sequence[Contender], runs: int, say: Callable[[str], None]
 ) -> dict[str, list[Run]]:
-    """All contenders once, then again, ``runs`` times; DisagreementError when outputs differ."""
-    for contender in contenders:
-        say(f"{contender.name}: warming up")
-        contender.warm_up()
+    """All contenders once, then again, ``runs`` times, after a first round that does not count: a
+    JVM compiles for minutes. DisagreementError when outputs differ, in the first round, too."""
     results: dict[str, list[Run]] = {contender.name: [] for contender in contenders}
     reference: tuple[str, Found] | None = None
-    for number in range(runs):
+    for number in range(runs + 1):
         for contender in contenders:
             contender.warm_up()
             run = contender.run()
-            say(
-                f"{contender.name}, run {number + 1}: {run.seconds:.2f} s, {run.rate:,.0f} events/s"
-            )
+            which = f"run {number}" if number else "not counted"
+            say(f"{contender.name}, {which}: {run.seconds:.2f} s, {run.rate:,.0f} events/s")
             if run.found is not None:
                 if contender.once:
                     check_once(contender.name, run.found)
@@ -62,7 +59,8 @@ def in_turn(
                 run.answer["repeated_timeouts"] = run.found.repeated_timeouts
                 # One copy is enough.
                 run.found = reference[1]
-            results[contender.name].append(run)
+            if number:
+                results[contender.name].append(run)
     return results
 
 
