@@ -14,7 +14,7 @@ from bench.side import Side
 from bench.testbed import OUTPUTS, TestBed, Topic, equal_batches, output_topic
 
 MINUTE_MS = 60_000
-BATCH = 1_000_000
+BATCH = 2_000_000
 
 
 @dataclass(frozen=True)

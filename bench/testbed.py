@@ -214,13 +214,14 @@ def output_topic(run: str, name: str) -> str:
 
 
 def equal_batches(records: int, most: int) -> int:
-    """The size of batches that cut ``records`` into equal parts of about ``most``.
+    """The size of batches that cut ``records`` into equal parts of at most ``most``.
 
     Spark shares a batch among the partitions and rounds; without some room, a few records would
     be left for a batch of their own.
     """
-    parts = max(1, round(records / most))
-    return -(-records // parts) + 4 * PARTITIONS
+    room = 4 * PARTITIONS
+    parts = max(1, -(-(records - room) // most))
+    return -(-records // parts) + room
 
 
 def all_cores() -> tuple[int, ...]:

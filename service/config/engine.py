@@ -135,7 +135,7 @@ class Source(Section):
         unit="offsets",
     )
     max_offsets_per_trigger: int | None = setting(
-        1_000_000,
+        2_000_000,
         description=(
             "Most records in one batch, over all partitions, which bounds the memory that a batch "
             "takes; `null`: all there are."

@@ -37,7 +37,7 @@ from service.pipeline.sink import packed_results
 from service.pipeline.watermark import ClockStatement
 
 _RECORDS_PER_PACKET = 1_000
-_BYTES_PER_PACKET = 1 << 20
+_BYTES_PER_PACKET = 1 << 19
 #: Bytes of slots that wait to be written together.
 _MOST_UNWRITTEN = 1 << 20
 

@@ -42,7 +42,7 @@ NEW_SCHEMA_IDS = "SPARK_CEP_NEW_SCHEMA_IDS:"
 
 #: Rows that wait to be cut into packets, and bytes of one packet, about.
 _ROWS_PER_PACKET = 65_536
-_BYTES_PER_PACKET = 1 << 20
+_BYTES_PER_PACKET = 1 << 19
 #: Spark hands over rows in small batches; so many are looked at together.
 _ROWS_TOGETHER, _BYTES_TOGETHER = 20_000, 32 << 20
 _TIMES = {("busy_us", "pack"), ("busy_us", "source")}
