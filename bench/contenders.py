@@ -12,9 +12,11 @@ from bench.comparison import Contender, Run
 from bench.outputs import Found, found_by_job, found_by_peer
 from bench.side import Side
 from bench.testbed import OUTPUTS, TestBed, Topic, equal_batches, output_topic
+from service.config.engine import Source
 
 MINUTE_MS = 60_000
-BATCH = 2_000_000
+#: As the service comes.
+BATCH: int = Source.model_fields["max_offsets_per_trigger"].default
 
 
 @dataclass(frozen=True)

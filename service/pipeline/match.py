@@ -31,13 +31,12 @@ from service.packing import pack, sealed, unpack, unsealed
 from service.pipeline.key_group import KeyGroup, MatchOptions
 from service.pipeline.latency import Ages
 from service.pipeline.memory import memory_of_task
-from service.pipeline.pack import Kind, Unkeyed, rows_of
+from service.pipeline.pack import BYTES_PER_PACKET, Kind, Unkeyed, rows_of
 from service.pipeline.pipelined_map import PipelinedMap
 from service.pipeline.sink import packed_results
 from service.pipeline.watermark import ClockStatement
 
 _RECORDS_PER_PACKET = 1_000
-_BYTES_PER_PACKET = 1 << 19
 #: Bytes of slots that wait to be written together.
 _MOST_UNWRITTEN = 1 << 20
 
@@ -268,7 +267,7 @@ def _packets(records: list[Any]) -> Iterator[Row]:
         _, key, value, _ = record
         cut.append(list(record))
         size += len(key or b"") + len(value or b"")
-        if len(cut) >= _RECORDS_PER_PACKET or size >= _BYTES_PER_PACKET:
+        if len(cut) >= _RECORDS_PER_PACKET or size >= BYTES_PER_PACKET:
             yield Row(kind=int(Kind.RECORDS), packet=pack(cut))
             cut, size = [], 0
     if cut:

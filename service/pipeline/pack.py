@@ -40,9 +40,11 @@ PLANNED_AT = "spark_cep.planned_at"
 #: Starts the text of the error by which the driver learns of schema ids it does not know yet.
 NEW_SCHEMA_IDS = "SPARK_CEP_NEW_SCHEMA_IDS:"
 
-#: Rows that wait to be cut into packets, and bytes of one packet, about.
+#: Bytes of one packet, of any kind, about: half of what so many rows as Spark hands over at once
+#: (``maxRecordsPerBatch`` in :mod:`service.pipeline.session`) may have in an Arrow column.
+BYTES_PER_PACKET = 1 << 19
+#: Rows that wait to be cut into packets.
 _ROWS_PER_PACKET = 65_536
-_BYTES_PER_PACKET = 1 << 19
 #: Spark hands over rows in small batches; so many are looked at together.
 _ROWS_TOGETHER, _BYTES_TOGETHER = 20_000, 32 << 20
 _TIMES = {("busy_us", "pack"), ("busy_us", "source")}
@@ -237,7 +239,7 @@ class Packer:
         groups = table.column("group").to_numpy()
         rows = table.drop_columns(["group"]).combine_chunks().to_batches()[0]
         # Large records make packets of few.
-        most = max(1, _BYTES_PER_PACKET * rows.num_rows // max(1, rows.nbytes))
+        most = max(1, BYTES_PER_PACKET * rows.num_rows // max(1, rows.nbytes))
         changes = (groups[1:] != groups[:-1]).nonzero()[0] + 1
         cuts = [*sorted({*range(0, len(groups), most), *changes.tolist()}), len(groups)]
         for start, end in pairwise(cuts):
