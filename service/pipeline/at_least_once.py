@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,7 @@ class AtLeastOnceOutput:
         self._producer: Producer | None = None
         self._failures: list[str] = []
 
-    def write(self, records: Sequence[Record]) -> None:
+    def write(self, records: Iterable[Record]) -> None:
         """Hand records on."""
         if self._producer is None:
             self._producer = _producer(self._config)

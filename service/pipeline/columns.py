@@ -7,22 +7,20 @@ become bits of 62-bit words, so that generated code evaluates all rules in one p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.compiler.formula import All as Every
 from service.compiler.formula import AnyOf, Atom, Constant, Formula, Not
 from service.compiler.rule_set import Condition, Partitioning, PlannedRule, Slot
 from service.errors import SchemaError
-from service.pattern.expressions import ColumnPath, Expression, to_spark_sql
+from service.pattern.expressions import ColumnPath, Expression, string_literal, to_spark_sql
 from service.pattern.expressions.nodes import Call, Column, Literal
 from service.pattern.types import STRING, RecordType, SqlType
 from service.pipeline.catalogue import Catalogue, EventType
 
 WORD_BITS = 62
 TYPE_COLUMN = "event_type"
-#: Conditions on one column of a word, from which on a look-up before them pays.
-_LOOKED_UP_FROM = 8
 #: Inputs, record type, and column.
 _Compared = tuple[tuple[str, ...], str | None, ColumnPath]
 
@@ -33,6 +31,7 @@ class PartitioningSql:
 
     ``words``: the bit mask, lowest word first. ``keep`` and ``relevant`` read the words by the
     names :func:`word`: an event must go to the matcher, and some condition of a rule is true.
+    ``evaluated``: for how many parts of the words there is code, of about the same size each.
     """
 
     number: int
@@ -42,6 +41,7 @@ class PartitioningSql:
     relevant: str
     reads: str
     slots: tuple[str, ...]
+    evaluated: int
 
 
 def word(partitioning: int, number: int) -> str:
@@ -67,14 +67,16 @@ def partitioning_sql(number: int, part: Partitioning, catalogue: Catalogue) -> P
     reads = {rule.input_bit for rule in part.rules}
     strict = {rule.input_bit for rule in part.rules if rule.plan.strict}
     others = [rule for rule in part.rules if rule.input_bit not in strict]
+    words = tuple(builder.word(conditions[start : start + WORD_BITS]) for start in starts)
     return PartitioningSql(
         number=number,
         key=builder.key(part),
-        words=tuple(builder.word(conditions[start : start + WORD_BITS]) for start in starts),
+        words=words,
         keep=" OR ".join([*_some(number, strict), *_relevant(number, others)]),
         relevant=" OR ".join(_relevant(number, part.rules)),
         reads=" OR ".join(_some(number, reads)),
         slots=tuple(builder.slot(slot) for slot in part.slots),
+        evaluated=builder.evaluated,
     )
 
 
@@ -119,43 +121,54 @@ def column_type(record: RecordType, path: ColumnPath) -> SqlType | None:
 class _Builder:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
+        #: Conditions and look-ups that were written.
+        self.evaluated = 0
 
     def word(self, conditions: Sequence[Condition]) -> str:
-        """The bits of a word. A string that many conditions compare with others is looked up
-        first: few events have one of them, and all others are done with it."""
+        """The bits of a word. Strings with which conditions compare one column are looked up
+        together: few events have one of them, and all others are done with all of it."""
         terms = []
-        compared: dict[_Compared, dict[str, Literal]] = {}
+        compared: dict[_Compared, dict[str, int]] = {}
         for position, condition in enumerate(conditions):
-            term = f"IF({self.condition(condition)}, {1 << position}L, 0L)"
             if (comparison := self._comparison(condition)) is None:
-                terms.append(term)
+                terms.append(f"IF({self.condition(condition)}, {1 << position}L, 0L)")
             else:
-                what, literal = comparison
-                compared.setdefault(what, {})[term] = literal
-        for (events, of_type, column), literals in compared.items():
-            bits = " | ".join(literals)
-            if len(literals) >= _LOOKED_UP_FROM:
-                node = Call("IN", (Column(column), *dict.fromkeys(literals.values())))
-                one_of_them = Expression("", "", node, frozenset({column}), ())
-                guard = self.condition(Condition(events, of_type, one_of_them))
-                bits = f"IF({guard}, {bits}, 0L)"
-            terms.append(bits)
+                what, text = comparison
+                masks = compared.setdefault(what, {})
+                masks[text] = masks.get(text, 0) | 1 << position
+        terms += [self._look_up(what, masks) for what, masks in compared.items()]
+        self.evaluated += len(terms)
         return " | ".join(terms)
 
-    def _comparison(self, condition: Condition) -> tuple[_Compared, Literal] | None:
+    def _look_up(self, what: _Compared, masks: Mapping[str, int]) -> str:
+        """The mask of the string that a column has; 0 for all others."""
+        events, of_type, path = what
+        texts = ", ".join(map(string_literal, masks))
+        bits = ", ".join(f"{mask}L" for mask in masks.values())
+        branches = []
+        for t in _types(self._catalogue, events, of_type):
+            if column_type(t.columns, path) is None:
+                continue
+            column = f"{record_column(t)}.{quoted(path)}"
+            place = f"CAST(array_position(array({texts}), {column}) AS INT)"
+            mask = bits if len(masks) == 1 else f"element_at(array({bits}), {place})"
+            has_one = f"{TYPE_COLUMN} = {t.number} AND {column} IN ({texts})"
+            branches.append(f"WHEN {has_one} THEN {mask}")
+        return f"CASE {' '.join(branches)} ELSE 0L END" if branches else "0L"
+
+    def _comparison(self, condition: Condition) -> tuple[_Compared, str] | None:
         """What a condition compares with which string, if it does nothing else."""
-        node = None if condition.expression is None else condition.expression.node
-        match node:
-            case Call("=", (Column(path), Literal(value=str()) as literal)):
+        match None if condition.expression is None else condition.expression.node:
+            case Call("=", (Column(path), Literal(value=str(text)))):
                 pass
-            case Call("=", (Literal(value=str()) as literal, Column(path))):
+            case Call("=", (Literal(value=str(text)), Column(path))):
                 pass
             case _:
                 return None
         types = _types(self._catalogue, condition.events, condition.of_type)
         if {column_type(t.columns, path) for t in types} - {STRING, None}:
             return None
-        return (condition.events, condition.of_type, path), literal
+        return (condition.events, condition.of_type, path), text
 
     def condition(self, condition: Condition) -> str:
         """A two-valued SQL condition over the decoded frame."""

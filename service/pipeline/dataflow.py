@@ -19,6 +19,7 @@ from service.config import Settings
 from service.matcher.columnar.tables import can_run
 from service.pipeline import clock_source
 from service.pipeline.catalogue import Catalogue
+from service.pipeline.columns import partitioning_sql
 from service.pipeline.decode import DecodeOptions, decode
 from service.pipeline.key_group import MatchOptions, packed_shape
 from service.pipeline.key_group_labels import label
@@ -31,8 +32,8 @@ from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
 #: Spark's local property with the id of the query that a batch belongs to.
 _QUERY_ID = "sql.streaming.queryId"
 _FUSION = "spark.sql.codegen.wholeStage"
-#: With more conditions one fused method passes Java's 64 KiB. Spark finds that out by compiling it
-#: in vain, anew in every batch, which takes seconds.
+#: With more of them to evaluate one fused method passes Java's 64 KiB. Spark finds that out by
+#: compiling it in vain, anew in every batch, which takes seconds.
 _MOST_FUSED_CONDITIONS = 200
 
 #: Called with a batch's number before it runs; raising leaves the batch undone.
@@ -64,7 +65,9 @@ class Dataflow:
             records,
             self.plan,
             self.catalogue,
-            DecodeOptions(groups, time.max_ahead, settings.outputs.late_events == "all"),
+            DecodeOptions(
+                groups, time.max_ahead, settings.outputs.late_events == "all", self._topic()
+            ),
         )
         events = decoded.frame.mapInArrow(self._packer(), PACKET_SQL_SCHEMA)
         spark.dataSource.register(clock_source.ClockSource)
@@ -138,8 +141,17 @@ class Dataflow:
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
 
     def _can_be_fused(self) -> bool:
-        conditions = sum(len(part.conditions) for part in self.plan.partitionings)
-        return conditions <= _MOST_FUSED_CONDITIONS
+        parts = enumerate(self.plan.partitionings)
+        evaluated = sum(partitioning_sql(n, part, self.catalogue).evaluated for n, part in parts)
+        return evaluated <= _MOST_FUSED_CONDITIONS
+
+    def _topic(self) -> str | None:
+        """The topic that is read, where it is one by name."""
+        sources = self.settings.inputs.values()
+        topics = {topic for source in sources for topic in source.topics}
+        if len(topics) > 1 or any(source.topic_pattern is not None for source in sources):
+            return None
+        return topics.pop()
 
     def _packer(self) -> Packer:
         catalogue = self.catalogue
@@ -174,6 +186,7 @@ class Dataflow:
             time_columns=tuple(t.event_time for t in catalogue.types),
             key_texts=tuple(keys),
             max_ahead_ms=self.settings.time.max_ahead,
+            topic=self._topic(),
         )
 
     def _match_options(self) -> MatchOptions:

@@ -35,6 +35,7 @@ from service.pipeline.columns import (
     record_column,
     word,
 )
+from service.pipeline.crossing import cross
 
 _NOT_READ, _UNKNOWN_ID, _NOT_FRAMED, _UNREADABLE, _NO_BRANCH = -1, -2, -3, -4, -5
 _SENTINEL = "spark_cep_decoded"
@@ -75,11 +76,13 @@ class Fault(IntEnum):
 class DecodeOptions:
     """``max_ahead_ms``: how far event time may be ahead of the record's Kafka timestamp, and of
     the time at which the batch was planned, for which :mod:`service.pipeline.pack` looks.
-    ``keep_all``: events that no rule can use go on too (for ``late_events: all``)."""
+    ``keep_all``: events that no rule can use go on too (for ``late_events: all``). ``topic``: the
+    only one that is read, if there is only one."""
 
     key_groups: int
     max_ahead_ms: int | None
     keep_all: bool
+    topic: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,10 +96,10 @@ class Decoded:
 def decode(
     records: DataFrame, plan: RuleSetPlan, catalogue: Catalogue, options: DecodeOptions
 ) -> Decoded:
-    """One row a record of Kafka's source.
+    """One row a record of Kafka's source, as :mod:`service.pipeline.crossing` says.
 
-    Columns: ``topic, partition, offset, time`` (ms, NULL when unknown), ``kafka_time, size`` (the
-    record's own: ms, bytes of key and value), ``fault``, ``event_type``,
+    Columns of those that are carried: ``topic, partition, offset, time`` (ms, NULL when unknown),
+    ``kafka_time, size`` (the record's own: ms, bytes of key and value), ``fault``, ``event_type``,
     ``record_key, value, headers`` (headers as JSON; NULL where nobody needs them),
     and per partitioning *p*: ``key_p, group_p, bits_p_w …, slot_p_s …`` (bits 0 where nothing is
     to be done).
@@ -327,20 +330,20 @@ def _flat(
         # Perhaps too far ahead of the time of planning: the packer looks.
         judged = f"({judged} OR time > {_DAY_PLANNED} + {options.max_ahead_ms}L)"
     timed = f"fault IN ({Fault.NONE:d}, {Fault.MISSING_KEY:d})"
-    carried = f"({judged} OR {needs_value})"
+    frame = frame.withColumns(
+        {
+            "time": F.expr(f"IF({timed}, time, NULL)"),
+            "size": F.expr("coalesce(length(record_key), 0) + coalesce(length(value), 0)"),
+        }
+    )
+    with_value = f"({judged} OR {needs_value})"
     columns = [
-        F.col("topic"),
-        F.col("partition"),
-        F.expr(f"IF(any_keep OR {judged}, offset, NULL)").alias("offset"),
-        F.expr(f"IF({timed}, time, NULL)").alias("time"),
-        F.col("kafka_time"),
-        F.expr("coalesce(length(record_key), 0) + coalesce(length(value), 0)").alias("size"),
-        F.col("fault"),
-        F.expr(f"IF(any_keep OR {judged}, {TYPE_COLUMN}, NULL)").alias(TYPE_COLUMN),
-        F.expr(f"IF({carried}, record_key, NULL)").alias("record_key"),
-        F.expr(f"IF({carried}, value, NULL)").alias("value"),
+        *map(F.col, ("topic", "partition", "offset", "time", "kafka_time", "size", "fault")),
+        F.col(TYPE_COLUMN),
+        F.expr(f"IF({with_value}, record_key, NULL)").alias("record_key"),
+        F.expr(f"IF({with_value}, value, NULL)").alias("value"),
         # As text: Arrow takes several microseconds a row for an array, even where it is NULL.
-        F.expr(f"IF({carried} AND size(headers) > 0, to_json(headers), NULL)").alias("headers"),
+        F.expr(f"IF({with_value} AND size(headers) > 0, to_json(headers), NULL)").alias("headers"),
     ]
     for part in partitionings:
         p = part.number
@@ -356,4 +359,4 @@ def _flat(
             columns.append(F.expr(f"IF({wanted}, {name}, 0L)").alias(name))
         for number, slot in enumerate(part.slots):
             columns.append(F.expr(f"IF({wanted}, {slot}, NULL)").alias(f"slot_{p}_{number}"))
-    return frame.select(*columns)
+    return cross(frame, f"any_keep OR {judged}", columns, options.topic)

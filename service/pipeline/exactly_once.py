@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -134,7 +134,7 @@ class ExactlyOnceOutput:
         self._open: _Kept | None = None
         self._before = False
 
-    def write(self, records: Sequence[Record]) -> None:
+    def write(self, records: Iterable[Record]) -> None:
         """Hand records on, unless the batch was written before."""
         if self._before:
             return

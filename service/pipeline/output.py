@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ class Written(StrEnum):
 class Output(Protocol):
     """One state partition's records of one batch. After an error only ``abandon`` may follow."""
 
-    def write(self, records: Sequence[Record]) -> None:
+    def write(self, records: Iterable[Record]) -> None:
         """Hand records on; they may wait in memory, within librdkafka's bound."""
 
     def finish(self) -> Written:

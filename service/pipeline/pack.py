@@ -26,6 +26,7 @@ from service.codecs.outputs import OutputEncoder
 from service.model import Coordinates, DeadLetter
 from service.packing import pack
 from service.pipeline.columns import TYPE_COLUMN, word
+from service.pipeline.crossing import Tally, carried, passed, tallied
 from service.pipeline.decode import Fault
 from service.pipeline.key_group_labels import label
 from service.pipeline.memory import memory_of_task
@@ -123,7 +124,8 @@ class RecordReader:
 @dataclass
 class Packer:
     """``mapInArrow`` function; picklable. ``readers`` by schema id; ``time_columns`` and
-    ``key_texts``, by number of the record type, say in dead letters what was missing."""
+    ``key_texts``, by number of the record type, say in dead letters what was missing; ``topic`` is
+    that of :class:`service.pipeline.decode.DecodeOptions`."""
 
     partitionings: tuple[PackedPartitioning, ...]
     key_groups: int
@@ -134,6 +136,7 @@ class Packer:
     time_columns: tuple[str, ...]
     key_texts: tuple[tuple[str, ...], ...]
     max_ahead_ms: int | None
+    topic: str | None = None
     _counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _maxima: dict[tuple[str, int], int | None] = field(default_factory=dict)
     #: By partition, the newest record's timestamp.
@@ -148,10 +151,12 @@ class Packer:
         busy = waited = 0
         asked = perf_counter_ns()
         latest = self._latest()
-        for batch in _larger(batches):
+        for several in _together(batches):
             began = perf_counter_ns()
             waited += began - asked
-            packets = list(self._take(_not_after(latest, batch))) if batch.num_rows else []
+            self._count(passed(several, self.topic))
+            rows = _not_after(latest, carried(several))
+            packets = list(self._take(rows)) if rows.num_rows else []
             busy += perf_counter_ns() - began
             yield from packets
             asked = perf_counter_ns()
@@ -179,7 +184,7 @@ class Packer:
         return int(planned) + self.max_ahead_ms
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        self._count(batch)
+        self._count(tallied(batch))
         faults = batch.column("fault")
         usable = unkeyed = None
         if pc.max(faults).as_py() > Fault.NOT_READ:
@@ -212,23 +217,18 @@ class Packer:
                 if sum(r.num_rows for r in self._waiting[part.number]) >= _ROWS_PER_PACKET:
                     yield from self._flush(part.number)
 
-    def _count(self, batch: pa.RecordBatch) -> None:
-        columns = ["topic", "partition", "time", "fault", "kafka_time", "size"]
-        table = pa.Table.from_batches([batch.select(columns)])
-        grouped = table.group_by(["topic", "partition", "fault"]).aggregate(
-            [("time", "max"), ("topic", "count"), ("kafka_time", "max"), ("size", "sum")]
-        )
-        for row in grouped.to_pylist():
-            topic, fault = row["topic"], Fault(row["fault"])
-            self._counts["records", topic, str(row["partition"])] += row["topic_count"]
-            self._counts["bytes", topic] += row["size_sum"]
+    def _count(self, tallies: Iterable[Tally]) -> None:
+        for tally in tallies:
+            topic, fault = tally.topic, Fault(tally.fault)
+            self._counts["records", topic, str(tally.partition)] += tally.records
+            self._counts["bytes", topic] += tally.size
             if fault in (Fault.TOMBSTONE, Fault.NOT_READ):
-                self._counts[fault.name.lower(), topic] += row["topic_count"]
-            at, newest = (topic, row["partition"]), row["time_max"]
+                self._counts[fault.name.lower(), topic] += tally.records
+            at, newest = (topic, tally.partition), tally.time
             before = self._maxima.setdefault(at, newest)
             if newest is not None and (before is None or newest > before):
                 self._maxima[at] = newest
-            self._arrived[at] = max(self._arrived.get(at, -1), row["kafka_time_max"])
+            self._arrived[at] = max(self._arrived.get(at, -1), tally.kafka_time)
 
     def _flush(self, number: int) -> Iterator[pa.RecordBatch]:
         waiting, self._waiting[number] = self._waiting[number], []
@@ -333,8 +333,8 @@ class Packer:
         )
 
 
-def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in fewer batches."""
+def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """The batches, several at a time."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -342,10 +342,10 @@ def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows += batch.num_rows
         size += batch.nbytes
         if rows >= _ROWS_TOGETHER or size >= _BYTES_TOGETHER:
-            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+            yield waiting
             waiting, rows, size = [], 0, 0
     if rows:
-        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+        yield waiting
 
 
 def _not_after(latest: int | None, batch: pa.RecordBatch) -> pa.RecordBatch:

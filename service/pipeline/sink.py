@@ -97,11 +97,10 @@ def _write_results(output: Output, packet: bytes) -> tuple[str, int, int]:
     values."""
     topic, headers, rules, keys, ids, values = unpack(packet)
     shared = [[(name, value) for name, value in each] for each in headers]
+    # One at a time: lists of all of them keep Python's garbage collector busy.
     output.write(
-        [
-            (topic, key, value, [*shared[rule], (MATCH_ID_HEADER, match_id)])
-            for rule, key, match_id, value in zip(rules, keys, ids, values, strict=True)
-        ]
+        (topic, key, value, [*shared[rule], (MATCH_ID_HEADER, match_id)])
+        for rule, key, match_id, value in zip(rules, keys, ids, values, strict=True)
     )
     size = sum(map(len, values)) + sum(len(key or b"") for key in keys)
     return topic, len(values), size

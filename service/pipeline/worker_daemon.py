@@ -10,6 +10,7 @@ share it with their daemon, memory included, and no collection looks at it.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
@@ -38,9 +39,19 @@ _WITHOUT_THREADS = {
 }
 
 
+#: Of the GNU C library, as in ``malloc.h``: a batch's output takes as much memory as that of the
+#: batch before, which is not to be fetched from the kernel anew each time; and what librdkafka's
+#: threads free, others can use again. Elsewhere there is no such function, or it does nothing.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_MALLOC = {_M_TRIM_THRESHOLD: 128 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_MAX: 1}
+
+
 def load() -> None:
     """Import modules and compiled code, without starting a thread or printing anything."""
     os.environ.update(_WITHOUT_THREADS)
+    with suppress(AttributeError):
+        for option, value in _MALLOC.items():
+            ctypes.CDLL(None).mallopt(option, value)
     _import_no_archives()
     for module in _LOADED:
         import_module(module)

@@ -139,7 +139,7 @@ def judged(spark: SparkSession, catalogue: Catalogue, values: Sequence[bytes]) -
     frame = decoded.frame.cache()
     faults = {
         row.offset: (Fault(row.fault), row.time)
-        for row in frame.select("offset", "fault", "time").collect()
+        for row in frame.selectExpr("inline(carried)").select("offset", "fault", "time").collect()
     }
     packer = Packer(
         partitionings=tuple(packed_shape(n, part) for n, part in enumerate(plan.partitionings)),

@@ -130,10 +130,11 @@ class Groups:
             time_columns=("time",),
             key_texts=(("key",),),
             max_ahead_ms=None,
+            topic="t",
         )
 
     def _decoded(self, records: list[Record]) -> pa.RecordBatch:
-        """What the JVM makes of records; irrelevant ones keep only their time."""
+        """What the JVM makes of records; irrelevant ones pass as two numbers."""
         rows = []
         for record in records:
             missing = [
@@ -171,7 +172,15 @@ class Groups:
                 row[word(number, 0)] = bits[number] if wanted else 0
                 for place, slot in enumerate(part.slots):
                     row[f"slot_{number}_{place}"] = record.values.get(slot.path[0])
-            rows.append(row)
+            if any(missing) or any(row[f"group_{n}"] is not None for n in range(len(missing))):
+                numbers = {"passed_time": -(2**63), "passed_size": -(2**63)}
+                rows.append(numbers | {"carried": [row]})
+            else:
+                numbers = {
+                    "passed_time": (record.time << 15) + record.at.partition,
+                    "passed_size": (record.time << 21) + 1,
+                }
+                rows.append(numbers | {"carried": None})
         return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
 
 
@@ -186,7 +195,9 @@ def _schema() -> pa.Schema:
         kinds |= {f"key_{number}": pa.string(), f"group_{number}": pa.int32()}
         kinds |= {word(number, 0): pa.int64()}
         kinds |= {f"slot_{number}_{n}": ARROW[s.path[0]] for n, s in enumerate(part.slots)}
-    return pa.schema(list(kinds.items()))
+    carried = pa.list_(pa.struct(list(kinds.items())))
+    numbers = [("passed_time", pa.int64()), ("passed_size", pa.int64())]
+    return pa.schema([*numbers, ("carried", carried)])
 
 
 SCHEMA = _schema()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,29 @@ def test_the_daemon_has_one_thread_and_prints_nothing() -> None:
     command = [sys.executable, "-c", _LOADS]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (found.stdout, found.stderr) == ("1\n", "")
+
+
+_ALLOCATES = """
+import ctypes, sys, tempfile, threading
+from service.pipeline.worker_daemon import load
+load()
+libc = ctypes.CDLL(None)
+threads = [threading.Thread(target=lambda: libc.malloc(1000)) for _ in range(8)]
+for thread in threads:
+    thread.start()
+    thread.join()
+libc.fopen.restype = ctypes.c_void_p
+libc.malloc_info(0, ctypes.c_void_p(libc.fopen(b"/dev/stdout", b"w")))
+libc.fflush(None)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="asks the GNU C library")
+def test_threads_share_their_memory() -> None:
+    """So that what one of librdkafka's threads frees is used again."""
+    command = [sys.executable, "-c", _ALLOCATES]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.count("<heap nr=") == 1
 
 
 @pytest.mark.spark

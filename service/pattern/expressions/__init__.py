@@ -55,7 +55,7 @@ from service.pattern.expressions.nodes import (
 )
 from service.pattern.expressions.parsing import parse
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
-from service.pattern.expressions.spark_sql import to_spark_sql
+from service.pattern.expressions.spark_sql import string_literal, to_spark_sql
 from service.pattern.expressions.structure import And, Leaf, Or, boolean_structure
 from service.pattern.expressions.syntax import MAX_TREE
 
@@ -78,5 +78,6 @@ __all__ = [
     "boolean_structure",
     "check_types",
     "parse",
+    "string_literal",
     "to_spark_sql",
 ]
