@@ -26,7 +26,14 @@ from service.pipeline.key_group_labels import label
 from service.pipeline.match import MatchProcessor
 from service.pipeline.match_operator import OUTPUT_SQL_SCHEMA, MatchOperator
 from service.pipeline.output import Delivery
-from service.pipeline.pack import PACKET_SQL_SCHEMA, PLANNED_AT, Kind, Packer, RecordReader
+from service.pipeline.pack import (
+    LATE_UNTIL,
+    PACKET_SQL_SCHEMA,
+    PLANNED_AT,
+    Kind,
+    Packer,
+    RecordReader,
+)
 from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
 
 #: Spark's local property with the id of the query that a batch belongs to.
@@ -36,8 +43,9 @@ _FUSION = "spark.sql.codegen.wholeStage"
 #: compiling it in vain, anew in every batch, which takes seconds.
 _MOST_FUSED_CONDITIONS = 200
 
-#: Called with a batch's number before it runs; raising leaves the batch undone.
-BeforeBatch = Callable[[int], None]
+#: Called with a batch's number before it runs; raising leaves the batch undone. Returns the time
+#: after which no event of the batch is late, if it is known.
+BeforeBatch = Callable[[int], int | None]
 #: Called with a batch's number and its reports once its records are acknowledged.
 AfterBatch = Callable[[int, list[bytes]], None]
 
@@ -119,11 +127,12 @@ class Dataflow:
 
         def run_batch(frame: DataFrame, batch: int) -> None:
             nonlocal begun
-            before(batch)
+            late_until = before(batch)
             context = frame.sparkSession.sparkContext
             query = context.getLocalProperty(_QUERY_ID)
             assert query is not None
             context.setLocalProperty(PLANNED_AT, str(planned_at(spark, query)))
+            context.setLocalProperty(LATE_UNTIL, "" if late_until is None else str(late_until))
             writer = PartitionWriter(self.delivery, query, batch, first=not begun)
             begun = True
             reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()

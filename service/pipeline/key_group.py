@@ -40,7 +40,7 @@ from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.packing import pack, unpack
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
 from service.pipeline.entries import Entries, Load, Spread, Store, slot_of
-from service.pipeline.pack import PackedPartitioning, Unkeyed
+from service.pipeline.pack import PackedPartitioning, Unkeyed, late_until
 from service.pipeline.rule_epochs import RuleEpochs
 from service.pipeline.slot_storage import SlotStorage
 from service.pipeline.slots import Slot, hashes_of, slots_of
@@ -179,6 +179,7 @@ class KeyGroup:
         for rows in batches:
             late = rows.column("time").to_numpy() <= watermark
             if late.any():
+                _need_originals(rows, watermark)
                 self._note_late(rows.filter(pa.array(late)))
                 rows = rows.filter(pa.array(~late))  # noqa: PLW2901
             if rows.num_rows:
@@ -408,10 +409,22 @@ class KeyGroup:
             slot.put(key, None if state.idle else (state.deadline, codec.encode(state)))
 
 
+def _need_originals(rows: pa.RecordBatch, watermark: int) -> None:
+    """Raise StateError when late events may lack what they are written with. The driver knows the
+    watermark of the batch before, so it would be a fault of ours; a batch that is run again after a
+    start has everything."""
+    until = late_until(rows)
+    if until is not None and until < watermark:
+        raise StateError(
+            f"the watermark is {watermark}, and the driver took it for {until} at most: late events"
+            " would be lost; start the job again"
+        )
+
+
 def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:
     """How the partitioning's columns travel."""
     words = -(-len(partitioning.conditions) // WORD_BITS)
-    return PackedPartitioning(number, words, len(partitioning.slots))
+    return PackedPartitioning(number, words, len(partitioning.slots), partitioning.keeps_payload)
 
 
 def _prefix(partitioning: Partitioning) -> str:

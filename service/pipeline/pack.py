@@ -37,6 +37,8 @@ PACKET_SQL_SCHEMA = "label BIGINT, kind INT, packet BINARY"
 
 #: Local property of Spark's with the time at which a batch was planned, in milliseconds.
 PLANNED_AT = "spark_cep.planned_at"
+#: The same, with the event time after which no event of the batch is late; or nothing.
+LATE_UNTIL = "spark_cep.late_until"
 
 #: Starts the text of the error by which the driver learns of schema ids it does not know yet.
 NEW_SCHEMA_IDS = "SPARK_CEP_NEW_SCHEMA_IDS:"
@@ -48,6 +50,8 @@ BYTES_PER_PACKET = 1 << 19
 _ROWS_PER_PACKET = 65_536
 #: Spark hands over rows in small batches; so many are looked at together.
 _ROWS_TOGETHER, _BYTES_TOGETHER = 20_000, 32 << 20
+#: A record's own bytes.
+OF_ORIGINAL = ("record_key", "value", "headers")
 _TIMES = {("busy_us", "pack"), ("busy_us", "source")}
 #: In one error, whose text holds them.
 _MOST_NEW_IDS = 1_000
@@ -92,6 +96,7 @@ class PackedPartitioning:
     number: int
     words: int
     slots: int
+    keeps_payload: bool
 
     @property
     def columns(self) -> list[str]:
@@ -143,6 +148,7 @@ class Packer:
     _arrived: dict[tuple[str, int], int] = field(default_factory=dict)
     _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
     _new_ids: set[int] = field(default_factory=set)
+    _late_until: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One task: rows of :func:`service.pipeline.decode.decode` in, packets out."""
@@ -151,6 +157,7 @@ class Packer:
         busy = waited = 0
         asked = perf_counter_ns()
         latest = self._latest()
+        self._late_until = self._told_late_until()
         for several in _together(batches):
             began = perf_counter_ns()
             waited += began - asked
@@ -177,11 +184,14 @@ class Packer:
         """The last event time that is not too far ahead of the time when the batch was planned."""
         if self.max_ahead_ms is None:
             return None
-        task = TaskContext.get()
-        assert task is not None
-        planned = task.getLocalProperty(PLANNED_AT)
-        assert planned is not None
+        planned = _told(PLANNED_AT)
+        assert planned
         return int(planned) + self.max_ahead_ms
+
+    @staticmethod
+    def _told_late_until() -> int | None:
+        told = _told(LATE_UNTIL)
+        return int(told) if told else None
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._count(tallied(batch))
@@ -213,9 +223,21 @@ class Packer:
             if rows.num_rows:
                 fresh = pc.and_(earlier, wanted)
                 self._counts["relevant", ""] += pc.sum(fresh).as_py() or 0
-                self._waiting[part.number].append(rows)
+                self._waiting[part.number].append(self._without_originals(part, rows))
                 if sum(r.num_rows for r in self._waiting[part.number]) >= _ROWS_PER_PACKET:
                     yield from self._flush(part.number)
+
+    def _without_originals(self, part: PackedPartitioning, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows; those that cannot be late without the record's bytes, which only late events
+        are written with. They are most of a row."""
+        if self._late_until is None:
+            return rows
+        timely = pc.greater(rows.column("time"), self._late_until)
+        for name in ("record_key", "headers") if part.keeps_payload else OF_ORIGINAL:
+            column = rows.column(name)
+            left = pc.if_else(timely, pa.scalar(None, column.type), column)
+            rows = rows.set_column(rows.schema.get_field_index(name), name, left)
+        return rows
 
     def _count(self, tallies: Iterable[Tally]) -> None:
         for tally in tallies:
@@ -238,6 +260,8 @@ class Packer:
         table = table.take(pc.sort_indices(table, sort_keys=[("group", "ascending")]))
         groups = table.column("group").to_numpy()
         rows = table.drop_columns(["group"]).combine_chunks().to_batches()[0]
+        if self._late_until is not None:
+            rows = rows.replace_schema_metadata({LATE_UNTIL: str(self._late_until)})
         # Large records make packets of few.
         most = max(1, BYTES_PER_PACKET * rows.num_rows // max(1, rows.nbytes))
         changes = (groups[1:] != groups[:-1]).nonzero()[0] + 1
@@ -333,6 +357,13 @@ class Packer:
         )
 
 
+def _told(name: str) -> str | None:
+    """A local property of the task."""
+    task = TaskContext.get()
+    assert task is not None
+    return task.getLocalProperty(name)
+
+
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """The batches, several at a time."""
     waiting: list[pa.RecordBatch] = []
@@ -376,6 +407,12 @@ def packet_of(rows: pa.RecordBatch) -> bytes:
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_batch(rows)
     return bytes(sink.getvalue())
+
+
+def late_until(rows: pa.RecordBatch) -> int | None:
+    """Up to which time rows of a packet have the bytes of their records; ``None``: all have."""
+    told = (rows.schema.metadata or {}).get(LATE_UNTIL.encode())
+    return None if told is None else int(told)
 
 
 def rows_of(packet: bytes) -> pa.RecordBatch:

@@ -308,9 +308,10 @@ class Service:
     ) -> None:
         """Run queries until one ends by itself; StopRequestedError when told to stop."""
 
-        def before(batch: int) -> None:
+        def before(batch: int) -> int | None:
             self._stopping.hold(spark)
             self._before_batch(batch)
+            return self._timekeeper.late_until()
 
         while True:
             self._stopping.check()
@@ -467,7 +468,8 @@ class Service:
         report = merge(batch, seconds, reports, self._settings.time.watermark)
         with self._telling:
             self._listened.batch_done(round(seconds * 1000))
-        self._timekeeper.batch_done(report.maxima, report.read)
+        watermark = report.watermark if report.watermark > BEGINNING else None
+        self._timekeeper.batch_done(report.maxima, report.read, watermark)
         topics = self._settings.outputs.topics
         kinds = {
             topics.matches: "match",

@@ -42,6 +42,7 @@ class Timekeeper:
         self._batch_started: int | None = None
         self._silence_known = self._last_read = self._done_at = now()
         self._floor: int | None = None
+        self._watermark: int | None = None
 
     def expect(self, partitions: Sequence[Partition]) -> ClockStatement:
         """The first statement: ``partitions`` hold records and must be waited for."""
@@ -56,9 +57,14 @@ class Timekeeper:
         self._batch_started = self._now()
 
     def batch_done(
-        self, maxima: Iterable[tuple[Partition, int | None]], read: Iterable[Partition]
+        self,
+        maxima: Iterable[tuple[Partition, int | None]],
+        read: Iterable[Partition],
+        watermark: int | None = None,
     ) -> None:
-        """A batch ended: event time by partition as the key groups know it, and what was read."""
+        """A batch ended: event time by partition as the key groups know it, what was read, and the
+        watermark, if the batch told it."""
+        self._watermark = watermark
         self._in_flight = False
         now = self._done_at = self._now()
         self._silence_known = now if self._batch_started is None else self._batch_started
@@ -79,6 +85,12 @@ class Timekeeper:
             return None
         self._floor = floor
         return ClockStatement((), floor)
+
+    def late_until(self) -> int | None:
+        """No event of the next batch that is later than this is late; ``None``: nobody knows."""
+        if self._watermark is None:
+            return None
+        return max(self._watermark, self._watermark if self._floor is None else self._floor)
 
     def _silence(self) -> int:
         """Up to when it is known of partitions without records that they had none."""

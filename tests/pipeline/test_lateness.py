@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
+from service.errors import StateError
 from service.matcher.engines import PartitioningMatcher
 from service.matcher.local import EventReader, LocalJob, Record
 from service.matcher.outputs import Outputs
@@ -67,6 +69,16 @@ ARRIVALS = st.builds(
 )
 
 
+class ToldPacker(Packer):
+    """A packer that is told up to when events may be late."""
+
+    until: ClassVar[int | None] = None
+
+    @staticmethod
+    def _told_late_until() -> int | None:
+        return ToldPacker.until
+
+
 class Groups:
     """All key groups of a job, batch by batch."""
 
@@ -114,13 +126,15 @@ class Groups:
 
         for outputs in group.run(events, unkeyed, load, store):
             self.outputs.add(outputs)
-        self.late.update(event.at for event in group.late_events())
+        for event in group.late_events():
+            assert event.record_value == b"v"
+            self.late[event.at] += 1
         self.late_count += sum(group.late.values())
         self.watermarks.add(group.clock.watermark)
         self._values[number] = pack(group.packed())
 
     def _packer(self) -> Packer:
-        return Packer(
+        return ToldPacker(
             partitionings=tuple(packed_shape(n, p) for n, p in enumerate(PLAN.partitionings)),
             key_groups=GROUPS,
             readers={},
@@ -208,13 +222,15 @@ SCHEMA = _schema()
     st.lists(st.lists(ARRIVALS, min_size=1, max_size=12), min_size=1, max_size=6),
     st.sampled_from(["partition_minimum", "maximum"]),
     st.booleans(),
+    st.sampled_from([None, 0, 7]),
 )
 def test_one_verdict_for_an_event(
-    batches: list[list[Arrival]], policy: Policy, emit_late: bool
+    batches: list[list[Arrival]], policy: Policy, emit_late: bool, beyond: int | None
 ) -> None:
-    """Late: at or before the watermark at the start of its batch, told of once, and used by no
-    rule; also where a key is null. Otherwise a dead letter for the null key, once, and applied for
-    the rules whose key is there. What is dropped is counted as what would be written."""
+    """Late: at or before the watermark at the start of its batch, told of once, with its bytes,
+    however well the packer knows it (``beyond``: how far it is off), and used by no rule; also
+    where a key is null. Otherwise a dead letter for the null key, once, and applied for the rules
+    whose key is there. What is dropped is counted as what would be written."""
     groups = Groups(policy, emit_late)
     job = LocalJob(PLAN, TYPES)
     maxima: dict[int, int] = {}
@@ -236,6 +252,8 @@ def test_one_verdict_for_an_event(
         for arrival in arrivals:
             maxima[arrival.partition] = max(maxima.get(arrival.partition, 0), arrival.time)
         newest = (max if policy == "maximum" else min)(maxima.values())
+        known = beyond is not None and watermark > BEGINNING
+        ToldPacker.until = watermark + (beyond or 0) if known else None
         watermark = max(watermark, newest - DISORDER - 1)
         groups.watermarks.clear()
         groups.advance(records)
@@ -246,3 +264,19 @@ def test_one_verdict_for_an_event(
     assert Counter(letter.at for letter in groups.outputs.dead_letters) == Counter(letters)
     assert {letter.at for letter in job.outputs.dead_letters} == letters
     assert without_payload(findings(groups.outputs)) == without_payload(findings(job.outputs))
+
+
+def test_a_watermark_that_the_packer_did_not_know_of_is_no_loss() -> None:
+    """Late events that may lack their bytes end the batch; run again, they have them."""
+    groups = Groups("maximum", emit_late=True)
+    values = {"key": "k", "name": "a", "price": 1}
+    at = [Coordinates("t", 0, offset) for offset in range(3)]
+    ToldPacker.until = None
+    groups.advance([Record(at[0], 20, values, type="Event")])
+    late = [Record(at[1], 5, values, type="Event"), Record(at[2], 30, values, type="Event")]
+    ToldPacker.until = 20 - DISORDER - 2
+    with pytest.raises(StateError, match="the watermark is 17, and the driver took it for 16"):
+        groups.advance(late)
+    ToldPacker.until = None
+    groups.advance(late)
+    assert groups.late == Counter([at[1]])

@@ -130,3 +130,22 @@ def test_the_maximum_policy_knows_no_idle_partitions(wall: Wall) -> None:
     one.batch_done([(A, 500), (B, 100)], {A, B})
     wall.now = 9_000
     assert one.statement() is None
+
+
+def test_up_to_when_events_may_be_late(wall: Wall) -> None:
+    """Up to the watermark of the last batch, or to a floor stated since; before the first batch,
+    and after one that told nothing, nobody knows."""
+    one = keeper(wall, when_idle=2_000)
+    assert one.late_until() is None
+    one.batch_done([(A, 500)], {A}, 489)
+    assert one.late_until() == 489
+    wall.now = 3_000
+    stated = one.statement()
+    assert stated is not None
+    assert one.late_until() == stated.floor == 500 + 3_000 - 10 - 1
+    one.batch_done([(A, 500)], set(), 400)
+    assert one.late_until() == stated.floor
+    one.batch_done([(A, 9_000)], {A}, 8_989)
+    assert one.late_until() == 8_989
+    one.batch_done([], set())
+    assert one.late_until() is None
