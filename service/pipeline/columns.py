@@ -31,7 +31,7 @@ class PartitioningSql:
 
     ``words``: the bit mask, lowest word first. ``keep`` and ``relevant`` read the words by the
     names :func:`word`: an event must go to the matcher, and some condition of a rule is true.
-    ``evaluated``: for how many parts of the words there is code, of about the same size each.
+    ``evaluated``: how many conditions, look-ups and rules there is code for, one by one.
     """
 
     number: int
@@ -68,15 +68,17 @@ def partitioning_sql(number: int, part: Partitioning, catalogue: Catalogue) -> P
     strict = {rule.input_bit for rule in part.rules if rule.plan.strict}
     others = [rule for rule in part.rules if rule.input_bit not in strict]
     words = tuple(builder.word(conditions[start : start + WORD_BITS]) for start in starts)
+    keep = [*_some(number, strict), *_relevant(number, others)]
+    relevant = _relevant(number, part.rules)
     return PartitioningSql(
         number=number,
         key=builder.key(part),
         words=words,
-        keep=" OR ".join([*_some(number, strict), *_relevant(number, others)]),
-        relevant=" OR ".join(_relevant(number, part.rules)),
+        keep=" OR ".join(keep),
+        relevant=" OR ".join(relevant),
         reads=" OR ".join(_some(number, reads)),
         slots=tuple(builder.slot(slot) for slot in part.slots),
-        evaluated=builder.evaluated,
+        evaluated=builder.evaluated + len(keep) + len(relevant),
     )
 
 

@@ -39,9 +39,10 @@ from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
 #: Spark's local property with the id of the query that a batch belongs to.
 _QUERY_ID = "sql.streaming.queryId"
 _FUSION = "spark.sql.codegen.wholeStage"
-#: With more of them to evaluate one fused method passes Java's 64 KiB. Spark finds that out by
-#: compiling it in vain, anew in every batch, which takes seconds.
-_MOST_FUSED_CONDITIONS = 200
+#: More conditions than these are not evaluated in one generated method: Java's compiler gives up on
+#: one of 54 KB, which then is interpreted, and above 64 KiB Spark compiles it in vain, anew in
+#: every batch. A condition takes about 400 bytes.
+_MOST_FUSED = 64
 
 #: Called with a batch's number before it runs; raising leaves the batch undone. Returns the time
 #: after which no event of the batch is late, if it is known.
@@ -152,7 +153,7 @@ class Dataflow:
     def _can_be_fused(self) -> bool:
         parts = enumerate(self.plan.partitionings)
         evaluated = sum(partitioning_sql(n, part, self.catalogue).evaluated for n, part in parts)
-        return evaluated <= _MOST_FUSED_CONDITIONS
+        return evaluated <= _MOST_FUSED
 
     def _topic(self) -> str | None:
         """The topic that is read, where it is one by name."""

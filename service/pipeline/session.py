@@ -53,6 +53,8 @@ _JAVA_OPTIONS = " ".join(
         # Spark's planner is large and runs a few times a second: compiling it as eagerly as what
         # runs for each record takes a tenth of the processor for many minutes.
         "-XX:CompileThresholdScaling=4",
+        # With ten rules Spark's generated method has 8,000 bytes, above which Java interprets it.
+        "-XX:-DontCompileHugeMethods",
         *(f"-Dorg.apache.avro.limits.{name}={most}" for name, most in _AVRO_LIMITS.items()),
     ]
 )

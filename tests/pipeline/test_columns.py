@@ -127,3 +127,22 @@ def test_bits_are_those_of_each_condition(spark: SparkSession, count: int) -> No
     assert count == 1 or strict
     if count > 1:
         assert any(" IN ('v" in text for text in sql.words)
+
+
+def test_strings_that_are_looked_up_together_count_once() -> None:
+    """What decides whether all of it may be one generated method."""
+
+    def evaluated(*conditions: str) -> int:
+        pattern = [{"step": f"s{n}", "where": text} for n, text in enumerate(conditions)]
+        for step in pattern[1:]:
+            step["after"] = "followed_by"
+        document = {"id": "r", "key": "k", "events": ["a"], "pattern": pattern}
+        (part,) = compile_rules(
+            loaded.rule for loaded in load_rules(yaml.safe_dump(document), "t")
+        ).partitionings
+        return partitioning_sql(0, part, catalogue()).evaluated
+
+    one = evaluated("name = 'x'")
+    assert evaluated("name = 'x'", "name = 'y'", "'z' = name") == one
+    assert evaluated("name = 'x'", "only = 'y'") == one + 1
+    assert evaluated("name = 'x'", "n > 1", "n > 2") == one + 2
