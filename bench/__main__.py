@@ -149,7 +149,7 @@ def rules(
     events: Events = 2_000_000,
     runs: Runs = 3,
     count: Annotated[
-        list[int] | None, typer.Option(help="Rules of ours; again for more. [1, 100, 1000]")
+        list[int] | None, typer.Option(help="Rules of ours; again for more. [1, 10, 100, 1000]")
     ] = None,
     peer_count: Annotated[
         list[int] | None, typer.Option(help="Rules of Flink's; again for more. [1, 100]")
@@ -168,7 +168,7 @@ def rules(
             program,
             events=events,
             runs=runs,
-            counts=count or [1, 100, 1_000],
+            counts=count or [1, 10, 100, 1_000],
             peer_counts=peer_count or [1, 100],
             untouched=untouched,
         ),
