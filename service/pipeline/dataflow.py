@@ -19,8 +19,7 @@ from service.config import Settings
 from service.matcher.columnar.tables import can_run
 from service.pipeline import clock_source
 from service.pipeline.catalogue import Catalogue
-from service.pipeline.columns import partitioning_sql
-from service.pipeline.decode import DecodeOptions, decode
+from service.pipeline.decode import Decoded, DecodeOptions, decode
 from service.pipeline.key_group import MatchOptions, packed_shape
 from service.pipeline.key_group_labels import label
 from service.pipeline.match import MatchProcessor
@@ -64,20 +63,21 @@ class Dataflow:
     delivery: Delivery
     planned_batch_only: bool = False
 
-    def packets(self, spark: SparkSession) -> DataFrame:
-        """Input packets of all key groups: events, and what is known of time."""
+    def decoded(self, spark: SparkSession) -> Decoded:
+        """What is read, decoded."""
         settings = self.settings
-        groups = settings.state.key_groups
         records = spark.readStream.format("kafka").options(**source_options(settings)).load()
-        time = settings.time
-        decoded = decode(
-            records,
-            self.plan,
-            self.catalogue,
-            DecodeOptions(
-                groups, time.max_ahead, settings.outputs.late_events == "all", self._topic()
-            ),
+        options = DecodeOptions(
+            settings.state.key_groups,
+            settings.time.max_ahead,
+            settings.outputs.late_events == "all",
+            self._topic(),
         )
+        return decode(records, self.plan, self.catalogue, options)
+
+    def packets(self, spark: SparkSession, decoded: Decoded) -> DataFrame:
+        """Input packets of all key groups: events, and what is known of time."""
+        groups = self.settings.state.key_groups
         events = decoded.frame.mapInArrow(self._packer(), PACKET_SQL_SCHEMA)
         spark.dataSource.register(clock_source.ClockSource)
         clock = (
@@ -111,11 +111,13 @@ class Dataflow:
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
         # Decoding, and rules, mean this one.
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+        decoded = self.decoded(spark)
         if _FUSION not in settings.spark.conf:
-            spark.conf.set(_FUSION, str(self._can_be_fused()).lower())
+            evaluated = sum(part.evaluated for part in decoded.partitionings)
+            spark.conf.set(_FUSION, str(evaluated <= _MOST_FUSED).lower())
         matcher = MatchProcessor(self.plan, self.encoder, self._match_options())
         matched = (
-            self.packets(spark)
+            self.packets(spark, decoded)
             .groupBy("label")
             .transformWithState(
                 statefulProcessor=MatchOperator(matcher),
@@ -149,11 +151,6 @@ class Dataflow:
         if settings.trigger.mode == "available_now":
             return stream.trigger(availableNow=True).start()
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
-
-    def _can_be_fused(self) -> bool:
-        parts = enumerate(self.plan.partitionings)
-        evaluated = sum(partitioning_sql(n, part, self.catalogue).evaluated for n, part in parts)
-        return evaluated <= _MOST_FUSED
 
     def _topic(self) -> str | None:
         """The topic that is read, where it is one by name."""

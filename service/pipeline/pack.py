@@ -51,7 +51,7 @@ _ROWS_PER_PACKET = 65_536
 #: Spark hands over rows in small batches; so many are looked at together.
 _ROWS_TOGETHER, _BYTES_TOGETHER = 20_000, 32 << 20
 #: A record's own bytes.
-OF_ORIGINAL = ("record_key", "value", "headers")
+_OF_ORIGINAL = ("record_key", "value", "headers")
 _TIMES = {("busy_us", "pack"), ("busy_us", "source")}
 #: In one error, whose text holds them.
 _MOST_NEW_IDS = 1_000
@@ -233,7 +233,7 @@ class Packer:
         if self._late_until is None:
             return rows
         timely = pc.greater(rows.column("time"), self._late_until)
-        for name in ("record_key", "headers") if part.keeps_payload else OF_ORIGINAL:
+        for name in ("record_key", "headers") if part.keeps_payload else _OF_ORIGINAL:
             column = rows.column(name)
             left = pc.if_else(timely, pa.scalar(None, column.type), column)
             rows = rows.set_column(rows.schema.get_field_index(name), name, left)

@@ -30,7 +30,7 @@ def test_the_daemon_has_one_thread_and_prints_nothing() -> None:
 
 
 _ALLOCATES = """
-import ctypes, sys, tempfile, threading
+import ctypes, threading
 from service.pipeline.worker_daemon import load
 load()
 libc = ctypes.CDLL(None)
