@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from service.codecs.record_bytes import copy_texts
+from service.codecs.record_layout import LayoutWriter
 from service.codecs.result_columns import encode_results
 from service.errors import StartError
 from service.matcher.columnar import kernel
+from service.matcher.columnar.event_masks import event_masks
 from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.lanes import Lanes
 from service.matcher.columnar.results import ResultKind, Results
+from service.matcher.columnar.text_hash import text_hashes
 
 
 def prepare() -> None:
@@ -19,11 +24,23 @@ def prepare() -> None:
     try:
         kernel.prepare()
         encode_results(_nothing(), 0, 0)
+        _decode_nothing()
     except OSError as error:
         raise StartError(
             "the folder of compiled code (NUMBA_CACHE_DIR, or the module's own) holds none for"
             f" this processor and version, and cannot be written: {error}"
         ) from error
+
+
+def _decode_nothing() -> None:
+    """As for one batch without records, whose bytes and ends may not be written to."""
+    data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(4), np.int32)
+    flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
+    read = LayoutWriter().written(0).read(data, ends, flags.view(np.uint8))
+    masks = event_masks((), (), 1, Lanes())
+    masks.of(np.zeros(0, np.int32), data, read.wholes, read.doubles, read.nulls)
+    copy_texts(data, longs, flags, data.copy(), ends.copy())
+    text_hashes(data, ends, longs)
 
 
 def _nothing() -> Results:

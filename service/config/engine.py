@@ -149,6 +149,14 @@ class Source(Section):
         unit="tasks",
         ge=1,
     )
+    decoder: Literal["auto", "spark"] = setting(
+        "auto",
+        description=(
+            "What decodes records and tests conditions: compiled loops in the Python workers where "
+            "columns, conditions and keys are simple enough, else Spark; or always Spark, which is "
+            "quicker where records of many kilobytes are mostly of no interest."
+        ),
+    )
     fail_on_data_loss: bool = setting(
         True,
         description=(

@@ -67,7 +67,13 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         "output and checkpoint disagree, and `outputs.if_marks_disagree` says to go on",
         ("reason", "topic"),
     ),
-    LogEvent("query_started", _INFO, "at the start, and after each rebuild", ("checkpoint",)),
+    LogEvent(
+        "query_started",
+        _INFO,
+        "at the start, and after each rebuild; `decoder` is what decodes records (`compiled` or"
+        " `spark`), and `reason` why it is Spark",
+        ("checkpoint", "decoder", "reason"),
+    ),
     LogEvent("batch_started", _DEBUG, "a batch begins"),
     LogEvent(
         "batch_done",

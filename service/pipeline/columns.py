@@ -87,7 +87,7 @@ def columns_needed(part: Partitioning, catalogue: Catalogue) -> dict[int, set[st
     needed: dict[int, set[str]] = {t.number: set() for t in catalogue.types}
 
     def add(events: Sequence[str], of_type: str | None, paths: Iterable[ColumnPath]) -> None:
-        for event_type in _types(catalogue, events, of_type):
+        for event_type in types_of(catalogue, events, of_type):
             for path in paths:
                 if column_type(event_type.columns, path) is not None:
                     needed[event_type.number].add(".".join(path))
@@ -103,7 +103,8 @@ def columns_needed(part: Partitioning, catalogue: Catalogue) -> dict[int, set[st
     return needed
 
 
-def _types(catalogue: Catalogue, events: Sequence[str], of_type: str | None) -> list[EventType]:
+def types_of(catalogue: Catalogue, events: Sequence[str], of_type: str | None) -> list[EventType]:
+    """The record types of inputs ``events`` (all, when empty) that ``of_type`` names, if it does."""
     types = catalogue.types_of(events)
     if of_type is None:
         return types
@@ -148,7 +149,7 @@ class _Builder:
         texts = ", ".join(map(string_literal, masks))
         bits = ", ".join(f"{mask}L" for mask in masks.values())
         branches = []
-        for t in _types(self._catalogue, events, of_type):
+        for t in types_of(self._catalogue, events, of_type):
             if column_type(t.columns, path) is None:
                 continue
             column = f"{record_column(t)}.{quoted(path)}"
@@ -167,14 +168,14 @@ class _Builder:
                 pass
             case _:
                 return None
-        types = _types(self._catalogue, condition.events, condition.of_type)
+        types = types_of(self._catalogue, condition.events, condition.of_type)
         if {column_type(t.columns, path) for t in types} - {STRING, None}:
             return None
         return (condition.events, condition.of_type, path), text
 
     def condition(self, condition: Condition) -> str:
         """A two-valued SQL condition over the decoded frame."""
-        types = _types(self._catalogue, condition.events, condition.of_type)
+        types = types_of(self._catalogue, condition.events, condition.of_type)
         everything = len(types) == len(self._catalogue.types)
         if condition.expression is None:
             return f"{TYPE_COLUMN} >= 0" if everything else _is_type(types)
@@ -202,7 +203,7 @@ class _Builder:
         """The column as SQL, NULL where an event's type does not have it."""
         found = [
             (t, kind)
-            for t in _types(self._catalogue, slot.events, slot.of_type)
+            for t in types_of(self._catalogue, slot.events, slot.of_type)
             if (kind := column_type(t.columns, slot.path)) is not None
         ]
         if len({kind for _, kind in found}) > 1:
@@ -242,7 +243,7 @@ def _relevant(partitioning: int, rules: Iterable[PlannedRule]) -> list[str]:
     wanted: dict[int, set[int]] = {}
     others = []
     for rule in rules:
-        if (atoms := _any_of(rule.plan.relevant)) is None:
+        if (atoms := any_of(rule.plan.relevant)) is None:
             formula = _formula(rule.plan.relevant, partitioning, rule.bits)
             others.append(f"({_bit(partitioning, rule.input_bit)} AND {formula})")
         else:
@@ -254,7 +255,7 @@ def _relevant(partitioning: int, rules: Iterable[PlannedRule]) -> list[str]:
     return [*together, *dict.fromkeys(others)]
 
 
-def _any_of(formula: Formula) -> list[int] | None:
+def any_of(formula: Formula) -> list[int] | None:
     """The atoms of which one must be true, where that is all that a formula says."""
     match formula:
         case Atom(index):

@@ -9,13 +9,17 @@ and arrives in Python as the carried rows alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from service.pipeline.record_faults import Fault
 
 #: Event time and partition; Kafka's timestamp, fault and size.
 _TIME, _SIZE = "passed_time", "passed_size"
@@ -81,29 +85,56 @@ def passed(batches: Sequence[pa.RecordBatch], topic: str | None) -> list[Tally]:
     times, sizes = table.column(_TIME).to_numpy(), table.column(_SIZE).to_numpy()
     here = times != _NOT_PASSED
     times, sizes = times[here], sizes[here]
-    which = (times & (1 << _PARTITION_BITS) - 1) << _FAULT_BITS
-    which |= sizes >> _SIZE_BITS & (1 << _FAULT_BITS) - 1
-    topics = [topic]
+    topics: list[str] = [] if topic is None else [topic]
+    number: NDArray[np.int64] | int = 0
     if topic is None:
         encoded = table.column(_TOPIC).combine_chunks().dictionary_encode()
         topics = encoded.dictionary.to_pylist()
-        number = encoded.indices.drop_null().to_numpy().astype(np.int64)
-        which |= number << _PARTITION_BITS + _FAULT_BITS
+        number = encoded.indices.drop_null().to_numpy()
+    return tallies(
+        topics,
+        number,
+        times & (1 << _PARTITION_BITS) - 1,
+        sizes >> _SIZE_BITS & (1 << _FAULT_BITS) - 1,
+        times >> _PARTITION_BITS,
+        _NO_TIME,
+        sizes >> _AROUND_SIZE,
+        sizes & (1 << _SIZE_BITS) - 1,
+    )
+
+
+def tallies(
+    topics: Sequence[str],
+    topic: NDArray[Any] | int,
+    partition: NDArray[Any],
+    fault: NDArray[Any],
+    time: NDArray[np.int64],
+    no_time: int,
+    kafka_time: NDArray[np.int64],
+    size: NDArray[Any],
+) -> list[Tally]:
+    """What records count: arrays with one value for each; ``topic`` is a place in ``topics``, and
+    ``no_time``, less than any, the time of those that have none."""
+    partition_at, topic_at = 4, 4 + 32
+    which = partition.astype(np.int64) << partition_at | fault
+    which |= np.asarray(topic, np.int64) << topic_at
+    if not len(which):
+        return []
     found = []
     # One task reads one partition, so this goes round once or twice.
-    for one in pc.unique(pa.array(which)).to_pylist():
-        mine = which == one
-        newest = int(times[mine].max()) >> _PARTITION_BITS
-        size = sizes[mine]
+    kinds = pc.unique(pa.array(which)).to_pylist()
+    for one in kinds:
+        mine: Any = slice(None) if len(kinds) == 1 else which == one
+        newest, sizes = int(time[mine].max()), size[mine]
         found.append(
             Tally(
-                topic=topics[one >> _PARTITION_BITS + _FAULT_BITS],
-                partition=one >> _FAULT_BITS & (1 << _PARTITION_BITS) - 1,
-                fault=one & (1 << _FAULT_BITS) - 1,
-                records=len(size),
-                time=None if newest == _NO_TIME else newest,
-                kafka_time=int(size.max()) >> _AROUND_SIZE,
-                size=int((size & (1 << _SIZE_BITS) - 1).sum()),
+                topic=topics[one >> topic_at],
+                partition=one >> partition_at & (1 << topic_at - partition_at) - 1,
+                fault=one & (1 << partition_at) - 1,
+                records=len(sizes),
+                time=None if newest == no_time else newest,
+                kafka_time=int(kafka_time[mine].max()),
+                size=int(sizes.sum()),
             )
         )
     return found
@@ -117,12 +148,44 @@ def carried(batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
 
 def tallied(rows: pa.RecordBatch) -> list[Tally]:
     """What carried rows count."""
-    which = ["topic", "partition", "fault"]
-    of_each = [("topic", "count"), ("time", "max"), ("kafka_time", "max"), ("size", "sum")]
-    table = pa.table({name: rows.column(name) for name in (*which, "time", "kafka_time", "size")})
-    grouped = (
-        table.group_by(which)
-        .aggregate(of_each)
-        .select([*which, *(f"{name}_{what}" for name, what in of_each)])
+    topics = rows.column("topic").dictionary_encode()
+    numbers = ("partition", "fault", "kafka_time", "size")
+    partition, fault, kafka_time, size = (rows.column(name).to_numpy() for name in numbers)
+    return tallies(
+        topics.dictionary.to_pylist(),
+        topics.indices.to_numpy(),
+        partition,
+        fault,
+        pc.fill_null(rows.column("time"), _NO_TIME).to_numpy(),
+        _NO_TIME,
+        kafka_time,
+        size,
     )
-    return [Tally(*row.values()) for row in grouped.to_pylist()]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What :func:`cross` made, in Python; ``topic`` as there."""
+
+    topic: str | None
+
+    def read(
+        self, batches: Sequence[pa.RecordBatch], latest: int | None
+    ) -> tuple[list[Tally], pa.RecordBatch]:
+        """See :class:`service.pipeline.pack.Records`."""
+        rows = _not_after(latest, carried(batches))
+        return [*passed(batches, self.topic), *tallied(rows)], rows
+
+
+def _not_after(latest: int | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows; those with an event time after ``latest`` without it, and with the fault for it."""
+    times = batch.column("time")
+    newest = None if latest is None else pc.max(times).as_py()
+    if newest is None or newest <= latest:
+        return batch
+    after = pc.fill_null(pc.greater(times, latest), False)
+    for name, value in (("time", None), ("fault", int(Fault.TIME_OUT_OF_BOUNDS))):
+        column = batch.column(name)
+        changed = pc.if_else(after, pa.scalar(value, column.type), column)
+        batch = batch.set_column(batch.schema.get_field_index(name), name, changed)
+    return batch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,14 @@ from service.config import Settings
 from service.matcher.columnar.tables import can_run
 from service.pipeline import clock_source
 from service.pipeline.catalogue import Catalogue
-from service.pipeline.decode import Decoded, DecodeOptions, decode
+from service.pipeline.compiled_decoding import (
+    CompiledDecoder,
+    NotCompiledError,
+    bare,
+    compiled_decoder,
+)
+from service.pipeline.crossing import Crossing
+from service.pipeline.decode import DecodeOptions, decode
 from service.pipeline.key_group import MatchOptions, packed_shape
 from service.pipeline.key_group_labels import label
 from service.pipeline.match import MatchProcessor
@@ -32,6 +40,7 @@ from service.pipeline.pack import (
     Kind,
     Packer,
     RecordReader,
+    Records,
 )
 from service.pipeline.sink import REPORT_SQL_SCHEMA, PartitionWriter
 
@@ -63,22 +72,35 @@ class Dataflow:
     delivery: Delivery
     planned_batch_only: bool = False
 
-    def decoded(self, spark: SparkSession) -> Decoded:
-        """What is read, decoded."""
-        settings = self.settings
-        records = spark.readStream.format("kafka").options(**source_options(settings)).load()
-        options = DecodeOptions(
-            settings.state.key_groups,
-            settings.time.max_ahead,
-            settings.outputs.late_events == "all",
-            self._topic(),
-        )
-        return decode(records, self.plan, self.catalogue, options)
+    @property
+    def not_compiled(self) -> str | None:
+        """Why Spark decodes; ``None``: compiled code does."""
+        return None if isinstance(self._decoder, CompiledDecoder) else str(self._decoder)
 
-    def packets(self, spark: SparkSession, decoded: Decoded) -> DataFrame:
+    @cached_property
+    def _decoder(self) -> CompiledDecoder | NotCompiledError:
+        if self.settings.source.decoder == "spark":
+            return NotCompiledError("source.decoder is spark")
+        try:
+            return compiled_decoder(self.plan, self.catalogue, self._options)
+        except NotCompiledError as reason:
+            return reason
+
+    def packets(self, spark: SparkSession) -> DataFrame:
         """Input packets of all key groups: events, and what is known of time."""
         groups = self.settings.state.key_groups
-        events = decoded.frame.mapInArrow(self._packer(), PACKET_SQL_SCHEMA)
+        read = spark.readStream.format("kafka").options(**source_options(self.settings)).load()
+        records: Records
+        if isinstance(self._decoder, CompiledDecoder):
+            records, frame = self._decoder, bare(read, self._topic)
+            evaluated = 0
+        else:
+            decoded = decode(read, self.plan, self.catalogue, self._options)
+            records, frame = Crossing(self._topic), decoded.frame
+            evaluated = sum(part.evaluated for part in decoded.partitionings)
+        if _FUSION not in self.settings.spark.conf:
+            spark.conf.set(_FUSION, str(evaluated <= _MOST_FUSED).lower())
+        events = frame.mapInArrow(self._packer(records), PACKET_SQL_SCHEMA)
         spark.dataSource.register(clock_source.ClockSource)
         clock = (
             spark.readStream.format(clock_source.FORMAT)
@@ -111,13 +133,9 @@ class Dataflow:
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
         # Decoding, and rules, mean this one.
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-        decoded = self.decoded(spark)
-        if _FUSION not in settings.spark.conf:
-            evaluated = sum(part.evaluated for part in decoded.partitionings)
-            spark.conf.set(_FUSION, str(evaluated <= _MOST_FUSED).lower())
         matcher = MatchProcessor(self.plan, self.encoder, self._match_options())
         matched = (
-            self.packets(spark, decoded)
+            self.packets(spark)
             .groupBy("label")
             .transformWithState(
                 statefulProcessor=MatchOperator(matcher),
@@ -152,6 +170,17 @@ class Dataflow:
             return stream.trigger(availableNow=True).start()
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
 
+    @cached_property
+    def _options(self) -> DecodeOptions:
+        settings = self.settings
+        return DecodeOptions(
+            settings.state.key_groups,
+            settings.time.max_ahead,
+            settings.outputs.late_events == "all",
+            self._topic,
+        )
+
+    @cached_property
     def _topic(self) -> str | None:
         """The topic that is read, where it is one by name."""
         sources = self.settings.inputs.values()
@@ -160,7 +189,7 @@ class Dataflow:
             return None
         return topics.pop()
 
-    def _packer(self) -> Packer:
+    def _packer(self, records: Records) -> Packer:
         catalogue = self.catalogue
         readers = {
             schema_id: RecordReader(
@@ -193,7 +222,7 @@ class Dataflow:
             time_columns=tuple(t.event_time for t in catalogue.types),
             key_texts=tuple(keys),
             max_ahead_ms=self.settings.time.max_ahead,
-            topic=self._topic(),
+            records=records,
         )
 
     def _match_options(self) -> MatchOptions:

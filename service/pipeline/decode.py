@@ -10,7 +10,6 @@ their time, which the watermark needs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -36,8 +35,8 @@ from service.pipeline.columns import (
     word,
 )
 from service.pipeline.crossing import cross
+from service.pipeline.record_faults import Fault, Untyped
 
-_NOT_READ, _UNKNOWN_ID, _NOT_FRAMED, _UNREADABLE, _NO_BRANCH = -1, -2, -3, -4, -5
 _SENTINEL = "spark_cep_decoded"
 _TO_MILLIS = {
     "auto": "{0}",
@@ -52,24 +51,8 @@ _TO_MILLIS = {
 # Spark writes the time at which a batch was planned as a number into the code that it generates,
 # and would compile that anew in each batch; the day of that time changes once a day.
 _DAY_PLANNED = "unix_date(current_date()) * 86400000L"
-_FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
-
-
-class Fault(IntEnum):
-    """Why a record cannot simply go on."""
-
-    NONE = 0
-    TOMBSTONE = 1
-    NOT_READ = 2
-    NOT_FRAMED = 3
-    UNKNOWN_ID = 4
-    UNDECODABLE = 5
-    MISSING_KEY = 6
-    TIME_OUT_OF_BOUNDS = 7
-    UNREADABLE_SCHEMA = 8
-    BAD_VALUE = 9
-    MISSING_TIME = 10
-    TOO_DEEP = 11
+#: Bounds of event time, in milliseconds.
+FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 
 
 @dataclass(frozen=True)
@@ -146,17 +129,17 @@ def _has_id(schema_id: int) -> str:
 def _pruned(plan: RuleSetPlan, catalogue: Catalogue) -> dict[int, AvroSchema]:
     """Reader schemas with the columns that rules read, and one that tells a decoded record from a
     broken one: no writer has it, so it has its default, unless nothing could be decoded."""
-    needed: dict[int, set[str]] = {t.number: set() for t in catalogue.types}
+    needed = zip(catalogue.types, needed_columns(plan, catalogue), strict=True)
+    return {t.number: _with_sentinel(project(t.reader, columns)) for t, columns in needed}
+
+
+def needed_columns(plan: RuleSetPlan, catalogue: Catalogue) -> list[set[str]]:
+    """Dotted columns that rules, keys and event time read, of each record type."""
+    needed = [set() if t.event_time == KAFKA_TIMESTAMP else {t.event_time} for t in catalogue.types]
     for part in plan.partitionings:
         for number, columns in columns_needed(part, catalogue).items():
             needed[number] |= columns
-    readers = {}
-    for event_type in catalogue.types:
-        columns = needed[event_type.number]
-        if event_type.event_time != KAFKA_TIMESTAMP:
-            columns.add(event_type.event_time)
-        readers[event_type.number] = _with_sentinel(project(event_type.reader, columns))
-    return readers
+    return needed
 
 
 def _with_sentinel(reader: AvroSchema) -> AvroSchema:
@@ -171,27 +154,28 @@ def _with_sentinel(reader: AvroSchema) -> AvroSchema:
 def _event_type(catalogue: Catalogue) -> Column:
     """The number of the record type, or why there is none."""
     framed = "coalesce(length(prefix) = 5 AND prefix < X'01', false)"
-    sql = [f"CASE WHEN NOT {framed} THEN {_NOT_FRAMED}"]
+    sql = [f"CASE WHEN NOT {framed} THEN {Untyped.NOT_FRAMED:d}"]
     for schema_id, writers in sorted(catalogue.writers.items()):
         for writer in sorted(writers, key=lambda w: w.type is None):
             condition = _has_id(schema_id)
             if writer.branch is not None:
                 condition += f" AND {_branch_is(writer.branch)}"
             if writer.type is not None:
-                condition += _topic_condition(catalogue, catalogue.types[writer.type])
-            number = _NOT_READ if writer.type is None else writer.type
+                condition += topic_condition(catalogue, catalogue.types[writer.type])
+            number = int(Untyped.NOT_READ) if writer.type is None else writer.type
             sql.append(f"WHEN {condition} THEN {number}")
         branches = [_branch_is(w.branch) for w in writers if w.branch is not None]
         if branches and any(w.type is not None for w in writers):
             broken = f"NOT ({' OR '.join(branches)})"
-            sql.append(f"WHEN {_has_id(schema_id)} AND {broken} THEN {_NO_BRANCH}")
-        sql.append(f"WHEN {_has_id(schema_id)} THEN {_NOT_READ}")
-    sql += [f"WHEN {_has_id(i)} THEN {_UNREADABLE}" for i in sorted(catalogue.unreadable)]
-    sql.append(f"ELSE {_UNKNOWN_ID} END")
+            sql.append(f"WHEN {_has_id(schema_id)} AND {broken} THEN {Untyped.NO_BRANCH:d}")
+        sql.append(f"WHEN {_has_id(schema_id)} THEN {Untyped.NOT_READ:d}")
+    sql += [f"WHEN {_has_id(i)} THEN {Untyped.UNREADABLE:d}" for i in sorted(catalogue.unreadable)]
+    sql.append(f"ELSE {Untyped.UNKNOWN_ID:d} END")
     return F.expr(" ".join(sql)).cast("int")
 
 
-def _topic_condition(catalogue: Catalogue, event_type: EventType) -> str:
+def topic_condition(catalogue: Catalogue, event_type: EventType) -> str:
+    """SQL that the record is in a topic of its type; empty where it is in all topics."""
     everywhere = {topic for t in catalogue.types for topic in t.topics}
     if everywhere <= set(event_type.topics):
         return ""
@@ -271,11 +255,11 @@ def _fault(
 ) -> Column:
     sql = [
         f"CASE WHEN value IS NULL THEN {Fault.TOMBSTONE:d}",
-        f"WHEN {TYPE_COLUMN} = {_NOT_FRAMED} THEN {Fault.NOT_FRAMED:d}",
-        f"WHEN {TYPE_COLUMN} = {_UNKNOWN_ID} THEN {Fault.UNKNOWN_ID:d}",
-        f"WHEN {TYPE_COLUMN} = {_UNREADABLE} THEN {Fault.UNREADABLE_SCHEMA:d}",
-        f"WHEN {TYPE_COLUMN} = {_NOT_READ} THEN {Fault.NOT_READ:d}",
-        f"WHEN {TYPE_COLUMN} = {_NO_BRANCH} THEN {Fault.UNDECODABLE:d}",
+        f"WHEN {TYPE_COLUMN} = {Untyped.NOT_FRAMED:d} THEN {Fault.NOT_FRAMED:d}",
+        f"WHEN {TYPE_COLUMN} = {Untyped.UNKNOWN_ID:d} THEN {Fault.UNKNOWN_ID:d}",
+        f"WHEN {TYPE_COLUMN} = {Untyped.UNREADABLE:d} THEN {Fault.UNREADABLE_SCHEMA:d}",
+        f"WHEN {TYPE_COLUMN} = {Untyped.NOT_READ:d} THEN {Fault.NOT_READ:d}",
+        f"WHEN {TYPE_COLUMN} = {Untyped.NO_BRANCH:d} THEN {Fault.UNDECODABLE:d}",
     ]
     for schema_id, writers in sorted(catalogue.writers.items()):
         most = most_bytes(writers[0].schema) if writers else None
@@ -293,7 +277,7 @@ def _fault(
             if bad := too_wide(f"{column}_raw", raw):
                 sql.append(f"WHEN {mine} AND ({bad}) THEN {Fault.BAD_VALUE:d}")
     sql.append(f"WHEN time IS NULL THEN {Fault.MISSING_TIME:d}")
-    outside = f"time NOT BETWEEN {_FIRST_TIME}L AND {_LAST_TIME}L"
+    outside = f"time NOT BETWEEN {FIRST_TIME}L AND {LAST_TIME}L"
     if options.max_ahead_ms is not None:
         ahead = f"{options.max_ahead_ms}L"
         # A record without timestamp has -1.

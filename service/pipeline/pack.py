@@ -9,12 +9,12 @@ has come in the partitions that it read, and the driver what else is worth knowi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,10 +26,10 @@ from service.codecs.outputs import OutputEncoder
 from service.model import Coordinates, DeadLetter
 from service.packing import pack
 from service.pipeline.columns import TYPE_COLUMN, word
-from service.pipeline.crossing import Tally, carried, passed, tallied
-from service.pipeline.decode import Fault
+from service.pipeline.crossing import Tally
 from service.pipeline.key_group_labels import label
 from service.pipeline.memory import memory_of_task
+from service.pipeline.record_faults import Fault
 
 PACKET_SCHEMA = pa.schema([("label", pa.int64()), ("kind", pa.int32()), ("packet", pa.binary())])
 #: ``label``: of the key group.
@@ -126,11 +126,21 @@ class RecordReader:
     readers: dict[int, str]
 
 
+class Records(Protocol):
+    """Reads what crossed from Spark."""
+
+    def read(
+        self, batches: Sequence[pa.RecordBatch], latest: int | None
+    ) -> tuple[list[Tally], pa.RecordBatch]:
+        """What all records count, and the rows of those that somebody wants or that have a fault
+        (the columns are those of :func:`service.pipeline.decode.decode`). An event time after
+        ``latest`` is one."""
+
+
 @dataclass
 class Packer:
     """``mapInArrow`` function; picklable. ``readers`` by schema id; ``time_columns`` and
-    ``key_texts``, by number of the record type, say in dead letters what was missing; ``topic`` is
-    that of :class:`service.pipeline.decode.DecodeOptions`."""
+    ``key_texts``, by number of the record type, say in dead letters what was missing."""
 
     partitionings: tuple[PackedPartitioning, ...]
     key_groups: int
@@ -141,7 +151,7 @@ class Packer:
     time_columns: tuple[str, ...]
     key_texts: tuple[tuple[str, ...], ...]
     max_ahead_ms: int | None
-    topic: str | None = None
+    records: Records
     _counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _maxima: dict[tuple[str, int], int | None] = field(default_factory=dict)
     #: By partition, the newest record's timestamp.
@@ -151,7 +161,7 @@ class Packer:
     _late_until: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One task: rows of :func:`service.pipeline.decode.decode` in, packets out."""
+        """One task: what Spark made of its records in, packets out."""
         self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
         self._waiting = [[] for _ in self.partitionings]
         busy = waited = 0
@@ -161,8 +171,8 @@ class Packer:
         for several in _together(batches):
             began = perf_counter_ns()
             waited += began - asked
-            self._count(passed(several, self.topic))
-            rows = _not_after(latest, carried(several))
+            tallies, rows = self.records.read(several, latest)
+            self._count(tallies)
             packets = list(self._take(rows)) if rows.num_rows else []
             busy += perf_counter_ns() - began
             yield from packets
@@ -194,7 +204,6 @@ class Packer:
         return int(told) if told else None
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        self._count(tallied(batch))
         faults = batch.column("fault")
         usable = unkeyed = None
         if pc.max(faults).as_py() > Fault.NOT_READ:
@@ -371,26 +380,12 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
-        size += batch.nbytes
+        size += batch.get_total_buffer_size()
         if rows >= _ROWS_TOGETHER or size >= _BYTES_TOGETHER:
             yield waiting
             waiting, rows, size = [], 0, 0
     if rows:
         yield waiting
-
-
-def _not_after(latest: int | None, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows; those with an event time after ``latest`` without it, and with the fault for it."""
-    times = batch.column("time")
-    newest = None if latest is None else pc.max(times).as_py()
-    if newest is None or newest <= latest:
-        return batch
-    after = pc.fill_null(pc.greater(times, latest), False)
-    for name, value in (("time", None), ("fault", int(Fault.TIME_OUT_OF_BOUNDS))):
-        column = batch.column(name)
-        changed = pc.if_else(after, pa.scalar(value, column.type), column)
-        batch = batch.set_column(batch.schema.get_field_index(name), name, changed)
-    return batch
 
 
 def _framing_fault(value: bytes) -> str:

@@ -329,7 +329,12 @@ class Service:
                 raise state_fault(str(error), place) or not_started(place, error) from error
             self._query = str(query.id)
             with bound(query=self._query):
-                _log.info("query_started", checkpoint=str(self._settings.state.checkpoint))
+                _log.info(
+                    "query_started",
+                    checkpoint=str(self._settings.state.checkpoint),
+                    decoder="compiled" if flow.not_compiled is None else "spark",
+                    reason=flow.not_compiled,
+                )
                 try:
                     self._watch(query, clock)
                 except PySparkException as error:

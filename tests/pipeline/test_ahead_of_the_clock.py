@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from service.pipeline.decode import Fault
 from service.pipeline.pack import _not_after
+from service.pipeline.record_faults import Fault
 
 ROWS = [
     (1_000, Fault.NONE),

@@ -34,9 +34,11 @@ from service.compiler.rule_set import compile_rules
 from service.packing import unpack
 from service.pattern.document import load_rules
 from service.pipeline.catalogue import Catalogue, EventType, Writer
-from service.pipeline.decode import DecodeOptions, Fault, decode
+from service.pipeline.crossing import Crossing
+from service.pipeline.decode import DecodeOptions, decode
 from service.pipeline.key_group import packed_shape
 from service.pipeline.pack import PACKET_SQL_SCHEMA, PLANNED_AT, Kind, Packer, RecordReader
+from service.pipeline.record_faults import Fault
 from tests.e2e import poison
 
 pytestmark = pytest.mark.spark
@@ -154,6 +156,7 @@ def judged(spark: SparkSession, catalogue: Catalogue, values: Sequence[bytes]) -
         time_columns=("ts",),
         key_texts=(("k",),),
         max_ahead_ms=DAY,
+        records=Crossing(None),
     )
     spark.sparkContext.setLocalProperty(PLANNED_AT, str(round(NOW.timestamp() * 1000)))
     reasons: dict[int, str] = {}

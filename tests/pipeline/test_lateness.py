@@ -23,10 +23,11 @@ from service.matcher.outputs import Outputs
 from service.model import Coordinates
 from service.packing import pack, unpack
 from service.pipeline.columns import TYPE_COLUMN, word
-from service.pipeline.decode import Fault
+from service.pipeline.crossing import Crossing
 from service.pipeline.key_group import KeyGroup, MatchOptions, packed_shape
 from service.pipeline.key_group_labels import group_of
 from service.pipeline.pack import Kind, Packer, Unkeyed, rows_of
+from service.pipeline.record_faults import Fault
 from service.pipeline.watermark import BEGINNING, Policy
 from tests.matcher.runs import TYPES
 from tests.pipeline.test_key_group import ARROW, TYPE_NAMES, findings, plan_of, without_payload
@@ -144,7 +145,7 @@ class Groups:
             time_columns=("time",),
             key_texts=(("key",),),
             max_ahead_ms=None,
-            topic="t",
+            records=Crossing("t"),
         )
 
     def _decoded(self, records: list[Record]) -> pa.RecordBatch:

@@ -434,7 +434,7 @@ def _answers(
         if open_questions >> number & 1:
             question = questions[rule.first_question + number]
             if question.first_operation < question.end_operation:
-                yes = _holds(
+                yes = holds(
                     question, last, event, operations, looks, wholes, doubles, nulls, stack, path,
                     nodes,
                 )  # fmt: skip
@@ -447,7 +447,7 @@ def _answers(
 
 
 @compiled
-def _holds(question, last, event, operations, looks, wholes, doubles, nulls, stack, path, nodes):
+def holds(question, last, event, operations, looks, wholes, doubles, nulls, stack, path, nodes):
     """Whether a program's condition is true: neither false nor NULL."""
     top = -1
     for row in range(question.first_operation, question.end_operation):

@@ -1,4 +1,4 @@
-"""Conditions that look back, as programs for the kernel.
+"""Conditions that look back, and some that do not, as programs for the kernel.
 
 A program is a row of operations on a small stack. Whole numbers, truth, dates, moments and text
 stand there as whole numbers (text by its place among all texts of a run, in order), everything
@@ -21,7 +21,7 @@ import numpy as np
 from service.compiler.plan import LookBackAtom, Plan
 from service.compiler.record_types import RecordTypes
 from service.matcher.columnar import kernel
-from service.pattern.expressions import ALL_STEPS, ColumnPath, LookBack
+from service.pattern.expressions import ALL_STEPS, ColumnPath, Expression, LookBack
 from service.pattern.expressions.checking import Typing
 from service.pattern.expressions.nodes import Call, Column, Literal, Node, Reference
 from service.pattern.expressions.type_rules import common_type
@@ -35,6 +35,7 @@ from service.pattern.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    RecordType,
     SqlType,
 )
 
@@ -116,17 +117,35 @@ def program(
 ) -> Program | None:
     """The condition as a program, ``None`` where it is not supported. ``slots``: numbers of
     columns by inputs, record type and path."""
-    writer = _Writer(atom, plan, slots, types)
-    try:
-        if writer.write(atom.expression.node) != BOOLEAN:
-            return None
-    except _Unsupported:
+    writer = _LookBackWriter(atom, plan, slots, types)
+    return writer.program(atom.expression)
+
+
+def event_program(
+    expression: Expression, event: RecordType, lanes: Callable[[ColumnPath, SqlType], int]
+) -> Program | None:
+    """The same of a condition on the event alone; ``lanes`` numbers its columns. Texts are compared
+    with constants, and for being equal, or it is not supported: their numbers have no order."""
+    typing = Typing(event)
+    if not texts_are_told_apart(expression.node, typing):
         return None
-    if len(writer.operations) > kernel.STACK:
-        return None
-    return Program(
-        tuple(writer.operations), tuple(writer.looks), tuple(writer.texts), writer.columns
-    )
+    return _Writer(typing, lanes).program(expression)
+
+
+def texts_are_told_apart(node: Node, typing: Typing) -> bool:
+    """Whether all that a condition asks of texts is whether one is NULL or a certain constant."""
+    if isinstance(node, Literal | Column):
+        return True
+    if not isinstance(node, Call):
+        return False
+    if node.operator == "IS NULL" and isinstance(node.arguments[0], Column):
+        return True
+    if any(typing.type_of(argument) == STRING for argument in node.arguments):
+        columns = sum(isinstance(argument, Column) for argument in node.arguments)
+        constants = sum(isinstance(argument, Literal) for argument in node.arguments)
+        one = columns == 1 and columns + constants == len(node.arguments)
+        return node.operator in ("=", "<>", "IN") and one
+    return all(texts_are_told_apart(argument, typing) for argument in node.arguments)
 
 
 def lane(kind: SqlType) -> type[np.int64 | np.float64] | None:
@@ -148,18 +167,23 @@ def whole_value(kind: SqlType) -> Callable[[Any], int]:
 class _Writer:
     """Writes the operations of one condition, operands first."""
 
-    def __init__(
-        self, atom: LookBackAtom, plan: Plan, slots: Mapping[Any, int], types: RecordTypes
-    ) -> None:
+    def __init__(self, typing: Typing, lanes: Callable[[ColumnPath, SqlType], int]) -> None:
         self.operations: list[Operation] = []
         self.looks: list[Look] = []
         self.texts: list[str] = []
         self.columns: dict[int, SqlType] = {}
-        self._plan, self._slots = plan, slots
-        self._of_type = atom.of_type
-        self._steps = types.by_step(plan)
-        self._event = types.of(plan.rule.events, atom.of_type)
-        self._typing = Typing(self._event, self._steps)
+        self._typing, self._lanes = typing, lanes
+
+    def program(self, expression: Expression) -> Program | None:
+        """The whole condition; ``None`` where it is not supported."""
+        try:
+            if self.write(expression.node) != BOOLEAN:
+                return None
+        except _Unsupported:
+            return None
+        if len(self.operations) > kernel.STACK:
+            return None
+        return Program(tuple(self.operations), tuple(self.looks), tuple(self.texts), self.columns)
 
     def write(self, node: Node) -> SqlType:
         """Write what leaves the node's value on the stack; its type."""
@@ -168,7 +192,7 @@ class _Writer:
                 return self._literal(value, kind)
             case Column(path=path):
                 kind = _supported(self._typing.type_of(node))
-                column = self._column(self._of_type, path, kind)
+                column = self._read(self._lanes(path, kind), kind)
                 self._add(kernel.COLUMN, column, double=kind == DOUBLE)
                 return kind
             case Reference(look_back=look_back):
@@ -199,33 +223,14 @@ class _Writer:
             raise _Unsupported
         return kind
 
-    def _column(self, of_type: str | None, path: ColumnPath, kind: SqlType) -> int:
-        number = self._slots[self._plan.rule.events, of_type, path]
-        if self.columns.setdefault(number, kind) != kind:
+    def _read(self, column: int, kind: SqlType) -> int:
+        """The column, of which it is noted that it is read."""
+        if self.columns.setdefault(column, kind) != kind:
             raise _Unsupported
-        return number
+        return column
 
     def _look_back(self, node: Node, look_back: LookBack) -> SqlType:
-        step = look_back.step
-        kind = _supported(self._typing.type_of(node))
-        column, double = kernel.NONE, False
-        argument = look_back.argument
-        if argument is not None:
-            # Over all steps a column may have one type here and another there.
-            if step == ALL_STEPS or not isinstance(argument.node, Column):
-                raise _Unsupported
-            of_argument = _supported(Typing(self._steps.get(step), None).type_of(argument.node))
-            double = of_argument == DOUBLE
-            column = self._column(self._plan.type_of(step), argument.node.path, of_argument)
-        steps = self._plan.steps
-        # A step that takes nothing has a number that no event is taken for.
-        number = steps.index(step) if step in steps else len(steps)
-        number = kernel.NONE if step == ALL_STEPS else number
-        look = Look(_FUNCTIONS[look_back.function], number, column, look_back.offset, double)
-        if look not in self.looks:
-            self.looks.append(look)
-        self._add(kernel.LOOK_BACK, self.looks.index(look), double=kind == DOUBLE)
-        return kind
+        raise _Unsupported
 
     def _call(self, operator: str, arguments: Sequence[Node], kind: SqlType) -> SqlType:
         if operator in ("AND", "OR"):
@@ -312,6 +317,46 @@ class _Writer:
             self._add(kernel.TO_DOUBLE)
         elif written not in (DOUBLE, NULL):
             raise _Unsupported
+
+
+class _LookBackWriter(_Writer):
+    """The same, with look-backs."""
+
+    def __init__(
+        self, atom: LookBackAtom, plan: Plan, slots: Mapping[Any, int], types: RecordTypes
+    ) -> None:
+        events, of_type = plan.rule.events, atom.of_type
+        self._plan, self._slots = plan, slots
+        self._steps = types.by_step(plan)
+        super().__init__(
+            Typing(types.of(events, of_type), self._steps),
+            lambda path, _: slots[events, of_type, path],
+        )
+
+    def _look_back(self, node: Node, look_back: LookBack) -> SqlType:
+        step = look_back.step
+        kind = _supported(self._typing.type_of(node))
+        column, double = kernel.NONE, False
+        argument = look_back.argument
+        if argument is not None:
+            # Over all steps a column may have one type here and another there.
+            if step == ALL_STEPS or not isinstance(argument.node, Column):
+                raise _Unsupported
+            of_argument = _supported(Typing(self._steps.get(step), None).type_of(argument.node))
+            double = of_argument == DOUBLE
+            number = self._slots[
+                self._plan.rule.events, self._plan.type_of(step), argument.node.path
+            ]
+            column = self._read(number, of_argument)
+        steps = self._plan.steps
+        # A step that takes nothing has a number that no event is taken for.
+        number = steps.index(step) if step in steps else len(steps)
+        number = kernel.NONE if step == ALL_STEPS else number
+        look = Look(_FUNCTIONS[look_back.function], number, column, look_back.offset, double)
+        if look not in self.looks:
+            self.looks.append(look)
+        self._add(kernel.LOOK_BACK, self.looks.index(look), double=kind == DOUBLE)
+        return kind
 
 
 def _supported(kind: SqlType) -> SqlType:

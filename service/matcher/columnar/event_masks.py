@@ -1,0 +1,265 @@
+"""What the event alone decides, for many events at once.
+
+A condition that asks of one text column only which of some constants it is, is answered by looking
+the text up, for all conditions on that column together; every other one is a program for the kernel
+(:mod:`service.matcher.columnar.programs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.compiler.rule_set import Condition
+from service.matcher.columnar import kernel
+from service.matcher.columnar.event_mask_loops import OF_FIRST, number_texts, set_masks
+from service.matcher.columnar.kernel import Table
+from service.matcher.columnar.lanes import Lanes
+from service.matcher.columnar.programs import Program, event_program, texts_are_told_apart
+from service.matcher.columnar.text_hash import text_hash
+from service.pattern.expressions import ColumnPath, Expression, bind
+from service.pattern.expressions.checking import Typing
+from service.pattern.expressions.nodes import Call, Literal, Node
+from service.pattern.types import STRING, RecordType, SqlType
+
+#: More programs than these take longer than Spark's generated code for the whole event.
+_MOST_PROGRAMS = 12
+#: Rows of a look-up's masks: of NULL, and of a text that is none of the constants.
+_OF_NULL, _OF_OTHERS = 0, 1
+
+
+class NoMasksError(Exception):
+    """Some condition is not supported here."""
+
+
+class RecordOf(NamedTuple):
+    """A record type: its input, its full name, and its columns."""
+
+    input: str
+    name: str
+    columns: RecordType
+
+
+class Bit(NamedTuple):
+    """Where a condition's answer goes."""
+
+    condition: Condition
+    word: int
+    mask: int
+
+
+@dataclass
+class _OfType:
+    """What is asked of events of one record type."""
+
+    base: NDArray[np.int64]
+    #: By the lane of the text.
+    look_ups: dict[int, list[tuple[Expression, RecordType, ColumnPath, Bit]]] = field(
+        default_factory=dict
+    )
+    programs: list[tuple[Program, Bit]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class EventMasks:
+    """The conditions as arrays; see :func:`event_masks`."""
+
+    words: int
+    texts: tuple[str, ...]
+    base: NDArray[np.int64]
+    look_up_ends: NDArray[np.int64]
+    look_ups: NDArray[np.int64]
+    masks: NDArray[np.int64]
+    program_ends: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    questions: Table
+    operations: Table
+    numbered: NDArray[np.int64]
+    pool: NDArray[np.uint8]
+    pool_ends: NDArray[np.int64]
+    table: NDArray[np.int64]
+
+    def of(
+        self,
+        types: NDArray[np.int32],
+        data: NDArray[np.uint8],
+        wholes: NDArray[np.int64],
+        doubles: NDArray[np.float64],
+        nulls: NDArray[np.uint8],
+    ) -> NDArray[np.int64]:
+        """The words of each event, of the record type ``types`` (below 0: none, all words 0).
+        Writes the lanes with the numbers of texts."""
+        out = np.zeros((len(types), self.words), np.int64)
+        number_texts(self.numbered, data, self.pool, self.pool_ends, self.table, wholes, nulls)
+        set_masks(
+            types, self.base, self.look_up_ends, self.look_ups, self.masks, self.program_ends,
+            self.targets, self.questions, self.operations, np.zeros(0, kernel.LOOK), wholes,
+            doubles, nulls, np.zeros(kernel.STACK, kernel.VALUE), np.zeros(0, np.int32),
+            np.zeros(0, kernel.NODE), out,
+        )  # fmt: skip
+        return out
+
+
+def event_masks(
+    types: Sequence[RecordOf], bits: Sequence[Bit], words: int, lanes: Lanes
+) -> EventMasks:
+    """The conditions, for events of the record types, with columns in ``lanes``.
+
+    Raises NoMasksError where one is not supported, or there are too many that are not look-ups.
+    """
+    found = [_of_type(of, bits, words, lanes) for of in types]
+    texts = tuple(dict.fromkeys(text for each in found for text in _texts_of(each)))
+    numbers = {text: number for number, text in enumerate(texts)}
+    look_ups: list[tuple[int, int, int]] = []
+    masks: list[NDArray[np.int64]] = []
+    for each in found:
+        for lane, asked in each.look_ups.items():
+            look_ups.append((lane, lanes.number(lane), len(masks)))
+            masks.extend(_answers(asked, words, texts))
+    programs = [program for each in found for program in each.programs]
+    if len(programs) > _MOST_PROGRAMS * len(types):
+        raise NoMasksError
+    questions, operations = _operations([program for program, _ in programs], numbers)
+    encoded = [text.encode() for text in texts]
+    pool = b"".join(encoded)
+    ends = np.cumsum([0, *map(len, encoded)])
+    data = np.array(bytearray(pool or b"\0"), np.uint8)
+    return EventMasks(
+        words,
+        texts,
+        np.array([each.base for each in found], np.int64).reshape(-1, words),
+        np.cumsum([0, *(len(each.look_ups) for each in found)]),
+        np.array(look_ups, np.int64).reshape(-1, 3),
+        np.array(masks, np.int64).reshape(-1, words),
+        np.cumsum([0, *(len(each.programs) for each in found)]),
+        np.array([(bit.word, bit.mask) for _, bit in programs], np.int64).reshape(-1, 2),
+        questions,
+        operations,
+        np.array(list(lanes.numbers.items()), np.int64).reshape(-1, 2),
+        data,
+        ends,
+        _hashed(data, ends),
+    )
+
+
+def _of_type(of: RecordOf, bits: Iterable[Bit], words: int, lanes: Lanes) -> _OfType:
+    found = _OfType(np.zeros(words, np.int64))
+    for bit in bits:
+        condition, expression = bit.condition, bit.condition.expression
+        if condition.events and of.input not in condition.events:
+            continue
+        if condition.of_type not in (None, of.name, of.name.rpartition(".")[2]):
+            continue
+        if expression is None:
+            found.base[bit.word] |= bit.mask
+            continue
+        if not expression.columns:
+            if bind(expression, {}, {})((), ()) is True:
+                found.base[bit.word] |= bit.mask
+            continue
+        typing = Typing(of.columns)
+        path = next(iter(expression.columns))
+        if (
+            len(expression.columns) == 1
+            and _type_of(of.columns, path) == STRING
+            and texts_are_told_apart(expression.node, typing)
+        ):
+            asked = found.look_ups.setdefault(lanes.value(path, STRING), [])
+            asked.append((expression, of.columns, path, bit))
+            continue
+        if any(_type_of(of.columns, path) is None for path in expression.columns):
+            raise NoMasksError
+
+        def lane(path: ColumnPath, _: SqlType) -> int:
+            kind = _type_of(of.columns, path)
+            assert kind is not None
+            value = lanes.value(path, kind)
+            return lanes.number(value) if kind == STRING else value
+
+        program = event_program(expression, of.columns, lane)
+        if program is None:
+            raise NoMasksError
+        found.programs.append((program, bit))
+    return found
+
+
+def _type_of(record: RecordType, path: ColumnPath) -> SqlType | None:
+    found: SqlType = record
+    for part in path:
+        if not isinstance(found, RecordType) or part not in found.fields:
+            return None
+        found = found.fields[part]
+    return found
+
+
+def _constants(node: Node) -> Iterator[str]:
+    """The texts that a condition names."""
+    if isinstance(node, Literal) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, Call):
+        for argument in node.arguments:
+            yield from _constants(argument)
+
+
+def _texts_of(one: _OfType) -> Iterator[str]:
+    for asked in one.look_ups.values():
+        for expression, *_ in asked:
+            yield from _constants(expression.node)
+    for program, _ in one.programs:
+        yield from program.texts
+
+
+def _answers(
+    asked: Sequence[tuple[Expression, RecordType, ColumnPath, Bit]],
+    words: int,
+    texts: Sequence[str],
+) -> NDArray[np.int64]:
+    """The words of NULL, of other texts, and of each constant."""
+    masks = np.zeros((OF_FIRST + len(texts), words), np.int64)
+    numbers = {text: number for number, text in enumerate(texts)}
+    other = "".join(texts) + "+"
+    for expression, columns, path, bit in asked:
+        holds_of = bind(expression, {path: 0}, {}, columns)
+        if holds_of((None,), ()) is True:
+            masks[_OF_NULL, bit.word] |= bit.mask
+        if holds_of((other,), ()) is True:
+            masks[_OF_OTHERS:, bit.word] |= bit.mask
+        for text in set(_constants(expression.node)):
+            row = OF_FIRST + numbers[text]
+            masks[row, bit.word] &= ~bit.mask
+            if holds_of((text,), ()) is True:
+                masks[row, bit.word] |= bit.mask
+    return masks
+
+
+def _operations(programs: Sequence[Program], numbers: dict[str, int]) -> tuple[Table, Table]:
+    questions: list[tuple[int, int, int, int]] = []
+    operations: list[tuple[int, float, int, int]] = []
+    for program in programs:
+        first = len(operations)
+        for each in program.operations:
+            double = bool(each.code & kernel.DOUBLE)
+            whole = 0 if double else int(each.value)
+            if each.code == kernel.TEXT:
+                whole = numbers[program.texts[each.operand]]
+            operations.append(
+                (whole, float(each.value) if double else 0.0, each.code, each.operand)
+            )
+        questions.append((kernel.FOREVER, first, len(operations), 0))
+    return np.array(questions, kernel.QUESTION), np.array(operations, kernel.OPERATION)
+
+
+def _hashed(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of texts at the places where their hashes lead; -1: none."""
+    count = len(ends) - 1
+    table = np.full(1 << max(1, (2 * count).bit_length()), -1, np.int64)
+    for number in range(count):
+        place = int(text_hash(data, ends[number], ends[number + 1])) & len(table) - 1
+        while table[place] >= 0:
+            place = place + 1 & len(table) - 1
+        table[place] = number
+    return table

@@ -1,0 +1,362 @@
+"""The compiled decoder next to Spark's: the same rows of the same records, whole and damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from random import Random
+from typing import Any, NamedTuple
+
+import fastavro
+import pyarrow as pa
+import pytest
+import yaml
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from service.codecs.avro_schema import AvroSchema, parse
+from service.codecs.framing import frame
+from service.codecs.registry import Registry
+from service.codecs.registry_settings import RegistrySettings
+from service.compiler.rule_set import RuleSetPlan, compile_rules
+from service.config.topics import KAFKA_TIMESTAMP
+from service.pattern.document import load_rules
+from service.pipeline.catalogue import Catalogue, EventType, Writer
+from service.pipeline.compiled_decoding import (
+    CompiledDecoder,
+    bare,
+    compiled_decoder,
+)
+from service.pipeline.crossing import Crossing, tallied
+from service.pipeline.decode import DecodeOptions, decode
+from tests.e2e import poison
+from tests.e2e.schemas import MICROS, MILLIS, record
+from tests.pipeline.test_crossing import summed
+
+pytestmark = pytest.mark.spark
+
+RECORDS = 1_500
+HOUR = 3_600_000
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+NOW_MS = round(NOW.timestamp() * 1000)
+RECORD_SQL = (
+    "topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, key BINARY, value BINARY,"
+    " headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+)
+PLACE = record("t.Place", city="string", height=["null", "double"])
+#: What rules read, and of every other type something to skip.
+EVENT = record(
+    "t.Event",
+    kind="string",
+    mood={"type": "enum", "name": "Mood", "symbols": ["GOOD", "BAD"]},
+    tags={"type": "array", "items": "string"},
+    k=["null", "string"],
+    raw="bytes",
+    n="int",
+    sizes={"type": "map", "values": {"type": "array", "items": ["null", "long"]}},
+    total=["long", "null"],
+    x="double",
+    f=["null", "float"],
+    ok="boolean",
+    several=["null", "string", "int", {"type": "fixed", "name": "Four", "size": 4}],
+    ts=["null", MILLIS],
+    seen=MICROS,
+    place=PLACE,
+    other=["null", record("t.Other", city="string", deep=["null", "t.Place"])],
+    last="int",
+)
+#: An older writer: another order, without what is nullable, and with a column of its own.
+OLDER = record(
+    "t.Event",
+    seen=MICROS,
+    x="double",
+    gone=["null", "string"],
+    kind="string",
+    n="int",
+    ok="boolean",
+    place=PLACE,
+    mood={"type": "enum", "name": "Mood", "symbols": ["GOOD", "BAD"]},
+)
+NEWER = EVENT | {
+    "fields": [
+        each
+        | (
+            {"default": None}
+            if isinstance(each["type"], list) and each["type"][0] == "null"
+            else {}
+        )
+        for each in EVENT["fields"]
+        if each["name"] not in ("tags", "raw", "sizes", "total", "last")
+    ]
+}
+PAYMENT = record("t.Payment", kind="string", n="long", k=["null", "string"], at="long")
+STRANGER = record("t.Stranger", name="string")
+#: By id, what is written with it.
+WRITTEN = {1: EVENT, 2: OLDER, 3: PAYMENT, 4: STRANGER, 300: NEWER}
+UNREADABLE, UNKNOWN = 5, 987_654
+
+KINDS = ["a", "b", "ab", "", "it's", "ключ", "a\u0000b", "other", *(f"k{n}" for n in range(30))]
+CONDITIONS = [
+    "kind = 'a'",
+    "'b' = kind",
+    "kind IN ('a', 'ключ', 'k7')",
+    "kind <> 'a'",
+    "NOT kind IN ('a', 'b')",
+    "kind = 'a' AND n > 5",
+    "kind = 'it''s' OR x < 0.5",
+    "k IS NULL",
+    "k = 'u1' OR k IS NULL",
+    "n BETWEEN -3 AND 5",
+    "n * 2 + 1 > 7",
+    "x / n > 0.25",
+    "x >= 1e300",
+    "f = 0.5",
+    "ok",
+    "NOT ok",
+    "seen > TIMESTAMP'2026-01-30 12:00:00'",
+    "place.city = 'Bonn'",
+    "place.height > 100",
+    "other.deep.city <> 'Bonn'",
+    "other.city IS NULL",
+    "true",
+]
+#: What is asked of both record types.
+SHARED = ["kind = 'a'", "kind <> 'b'", "kind IN ('k1', 'k2')", "n > 3", "k = 'u1'", "true"]
+NOT_COMPILED = {
+    "kind LIKE 'a%'": "LIKE",
+    "UPPER(kind) = 'A'": "UPPER",
+    "kind < 'b'": "<",
+    "kind = k": "=",
+    "mood = 'GOOD'": "mood",
+}
+
+
+class Setting(NamedTuple):
+    """A plan, what it reads, and how."""
+
+    plan: RuleSetPlan
+    catalogue: Catalogue
+    options: DecodeOptions
+
+    @property
+    def compiled(self) -> CompiledDecoder:
+        """Its decoder."""
+        return compiled_decoder(self.plan, self.catalogue, self.options)
+
+
+def event_types(several: bool, event_time: str = "ts") -> list[EventType]:
+    """The event's type, and a second one."""
+    types = [EventType(0, "events", "t.Event", schema(1), ("t",), event_time, "auto")]
+    if several:
+        types.append(EventType(1, "payments", "t.Payment", schema(3), ("t",), "at", "seconds"))
+    return types
+
+
+def schema(schema_id: int) -> AvroSchema:
+    """A writer's schema; the reader of events has a default wherever it may."""
+    written = WRITTEN[schema_id]
+    if schema_id == 1:
+        nullable = [
+            each | {"default": None}
+            if isinstance(each["type"], list) and each["type"][0] == "null"
+            else each
+            for each in EVENT["fields"]
+        ]
+        written = EVENT | {"fields": nullable}
+    return parse(json.dumps(written), f"id {schema_id}")
+
+
+def catalogue_of(types: Sequence[EventType], ids: Sequence[int]) -> Catalogue:
+    """Who writes what."""
+    of = {1: 0, 2: 0, 300: 0, 3: 1 if len(types) > 1 else None, 4: None}
+    writers = {i: (Writer(i, parse(json.dumps(WRITTEN[i]), str(i)), None, of[i]),) for i in ids}
+    registry = Registry(RegistrySettings("http://localhost:1"))
+    return Catalogue(registry, tuple(types), writers, {UNKNOWN}, {UNREADABLE: "no"})
+
+
+def rule(name: str, first: str, second: str, **more: Any) -> dict[str, Any]:
+    """A rule of two steps."""
+    steps = [
+        {"step": "one", "where": first},
+        {"step": "two", "after": more.pop("after", "followed_by"), "where": second},
+    ]
+    return {"id": name, "pattern": steps, "within": "1 hour", **more}
+
+
+def planned(rules: Sequence[dict[str, Any]]) -> RuleSetPlan:
+    """What is made of rules."""
+    documents = yaml.safe_dump_all(rules)
+    return compile_rules(loaded.rule for loaded in load_rules(documents, "rules.yaml"))
+
+
+def some_setting(random: Random) -> Setting:
+    """Some rules over one record type or two."""
+    several = random.random() < 0.5
+    rules = []
+    for number in range(random.randrange(1, 6)):
+        both = several and random.random() < 0.5
+        of = SHARED if both else CONDITIONS
+        more: dict[str, Any] = {
+            "key": random.choice(["k", "kind"] if both else ["k", "kind", "n", None])
+        }
+        more = {name: value for name, value in more.items() if value is not None}
+        if not both:
+            more["events"] = "events"
+            if random.random() < 0.5:
+                more["emit"] = {
+                    "events": random.sample(
+                        [
+                            "kind",
+                            "k",
+                            "n",
+                            "total",
+                            "x",
+                            "f",
+                            "ok",
+                            "seen",
+                            "place.city",
+                            "ts",
+                            "other.deep.height",
+                            "other.city",
+                        ],
+                        3,
+                    )
+                }
+        elif random.random() < 0.5:
+            more["emit"] = {"events": ["kind", "k"]}
+        after = random.choice(["next", "followed_by"])
+        rules.append(rule(f"r-{number}", random.choice(of), random.choice(of), after=after, **more))
+    types = event_types(several, random.choice(["ts", "ts", "seen", KAFKA_TIMESTAMP, "n", "total"]))
+    ahead = random.choice([None, HOUR])
+    ids = [1, 2, 3, 4, 300]
+    if types[0].event_time == "total" or any("total" in str(each) for each in rules):
+        # Those have no default for it.
+        ids = [1, 3, 4]
+    options = DecodeOptions(16, ahead, keep_all=False, topic="t")
+    return Setting(planned(rules), catalogue_of(types, ids), options)
+
+
+def value(random: Random, ids: Sequence[int]) -> bytes:
+    """A record as a writer writes it; its values may be odd, or beyond their types."""
+    written = random.choice([*ids, 1, 1, 1])
+    place = {
+        "city": random.choice(["Bonn", "Köln", ""]),
+        "height": random.choice([None, 50.0, 120.0]),
+    }
+    moment = random.choice([NOW_MS, NOW_MS, NOW_MS + 2 * HOUR, 0, -1, poison.YEAR_10000 - 1])
+    event = {
+        "kind": random.choice(KINDS),
+        "mood": random.choice(["GOOD", "BAD"]),
+        "tags": [random.choice(KINDS)] * random.randrange(4),
+        "k": random.choice([None, "", "u1", "ü" * 9, f"user-{random.randrange(99):040d}"]),
+        "raw": random.randbytes(random.randrange(9)),
+        "n": random.choice([0, 1, 5, -1, -(2**31), 2**31 - 1, random.randrange(20)]),
+        "sizes": {k: [1, None] * random.randrange(3) for k in KINDS[: random.randrange(3)]},
+        "total": random.choice([None, 0, NOW_MS, 2**63 - 1, -(2**63)]),
+        "x": random.choice([0.0, -0.0, 0.5, 1e300, float("inf"), float("nan")]),
+        "f": random.choice([None, 0.5, -1.0, float("nan")]),
+        "ok": random.random() < 0.5,
+        "several": random.choice([None, "text", 7, b"four"]),
+        "ts": random.choice([None, *(moment,) * 8]),
+        "seen": random.choice([0, NOW_MS * 1000 + 7, -1]),
+        "place": place,
+        "other": random.choice([None, {"city": "Bonn", "deep": None}, {"city": "x", "deep": place}]),
+        "last": 3,
+        "gone": random.choice([None, "gone"]),
+        "name": "stranger",
+        "at": random.choice([NOW_MS // 1000, 0, -(2**63), 2**60, 10**12 + 1]),
+    }  # fmt: skip
+    body = BytesIO()
+    schema = poison.without_logical_types(parse(json.dumps(WRITTEN[written]), "written").json)
+    wanted = {each["name"] for each in schema["fields"]}  # type: ignore[call-overload]
+    fastavro.schemaless_writer(body, schema, {n: v for n, v in event.items() if n in wanted})
+    return frame(written, body.getvalue())
+
+
+def damaged(random: Random, ids: Sequence[int]) -> bytes | None:
+    """A record with damage."""
+    if random.random() < 0.2:
+        odd = [None, b"", b"\0", frame(UNKNOWN, b""), frame(UNREADABLE, b"x"), random.randbytes(20)]
+        return random.choice(odd)
+    made = bytearray(value(random, ids))
+    at = random.randrange(5, len(made) + 1)
+    match random.randrange(5):
+        case 0:
+            del made[at:]
+        case 1:
+            made[at:at] = random.randbytes(2)
+        case 2 if at < len(made):
+            made[at] ^= 1 << random.randrange(8)
+        case 3:
+            made[at : at + 1] = poison.number(random.choice([-1, 0, 2**31, 2**40, 2**62, -(2**63)]))
+        case _:
+            made[at:at] = b"\xff" * random.randrange(1, 12)
+    return bytes(made)
+
+
+def rows_of(random: Random, values: Sequence[bytes | None], topics: Sequence[str]) -> list[Any]:
+    """Kafka's rows."""
+    header = [{"key": "h", "value": b"1"}]
+    return [
+        (
+            random.choice(topics), random.randrange(3), 2**40 + number,
+            NOW + timedelta(milliseconds=random.choice([0, 1, -1])),
+            random.choice([None, b"", b"key"]), None if each is None else bytearray(each),
+            random.choice([None, header]),
+        )
+        for number, each in enumerate(values)
+    ]  # fmt: skip
+
+
+def both(spark: SparkSession, setting: Setting, rows: Sequence[Any]) -> tuple[Any, Any]:
+    """What either makes of records: tallies and rows."""
+    records = spark.createDataFrame(rows, RECORD_SQL)
+    topic = setting.options.topic
+    by_spark = decode(records, setting.plan, setting.catalogue, setting.options).frame.toArrow()
+    crossed = bare(records, topic).toArrow()
+    batches = crossed.to_batches(max_chunksize=400)
+    return (
+        Crossing(topic).read(by_spark.to_batches(), None),
+        setting.compiled.read(batches, None),
+    )
+
+
+def by_offset(rows: pa.RecordBatch) -> dict[int, dict[str, Any]]:
+    """Rows as text, so that NaN is itself."""
+    return {row["offset"]: {n: repr(v) for n, v in row.items()} for row in rows.to_pylist()}
+
+
+def differences(made: pa.RecordBatch, expected: pa.RecordBatch) -> list[str]:
+    """Where rows are not those expected."""
+    one, other = by_offset(made), by_offset(expected)
+    found = [f"{n}: only one has it" for n in one.keys() ^ other.keys()]
+    for n in one.keys() & other.keys():
+        unlike = {c: (one[n][c], other[n].get(c)) for c in one[n] if one[n][c] != other[n].get(c)}
+        found += [f"{n}: {unlike}"] if unlike else []
+    return found[:5]
+
+
+@settings(max_examples=12, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
+@given(seed=st.integers(0, 2**32))
+def test_the_same_rows_as_spark(spark: SparkSession, seed: int) -> None:
+    """Rules over everything that is compiled: rows, their types, and what others count."""
+    random = Random(seed)
+    setting = some_setting(random)
+    topics = ["t"] if random.random() < 0.7 else ["t", "u"]
+    if len(topics) > 1:
+        setting = setting._replace(options=DecodeOptions(16, setting.options.max_ahead_ms, False))
+        types = tuple(
+            t.__class__(**{**t.__dict__, "topics": ("t", "u")}) for t in setting.catalogue.types
+        )
+        setting.catalogue.types = types
+    ids = list(setting.catalogue.writers)
+    values = [None if random.random() < 0.02 else value(random, ids) for _ in range(RECORDS)]
+    (passed, expected), (counted, made) = both(spark, setting, rows_of(random, values, topics))
+    types = {f.name: f.type for f in expected.schema}
+    assert {f.name: f.type for f in made.schema} == types
+    assert differences(made, expected) == []
+    assert summed([*counted, *tallied(made)]) == summed([*passed, *tallied(expected)])
+    assert 0 < made.num_rows
