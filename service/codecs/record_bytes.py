@@ -25,6 +25,8 @@ _FRAMING = 5
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 _MOST_MILLIS = (2**63 - 1) // 1_000
 _INT_BYTES, _LONG_BYTES = 5, 10
+#: As in the JVM (``pipeline.session``).
+_MOST_TEXT = 16 << 20
 
 
 @compiled
@@ -107,11 +109,13 @@ def _read_record(
             at += a
             if at > end:
                 return UNDECODABLE
-        elif what == SKIP_TEXT or what == READ_TEXT:
+        elif what in (SKIP_TEXT, READ_TEXT):
             length, at = _number(data, at, end, _LONG_BYTES)
             if at < 0 or length < 0 or length > end - at:
                 return UNDECODABLE
             if what == READ_TEXT:
+                if length > _MOST_TEXT:
+                    return UNDECODABLE
                 if not _is_utf8(data, at, at + length):
                     result = BAD_VALUE
                 wholes[record, a] = at << 32 | length
@@ -150,7 +154,7 @@ def _read_record(
                 # To the next block, which begins as the first one did.
                 row = stack[top, 1] - 1
                 top -= 1
-        elif what == READ_DOUBLE or what == READ_FLOAT:
+        elif what in (READ_DOUBLE, READ_FLOAT):
             size = 8 if what == READ_DOUBLE else 4
             if at + size > end:
                 return UNDECODABLE

@@ -63,7 +63,7 @@ Wanted = Mapping[ColumnPath, tuple[int, SqlType]]
 
 
 class NoLayoutError(Exception):
-    """Records of this writer are not read here."""
+    """Records of this writer are not read here; the text says what is in the way."""
 
 
 class Read(NamedTuple):
@@ -123,7 +123,7 @@ class LayoutWriter:
         Raises NoLayoutError where that is not supported.
         """
         if writer.recursive or reader.recursive:
-            raise NoLayoutError
+            raise NoLayoutError("a type contains itself")
         one = _Layout(writer, reader, wanted, len(self._rows))
         one.value(writer.root, reader.root, ())
         one.add(record_bytes.END)
@@ -175,18 +175,22 @@ class _Layout:
         lane, of = self._wanted.get(path, (0, None))
         alike = kind(written) == kind(read) and _logical(written) == _logical(read)
         if below != [path] or not alike:
-            raise NoLayoutError
+            raise self._unlike(path)
         if of == TIMESTAMP and kind(written) == "long":
             code = _READ_TIMESTAMP.get(str(_logical(written)))
         else:
             code = None if of is None else _READ.get((of, kind(written)))
         if code is None:
-            raise NoLayoutError
+            raise self._unlike(path)
         self.add(code, lane)
+
+    @staticmethod
+    def _unlike(path: ColumnPath) -> NoLayoutError:
+        return NoLayoutError(f"the column {'.'.join(path)} is not read as it is written")
 
     def _nullable(self, written: Sequence[Node], read: Node, path: ColumnPath) -> None:
         if not isinstance(read, list):
-            raise NoLayoutError
+            raise self._unlike(path)
         inner, of_reader = _other_than_null(written), _other_than_null(read)
         self._branches(
             [None if b == "null" else lambda: self.value(inner, of_reader, path) for b in written]
@@ -214,7 +218,7 @@ class _Layout:
         assert isinstance(read, dict)
         fields = {field["name"]: field for field in read["fields"]}
         if "aliases" in read or any("aliases" in field for field in fields.values()):
-            raise NoLayoutError
+            raise NoLayoutError("the reader schema has aliases")
         found = set()
         for field in written["fields"]:
             name = field["name"]
@@ -228,7 +232,7 @@ class _Layout:
                 continue
             # Lanes are NULL until they are read.
             if fields.get(name, {}).get("default", 0) is not None:
-                raise NoLayoutError
+                raise NoLayoutError(f"the column {'.'.join(column)} has another default than null")
 
     def _skip(self, writer: Node) -> None:
         node = self._writer.resolve(writer)
@@ -246,7 +250,7 @@ class _Layout:
         elif isinstance(node, dict) and what in ("array", "map"):
             self._items(node)
         elif what != "null":
-            raise NoLayoutError
+            raise NoLayoutError(f"a value of type {what}")
 
     def _items(self, node: Mapping[str, Any]) -> None:
         items = self.add(record_bytes.ITEMS)
@@ -259,8 +263,8 @@ class _Layout:
             self._skip(node["items"])
         self._open -= 1
         if len(self.rows) == items + 1:
-            # Items without a byte: of those a record may claim any number.
-            raise NoLayoutError
+            # Of those a record may claim any number.
+            raise NoLayoutError("an array has items without a byte")
         self.add(record_bytes.NEXT_ITEM)
         self._jump(items)
 
@@ -268,7 +272,7 @@ class _Layout:
 def _other_than_null(union: Sequence[Node]) -> Node:
     others = [branch for branch in union if branch != "null"]
     if len(others) != 1 or len(union) != 2:  # noqa: PLR2004  null and one more
-        raise NoLayoutError
+        raise NoLayoutError("a column has several types")
     return others[0]
 
 

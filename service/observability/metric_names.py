@@ -71,8 +71,9 @@ PHASES: Final = {
 """Phases of a batch, one after another."""
 
 STAGES: Final = {
-    "source": "reading Kafka, decoding, conditions: one piece of generated code in the JVM, and the"
-    " way of its rows to Python",
+    "source": "reading Kafka, and the way to Python; also decoding and conditions, where Spark does"
+    " them (`source.decoder`)",
+    "decode": "decoding and conditions, where compiled code does them",
     "pack": "rows to packets by key group",
     "shuffle": "what the matcher waited for its packets: the shuffle, and their way to Python",
     "state_read": "reading key groups and slots",

@@ -104,7 +104,7 @@ def columns_needed(part: Partitioning, catalogue: Catalogue) -> dict[int, set[st
 
 
 def types_of(catalogue: Catalogue, events: Sequence[str], of_type: str | None) -> list[EventType]:
-    """The record types of inputs ``events`` (all, when empty) that ``of_type`` names, if it does."""
+    """The record types of inputs ``events`` (all, when empty), or those that ``of_type`` names."""
     types = catalogue.types_of(events)
     if of_type is None:
         return types

@@ -75,10 +75,11 @@ class Dataflow:
     @property
     def not_compiled(self) -> str | None:
         """Why Spark decodes; ``None``: compiled code does."""
-        return None if isinstance(self._decoder, CompiledDecoder) else str(self._decoder)
+        decoder = self._decoder()
+        return None if isinstance(decoder, CompiledDecoder) else str(decoder)
 
-    @cached_property
     def _decoder(self) -> CompiledDecoder | NotCompiledError:
+        """For what the catalogue holds now: it learns."""
         if self.settings.source.decoder == "spark":
             return NotCompiledError("source.decoder is spark")
         try:
@@ -91,8 +92,9 @@ class Dataflow:
         groups = self.settings.state.key_groups
         read = spark.readStream.format("kafka").options(**source_options(self.settings)).load()
         records: Records
-        if isinstance(self._decoder, CompiledDecoder):
-            records, frame = self._decoder, bare(read, self._topic)
+        decoder = self._decoder()
+        if isinstance(decoder, CompiledDecoder):
+            records, frame = decoder, bare(read, self._topic)
             evaluated = 0
         else:
             decoded = decode(read, self.plan, self.catalogue, self._options)

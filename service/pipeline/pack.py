@@ -52,7 +52,7 @@ _ROWS_PER_PACKET = 65_536
 _ROWS_TOGETHER, _BYTES_TOGETHER = 20_000, 32 << 20
 #: A record's own bytes.
 _OF_ORIGINAL = ("record_key", "value", "headers")
-_TIMES = {("busy_us", "pack"), ("busy_us", "source")}
+_TIMES = {("busy_us", stage) for stage in ("source", "decode", "pack")}
 #: In one error, whose text holds them.
 _MOST_NEW_IDS = 1_000
 
@@ -164,7 +164,7 @@ class Packer:
         """One task: what Spark made of its records in, packets out."""
         self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
         self._waiting = [[] for _ in self.partitionings]
-        busy = waited = 0
+        busy = decoding = waited = 0
         asked = perf_counter_ns()
         latest = self._latest()
         self._late_until = self._told_late_until()
@@ -172,9 +172,11 @@ class Packer:
             began = perf_counter_ns()
             waited += began - asked
             tallies, rows = self.records.read(several, latest)
+            read = perf_counter_ns()
+            decoding += read - began
             self._count(tallies)
             packets = list(self._take(rows)) if rows.num_rows else []
-            busy += perf_counter_ns() - began
+            busy += perf_counter_ns() - read
             yield from packets
             asked = perf_counter_ns()
             if len(self._new_ids) >= _MOST_NEW_IDS:
@@ -186,6 +188,7 @@ class Packer:
         for number in range(len(self.partitionings)):
             yield from self._flush(number)
         waited += perf_counter_ns() - asked
+        self._counts["busy_us", "decode"] += decoding // 1000
         self._counts["busy_us", "pack"] += busy // 1000
         self._counts["busy_us", "source"] += waited // 1000
         yield from self._tell()

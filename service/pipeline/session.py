@@ -78,6 +78,8 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
     # The pinned Spark, not one that happens to be installed.
     os.environ["SPARK_HOME"] = str(_spark_home(settings.spark.master, scratch))
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # Nothing here is for it, and each process that loads NumPy lets its threads spin for a while.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     jars = connector_jars(settings.spark.jars_folder)
     state = settings.state
     hidden = [name for name, v in settings.spark.conf.items() if isinstance(v, SecretStr)]

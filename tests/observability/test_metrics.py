@@ -135,5 +135,5 @@ def test_a_gauge_can_follow() -> None:
 
 def test_values_of_closed_labels() -> None:
     """One that is not in the table is refused, by name."""
-    with pytest.raises(ValueError, match=r"found stage 'addBatch'; allowed: source, pack"):
+    with pytest.raises(ValueError, match=r"found stage 'addBatch'; allowed: source, decode, pack"):
         Metrics().observe(names.STAGE_DURATION, 1, stage="addBatch")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from service.pipeline.pack import _not_after
+from service.pipeline.crossing import _not_after
 from service.pipeline.record_faults import Fault
 
 ROWS = [

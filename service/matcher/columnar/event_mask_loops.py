@@ -1,4 +1,4 @@
-"""The compiled loops of :mod:`service.matcher.columnar.event_masks`, which says what they are given."""
+"""The compiled loops of :mod:`service.matcher.columnar.event_masks`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ def _number_of(data, at, end, pool, pool_ends, table):
 
 @compiled
 def number_texts(numbered, data, pool, pool_ends, table, wholes, nulls):
+    """Write lanes with the numbers of texts. ``numbered``: the lanes of texts and of numbers;
+    ``table``: numbers of the pool's texts where their hashes lead."""
     for event in range(len(wholes)):
         for row in range(len(numbered)):
             text, lane = numbered[row, 0], numbered[row, 1]
@@ -48,6 +50,8 @@ def set_masks(
     types, base, look_up_ends, look_ups, masks, program_ends, targets, questions, operations,
     looks, wholes, doubles, nulls, stack, path, nodes, out,
 ):  # fmt: skip
+    """Write the words of each event: ``base`` by record type, ``masks`` from the row that a look-up
+    begins with, and the ``targets`` (word and mask) of programs that hold."""
     words = out.shape[1]
     for event in range(len(types)):
         of = types[event]

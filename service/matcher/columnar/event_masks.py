@@ -33,7 +33,7 @@ _OF_NULL, _OF_OTHERS = 0, 1
 
 
 class NoMasksError(Exception):
-    """Some condition is not supported here."""
+    """Some condition is not supported here; the text says which."""
 
 
 class RecordOf(NamedTuple):
@@ -122,7 +122,7 @@ def event_masks(
             masks.extend(_answers(asked, words, texts))
     programs = [program for each in found for program in each.programs]
     if len(programs) > _MOST_PROGRAMS * len(types):
-        raise NoMasksError
+        raise NoMasksError(f"more than {_MOST_PROGRAMS} conditions are no look-ups of text")
     questions, operations = _operations([program for program, _ in programs], numbers)
     encoded = [text.encode() for text in texts]
     pool = b"".join(encoded)
@@ -172,7 +172,7 @@ def _of_type(of: RecordOf, bits: Iterable[Bit], words: int, lanes: Lanes) -> _Of
             asked.append((expression, of.columns, path, bit))
             continue
         if any(_type_of(of.columns, path) is None for path in expression.columns):
-            raise NoMasksError
+            raise NoMasksError(f"{of.name} has not all columns of {expression.canonical}")
 
         def lane(path: ColumnPath, _: SqlType) -> int:
             kind = _type_of(of.columns, path)
@@ -182,7 +182,7 @@ def _of_type(of: RecordOf, bits: Iterable[Bit], words: int, lanes: Lanes) -> _Of
 
         program = event_program(expression, of.columns, lane)
         if program is None:
-            raise NoMasksError
+            raise NoMasksError(f"the condition {expression.canonical}")
         found.programs.append((program, bit))
     return found
 

@@ -229,7 +229,7 @@ class _Writer:
             raise _Unsupported
         return column
 
-    def _look_back(self, node: Node, look_back: LookBack) -> SqlType:
+    def _look_back(self, node: Node, look_back: LookBack) -> SqlType:  # noqa: ARG002
         raise _Unsupported
 
     def _call(self, operator: str, arguments: Sequence[Node], kind: SqlType) -> SqlType:
