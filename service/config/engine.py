@@ -153,8 +153,8 @@ class Source(Section):
         "auto",
         description=(
             "What decodes records and tests conditions: compiled loops in the Python workers where "
-            "columns, conditions and keys are simple enough, else Spark; or always Spark, which is "
-            "quicker where records of many kilobytes are mostly of no interest."
+            "columns, conditions and keys are simple enough, else Spark; or always Spark. The "
+            "loops need all bytes of every record in the workers."
         ),
     )
     fail_on_data_loss: bool = setting(

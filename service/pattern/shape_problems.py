@@ -48,6 +48,10 @@ _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
 """Keys that people look for where they do not stand, and where to go instead."""
 
 
+#: Of alternatives, in the places of problems; no part of the document.
+_TAGS = ("<one>", "<many>", "<mapping>")
+
+
 def shape_problems(error: ValidationError, places: RulePlaces) -> list[Problem]:
     """One problem for each thing that pydantic found, in its order."""
     details = error.errors(include_url=False)
@@ -61,9 +65,10 @@ def _is_said(detail: ErrorDetails) -> bool:
 
 
 def _problem(detail: ErrorDetails, places: RulePlaces) -> Problem:
-    # The tags of alternatives, such as `<one>`, are no part of the document.
+    # An unknown key may be called like a tag.
+    unknown = len(detail["loc"]) - 1 if detail["type"] == "extra_forbidden" else -1
     path: Path = tuple(
-        part for part in detail["loc"] if isinstance(part, int) or not part.startswith("<")
+        part for n, part in enumerate(detail["loc"]) if part not in _TAGS or n == unknown
     )
     name = next((str(part) for part in reversed(path) if isinstance(part, str)), "the document")
     model, field = _described(path)

@@ -99,6 +99,16 @@ class RecordType(SqlType):
         return f"STRUCT<{inner}>"
 
 
+def column_type(record: RecordType, path: tuple[str, ...]) -> SqlType | None:
+    """The type of a column, or ``None`` when the record has no such column."""
+    found: SqlType = record
+    for part in path:
+        if not isinstance(found, RecordType) or part not in found.fields:
+            return None
+        found = found.fields[part]
+    return found
+
+
 STRING = PrimitiveType("STRING")
 INT = PrimitiveType("INT")
 BIGINT = PrimitiveType("BIGINT")

@@ -16,7 +16,7 @@ from service.compiler.rule_set import Condition, Partitioning, PlannedRule, Slot
 from service.errors import SchemaError
 from service.pattern.expressions import ColumnPath, Expression, string_literal, to_spark_sql
 from service.pattern.expressions.nodes import Call, Column, Literal
-from service.pattern.types import STRING, RecordType, SqlType
+from service.pattern.types import STRING, column_type
 from service.pipeline.catalogue import Catalogue, EventType
 
 WORD_BITS = 62
@@ -109,16 +109,6 @@ def types_of(catalogue: Catalogue, events: Sequence[str], of_type: str | None) -
     if of_type is None:
         return types
     return [t for t in types if of_type in (t.name, t.name.rpartition(".")[2])]
-
-
-def column_type(record: RecordType, path: ColumnPath) -> SqlType | None:
-    """The type of a column, or ``None`` when the record has no such column."""
-    found: SqlType = record
-    for part in path:
-        if not isinstance(found, RecordType) or part not in found.fields:
-            return None
-        found = found.fields[part]
-    return found
 
 
 class _Builder:

@@ -52,9 +52,10 @@ from service.pattern.types import (
     STRING,
     TIMESTAMP,
     SqlType,
+    column_type,
 )
 from service.pipeline.catalogue import Catalogue, EventType
-from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, any_of, column_type, types_of, word
+from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, any_of, types_of, word
 from service.pipeline.crossing import Tally, tallies
 from service.pipeline.decode import (
     FIRST_TIME,
@@ -484,7 +485,8 @@ class _Records:
 
     def __init__(self, batches: Sequence[pa.RecordBatch], topic: str | None) -> None:
         def column(name: str) -> pa.Array:
-            return pa.concat_arrays([batch.column(name) for batch in batches])
+            columns = [batch.column(name) for batch in batches]
+            return columns[0] if len(columns) == 1 else pa.concat_arrays(columns)
 
         place = column("place").to_numpy()
         self.partition = (place & (1 << _PARTITION_BITS) - 1).astype(np.int32)

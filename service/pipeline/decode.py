@@ -21,13 +21,12 @@ from service.codecs.framing import frame
 from service.codecs.reader_schemas import project, record_names
 from service.compiler.rule_set import RuleSetPlan
 from service.config.topics import KAFKA_TIMESTAMP
-from service.pattern.types import TIMESTAMP, record_type
+from service.pattern.types import TIMESTAMP, column_type, record_type
 from service.pipeline.bad_values import bad_value, most_bytes, too_wide
 from service.pipeline.catalogue import Catalogue, EventType, Writer
 from service.pipeline.columns import (
     TYPE_COLUMN,
     PartitioningSql,
-    column_type,
     columns_needed,
     partitioning_sql,
     quoted,

@@ -381,12 +381,14 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        size += batch.get_total_buffer_size()
-        if rows >= _ROWS_TOGETHER or size >= _BYTES_TOGETHER:
+        more = batch.get_total_buffer_size()
+        # Large ones stay alone: what is looked at together is copied.
+        if rows and (rows >= _ROWS_TOGETHER or size + more > _BYTES_TOGETHER):
             yield waiting
             waiting, rows, size = [], 0, 0
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += more
     if rows:
         yield waiting
 

@@ -49,6 +49,14 @@ def test_input_without_bound_is_refused(text: str, message: str, allowed: str) -
     assert (problem.message, problem.allowed) == (message, allowed)
 
 
+@pytest.mark.parametrize("key", ["<", "<one>", "<mapping>"])
+def test_unknown_keys_that_look_like_tags(key: str) -> None:
+    """They are told of by their names."""
+    with pytest.raises(RuleSetError) as caught:
+        load_rules(f"{key}: 0", "rule.yaml")
+    assert f"unknown key `{key}`" in [problem.message for problem in caught.value.problems]
+
+
 @given(st.text(max_size=60) | st.text("[]{}:,-|>'\"&*!#? \n\tab1<", max_size=60))
 @settings(max_examples=400, deadline=None)
 def test_no_text_breaks_the_reader(text: str) -> None:

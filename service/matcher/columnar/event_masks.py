@@ -24,7 +24,7 @@ from service.matcher.columnar.text_hash import text_hash
 from service.pattern.expressions import ColumnPath, Expression, bind
 from service.pattern.expressions.checking import Typing
 from service.pattern.expressions.nodes import Call, Literal, Node
-from service.pattern.types import STRING, RecordType, SqlType
+from service.pattern.types import STRING, RecordType, SqlType, column_type
 
 #: More programs than these take longer than Spark's generated code for the whole event.
 _MOST_PROGRAMS = 12
@@ -165,17 +165,17 @@ def _of_type(of: RecordOf, bits: Iterable[Bit], words: int, lanes: Lanes) -> _Of
         path = next(iter(expression.columns))
         if (
             len(expression.columns) == 1
-            and _type_of(of.columns, path) == STRING
+            and column_type(of.columns, path) == STRING
             and texts_are_told_apart(expression.node, typing)
         ):
             asked = found.look_ups.setdefault(lanes.value(path, STRING), [])
             asked.append((expression, of.columns, path, bit))
             continue
-        if any(_type_of(of.columns, path) is None for path in expression.columns):
+        if any(column_type(of.columns, path) is None for path in expression.columns):
             raise NoMasksError(f"{of.name} has not all columns of {expression.canonical}")
 
         def lane(path: ColumnPath, _: SqlType) -> int:
-            kind = _type_of(of.columns, path)
+            kind = column_type(of.columns, path)
             assert kind is not None
             value = lanes.value(path, kind)
             return lanes.number(value) if kind == STRING else value
@@ -184,15 +184,6 @@ def _of_type(of: RecordOf, bits: Iterable[Bit], words: int, lanes: Lanes) -> _Of
         if program is None:
             raise NoMasksError(f"the condition {expression.canonical}")
         found.programs.append((program, bit))
-    return found
-
-
-def _type_of(record: RecordType, path: ColumnPath) -> SqlType | None:
-    found: SqlType = record
-    for part in path:
-        if not isinstance(found, RecordType) or part not in found.fields:
-            return None
-        found = found.fields[part]
     return found
 
 
