@@ -60,6 +60,8 @@ def load() -> None:
         import_module("service.codecs.compiled_code").prepare()
     gc.collect()
     gc.freeze()
+    # Spark collects after each task; within one, output records are many, and none is in a cycle.
+    gc.set_threshold(100_000, 50, 50)
 
 
 def _import_no_archives() -> None:
