@@ -7,6 +7,7 @@ import numpy as np
 from service.codecs.record_bytes import copy_texts
 from service.codecs.record_layout import LayoutWriter
 from service.codecs.result_columns import encode_results
+from service.compiler.record_types import RecordTypes
 from service.errors import StartError
 from service.matcher.columnar import kernel
 from service.matcher.columnar.event_masks import event_masks
@@ -37,7 +38,7 @@ def _decode_nothing() -> None:
     data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(4), np.int32)
     flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
     read = LayoutWriter().written(0).read(data, ends, flags.view(np.uint8))
-    masks = event_masks((), (), 1, Lanes())
+    masks = event_masks(RecordTypes(), (), 1, Lanes())
     masks.of(np.zeros(0, np.int32), data, read.wholes, read.doubles, read.nulls)
     copy_texts(data, longs, flags, data.copy(), ends.copy())
     text_hashes(data, ends, longs)

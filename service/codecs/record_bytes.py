@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.matcher.columnar.kernel import compiled, inlined
+from service.codecs.framing import PREFIX_LENGTH
+from service.matcher.columnar.kernel import compiled
+from service.matcher.columnar.text_hash import little_endian
 
 #: What became of a record: it was read; its bytes are not those of its schema; they are, but a
 #: text is not UTF-8 or a time outside the years 1 to 9999; there is no value; it does not begin as
@@ -21,12 +23,12 @@ END, SKIP_NUMBER, SKIP_BYTES, SKIP_TEXT, UNION, JUMP, ITEMS, NEXT_ITEM = range(8
 READ_INT, READ_LONG, READ_TEXT, READ_BOOLEAN, READ_FLOAT, READ_DOUBLE = range(8, 14)
 READ_MILLIS, READ_MICROS = 14, 15
 
-_FRAMING = 5
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 _MOST_MILLIS = (2**63 - 1) // 1_000
-_INT_BYTES, _LONG_BYTES = 5, 10
-#: As in the JVM (``pipeline.session``).
-_MOST_TEXT = 16 << 20
+#: Most bytes of a number.
+INT_BYTES, LONG_BYTES = 5, 10
+#: Bytes of a text that is decoded.
+MOST_TEXT = 16 << 20
 
 
 @compiled
@@ -40,7 +42,7 @@ def _number(data, at, end, most):
         at += 1
         value |= np.uint64(byte & 127) << np.uint64(7 * place)
         if byte < 128:
-            if most == _INT_BYTES:
+            if most == INT_BYTES:
                 value &= np.uint64(0xFFFFFFFF)
             return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at
     return np.int64(0), -1
@@ -80,15 +82,6 @@ def _is_utf8(data, at, end):
     return True
 
 
-@inlined
-def _bits(data, at, count):
-    """Little endian."""
-    found = np.uint64(0)
-    for place in range(count):
-        found |= np.uint64(data[at + place]) << np.uint64(8 * place)
-    return found
-
-
 @compiled
 def _read_record(
     data, at, end, code, row, stack, single_bits, single, record, wholes, doubles, nulls
@@ -110,11 +103,11 @@ def _read_record(
             if at > end:
                 return UNDECODABLE
         elif what in (SKIP_TEXT, READ_TEXT):
-            length, at = _number(data, at, end, _LONG_BYTES)
+            length, at = _number(data, at, end, LONG_BYTES)
             if at < 0 or length < 0 or length > end - at:
                 return UNDECODABLE
             if what == READ_TEXT:
-                if length > _MOST_TEXT:
+                if length > MOST_TEXT:
                     return UNDECODABLE
                 if not _is_utf8(data, at, at + length):
                     result = BAD_VALUE
@@ -123,7 +116,7 @@ def _read_record(
             at += length
         elif what == UNION:
             # The rows that follow are jumps, one for each branch.
-            branch, at = _number(data, at, end, _INT_BYTES)
+            branch, at = _number(data, at, end, INT_BYTES)
             if at < 0 or not 0 <= branch < a:
                 return UNDECODABLE
             row = code[row + branch, 1]
@@ -133,11 +126,11 @@ def _read_record(
             # Blocks of an array or a map, whose items end at row ``a``.
             count = np.int64(-1)
             while count < 0:
-                count, at = _number(data, at, end, _LONG_BYTES)
+                count, at = _number(data, at, end, LONG_BYTES)
                 if at < 0:
                     return UNDECODABLE
                 if count < 0:
-                    length, at = _number(data, at, end, _LONG_BYTES)
+                    length, at = _number(data, at, end, LONG_BYTES)
                     if at < 0 or length < 0 or length > end - at:
                         return UNDECODABLE
                     at += length
@@ -159,9 +152,9 @@ def _read_record(
             if at + size > end:
                 return UNDECODABLE
             if what == READ_DOUBLE:
-                wholes[record, a] = np.int64(_bits(data, at, 8))
+                wholes[record, a] = np.int64(little_endian(data, at, 8))
             else:
-                single_bits[0] = np.uint32(_bits(data, at, 4))
+                single_bits[0] = np.uint32(little_endian(data, at, 4))
                 doubles[record, a] = single[0]
             nulls[record, a] = 0
             at += size
@@ -172,7 +165,7 @@ def _read_record(
             nulls[record, a] = 0
             at += 1
         else:
-            value, at = _number(data, at, end, _INT_BYTES if what == READ_INT else _LONG_BYTES)
+            value, at = _number(data, at, end, INT_BYTES if what == READ_INT else LONG_BYTES)
             if at < 0:
                 return UNDECODABLE
             if what == READ_MILLIS:
@@ -198,11 +191,11 @@ def read_records(
         if not present[record]:
             outcomes[record] = ABSENT
             continue
-        if end - at < _FRAMING or data[at] != 0:
+        if end - at < PREFIX_LENGTH or data[at] != 0:
             outcomes[record] = NOT_FRAMED
             continue
         schema = np.int64(0)
-        for place in range(1, _FRAMING):
+        for place in range(1, PREFIX_LENGTH):
             schema = schema << 8 | np.int64(data[at + place])
         if known >= len(ids) or ids[known] != schema:
             known = np.searchsorted(ids, schema)
@@ -214,7 +207,7 @@ def read_records(
             outcomes[record] = SKIPPED
             continue
         outcomes[record] = _read_record(
-            data, at + _FRAMING, end, code, starts[known], stack, single_bits, single, record,
+            data, at + PREFIX_LENGTH, end, code, starts[known], stack, single_bits, single, record,
             wholes, doubles, nulls,
         )  # fmt: skip
 

@@ -47,9 +47,9 @@ _READ_TIMESTAMP = {
 READABLE = frozenset({*(of for of, _ in _READ), TIMESTAMP})
 
 _SKIP = {
-    "int": (record_bytes.SKIP_NUMBER, 5),
-    "enum": (record_bytes.SKIP_NUMBER, 5),
-    "long": (record_bytes.SKIP_NUMBER, 10),
+    "int": (record_bytes.SKIP_NUMBER, record_bytes.INT_BYTES),
+    "enum": (record_bytes.SKIP_NUMBER, record_bytes.INT_BYTES),
+    "long": (record_bytes.SKIP_NUMBER, record_bytes.LONG_BYTES),
     "boolean": (record_bytes.SKIP_BYTES, 1),
     "float": (record_bytes.SKIP_BYTES, 4),
     "double": (record_bytes.SKIP_BYTES, 8),

@@ -230,22 +230,35 @@ def _json_array(parts: Sequence[str]) -> str:
 def _relevant(partitioning: int, rules: Iterable[PlannedRule]) -> list[str]:
     """SQL, joined by OR: some rule wants the event. Rules that want what any of their conditions
     wants are tested together."""
-    wanted: dict[int, set[int]] = {}
-    others = []
-    for rule in rules:
-        if (atoms := any_of(rule.plan.relevant)) is None:
-            formula = _formula(rule.plan.relevant, partitioning, rule.bits)
-            others.append(f"({_bit(partitioning, rule.input_bit)} AND {formula})")
-        else:
-            wanted.setdefault(rule.input_bit, set()).update(rule.bits[atom] for atom in atoms)
+    wanted, others = wanted_together(rules)
     together = [
         f"({_bit(partitioning, input_bit)} AND ({' OR '.join(_some(partitioning, bits))}))"
         for input_bit, bits in wanted.items()
     ]
-    return [*together, *dict.fromkeys(others)]
+    alone = [
+        f"({_bit(partitioning, rule.input_bit)} AND"
+        f" {_formula(rule.plan.relevant, partitioning, rule.bits)})"
+        for rule in others
+    ]
+    return [*together, *dict.fromkeys(alone)]
 
 
-def any_of(formula: Formula) -> list[int] | None:
+def wanted_together(
+    rules: Iterable[PlannedRule],
+) -> tuple[dict[int, set[int]], list[PlannedRule]]:
+    """The bits, by that of the inputs, of rules that want what any of their conditions wants, and
+    all other rules."""
+    wanted: dict[int, set[int]] = {}
+    others = []
+    for rule in rules:
+        if (atoms := _any_of(rule.plan.relevant)) is None:
+            others.append(rule)
+        else:
+            wanted.setdefault(rule.input_bit, set()).update(rule.bits[atom] for atom in atoms)
+    return wanted, others
+
+
+def _any_of(formula: Formula) -> list[int] | None:
     """The atoms of which one must be true, where that is all that a formula says."""
     match formula:
         case Atom(index):

@@ -30,13 +30,13 @@ from service.codecs.record_layout import (
     Wanted,
 )
 from service.compiler.formula import Formula
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan, Slot
 from service.config.topics import KAFKA_TIMESTAMP
 from service.matcher.columnar.event_masks import (
     Bit,
     EventMasks,
     NoMasksError,
-    RecordOf,
     event_masks,
 )
 from service.matcher.columnar.lanes import Lanes
@@ -55,8 +55,8 @@ from service.pattern.types import (
     column_type,
 )
 from service.pipeline.catalogue import Catalogue, EventType
-from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, any_of, types_of, word
-from service.pipeline.crossing import Tally, tallies
+from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, types_of, wanted_together, word
+from service.pipeline.crossing import NO_TIME, Tally, tallies
 from service.pipeline.decode import (
     FIRST_TIME,
     LAST_TIME,
@@ -68,7 +68,6 @@ from service.pipeline.record_faults import Fault, Untyped
 
 _PARTITION_BITS = 15
 _OFFSET_BITS = 48
-_NO_TIME = -(1 << 63)
 
 _ARROW: dict[SqlType, pa.DataType] = {
     INT: pa.int32(),
@@ -205,7 +204,7 @@ class CompiledDecoder:
             reads = np.array([*part.reads, False]).take(of)
             faults[missing & reads & (faults == Fault.NONE)] = Fault.MISSING_KEY
         timed = (faults == Fault.NONE) | (faults == Fault.MISSING_KEY)
-        time[~timed] = _NO_TIME
+        time[~timed] = NO_TIME
         judged = faults > Fault.NOT_READ
         kept, relevant = [], np.zeros(len(of), bool)
         carried = judged.copy()
@@ -216,7 +215,7 @@ class CompiledDecoder:
             relevant |= wanted
         rows = np.flatnonzero(carried)
         made = records.rows(rows, judged | relevant)
-        made["time"] = pa.array(time[rows], mask=time[rows] == _NO_TIME)
+        made["time"] = pa.array(time[rows], mask=time[rows] == NO_TIME)
         made["fault"], made[TYPE_COLUMN] = pa.array(faults[rows]), pa.array(types[rows])
         for part, missing, keep in zip(self.parts, unkeyed, kept, strict=True):
             here = (timed & keep & ~missing)[rows]
@@ -236,14 +235,14 @@ class CompiledDecoder:
 
     def _times(self, read: Read, of: NDArray[np.int32], kafka_time: _Longs) -> _Longs:
         """Event times in milliseconds."""
-        time = np.full(len(of), _NO_TIME, np.int64)
+        time = np.full(len(of), NO_TIME, np.int64)
         for number, where in enumerate(self.times):
             mine = of == number
             if where.lane < 0:
-                time[mine] = kafka_time[mine]
-                continue
-            mine &= read.nulls[:, where.lane] == 0
-            found = _in_millis(read.wholes[mine, where.lane], where)
+                found = kafka_time[mine]
+            else:
+                mine &= read.nulls[:, where.lane] == 0
+                found = _in_millis(read.wholes[mine, where.lane], where)
             # Before all that are within bounds, but not as those that have none.
             time[mine] = np.maximum(found, FIRST_TIME - 1)
         return time
@@ -251,7 +250,7 @@ class CompiledDecoder:
     def _judge_times(
         self, faults: NDArray[np.int32], time: _Longs, kafka_time: _Longs, latest: int | None
     ) -> None:
-        missing = time == _NO_TIME
+        missing = time == NO_TIME
         outside = (time < FIRST_TIME) | (time > LAST_TIME)
         if self.max_ahead_ms is not None:
             # A record without timestamp has -1.
@@ -351,9 +350,9 @@ def compiled_decoder(
             for place, condition in enumerate(part.conditions)
         ]
         first += parts[-1].words
-    records = [RecordOf(t.input, t.name, t.columns) for t in types]
+    known = RecordTypes(tuple((t.input, t.name, t.columns) for t in types))
     try:
-        masks = event_masks(records, bits, max(1, first), lanes)
+        masks = event_masks(known, bits, max(1, first), lanes)
     except NoMasksError as error:
         raise NotCompiledError(str(error)) from error
     layouts, numbers = _layouts(catalogue, wanted, lanes)
@@ -436,18 +435,13 @@ def _slot(slot: Slot, catalogue: Catalogue, lanes: Lanes) -> _Slot:
 
 
 def _relevance(part: Partitioning) -> _Relevance:
-    together: dict[int, int] = {}
-    others, strict = [], 0
-    for rule in part.rules:
-        if rule.plan.strict:
-            strict |= 1 << rule.input_bit
-        if (atoms := any_of(rule.plan.relevant)) is None:
-            others.append((rule.input_bit, rule.plan.relevant, rule.bits))
-        else:
-            of_rule = sum({1 << rule.bits[atom] for atom in atoms})
-            inputs = 1 << rule.input_bit
-            together[inputs] = together.get(inputs, 0) | of_rule
-    return _Relevance(strict, tuple(together.items()), tuple(dict.fromkeys(others)))
+    wanted, others = wanted_together(part.rules)
+    strict = sum({1 << rule.input_bit for rule in part.rules if rule.plan.strict})
+    return _Relevance(
+        strict,
+        tuple((1 << inputs, sum(1 << bit for bit in bits)) for inputs, bits in wanted.items()),
+        tuple(dict.fromkeys((r.input_bit, r.plan.relevant, r.bits) for r in others)),
+    )
 
 
 def _event_time(
@@ -533,7 +527,7 @@ class _Records:
     def tallies(self, faults: NDArray[np.int32], time: _Longs) -> list[Tally]:
         """What all of them count."""
         return tallies(
-            self._topics, self._topic, self.partition, faults, time, _NO_TIME,
+            self._topics, self._topic, self.partition, faults, time,
             self.kafka_time, self.sizes,
         )  # fmt: skip
 

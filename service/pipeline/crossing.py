@@ -30,7 +30,7 @@ _CARRIED = "carried"
 _PARTITION_BITS, _FAULT_BITS, _SIZE_BITS = 15, 2, 19
 _AROUND_SIZE = _FAULT_BITS + _SIZE_BITS
 #: Of a record without event time: before the first one that there is.
-_NO_TIME = -(1 << 47)
+NO_TIME = -(1 << 47)
 #: In place of both numbers, where a record is carried.
 _NOT_PASSED = -(1 << 63)
 
@@ -62,7 +62,7 @@ def cross(
         f"partition < {1 << _PARTITION_BITS} AND size < {1 << _SIZE_BITS}"
         f" AND kafka_time BETWEEN {-most}L AND {most}L"
     )
-    time = f"shiftleft(coalesce(time, {_NO_TIME}L), {_PARTITION_BITS}) | partition"
+    time = f"shiftleft(coalesce(time, {NO_TIME}L), {_PARTITION_BITS}) | partition"
     size = (
         f"shiftleft(kafka_time, {_AROUND_SIZE})"
         f" | shiftleft(CAST(fault AS BIGINT), {_SIZE_BITS}) | size"
@@ -97,7 +97,6 @@ def passed(batches: Sequence[pa.RecordBatch], topic: str | None) -> list[Tally]:
         times & (1 << _PARTITION_BITS) - 1,
         sizes >> _SIZE_BITS & (1 << _FAULT_BITS) - 1,
         times >> _PARTITION_BITS,
-        _NO_TIME,
         sizes >> _AROUND_SIZE,
         sizes & (1 << _SIZE_BITS) - 1,
     )
@@ -109,12 +108,11 @@ def tallies(
     partition: NDArray[Any],
     fault: NDArray[Any],
     time: NDArray[np.int64],
-    no_time: int,
     kafka_time: NDArray[np.int64],
     size: NDArray[Any],
 ) -> list[Tally]:
     """What records count: arrays with one value for each; ``topic`` is a place in ``topics``, and
-    ``no_time``, less than any, the time of those that have none."""
+    ``NO_TIME`` the time of those that have none."""
     partition_at, topic_at = 4, 4 + 32
     which = partition.astype(np.int64) << partition_at | fault
     which |= np.asarray(topic, np.int64) << topic_at
@@ -132,7 +130,7 @@ def tallies(
                 partition=one >> partition_at & (1 << topic_at - partition_at) - 1,
                 fault=one & (1 << partition_at) - 1,
                 records=len(sizes),
-                time=None if newest == no_time else newest,
+                time=None if newest == NO_TIME else newest,
                 kafka_time=int(kafka_time[mine].max()),
                 size=int(sizes.sum()),
             )
@@ -156,8 +154,7 @@ def tallied(rows: pa.RecordBatch) -> list[Tally]:
         topics.indices.to_numpy(),
         partition,
         fault,
-        pc.fill_null(rows.column("time"), _NO_TIME).to_numpy(),
-        _NO_TIME,
+        pc.fill_null(rows.column("time"), NO_TIME).to_numpy(),
         kafka_time,
         size,
     )

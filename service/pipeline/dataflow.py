@@ -72,14 +72,8 @@ class Dataflow:
     delivery: Delivery
     planned_batch_only: bool = False
 
-    @property
-    def not_compiled(self) -> str | None:
-        """Why Spark decodes; ``None``: compiled code does."""
-        decoder = self._decoder()
-        return None if isinstance(decoder, CompiledDecoder) else str(decoder)
-
-    def _decoder(self) -> CompiledDecoder | NotCompiledError:
-        """For what the catalogue holds now: it learns."""
+    def decoder(self) -> CompiledDecoder | NotCompiledError:
+        """The compiled decoder, or why Spark decodes. The catalogue learns: ask at each start."""
         if self.settings.source.decoder == "spark":
             return NotCompiledError("source.decoder is spark")
         try:
@@ -87,12 +81,13 @@ class Dataflow:
         except NotCompiledError as reason:
             return reason
 
-    def packets(self, spark: SparkSession) -> DataFrame:
+    def packets(
+        self, spark: SparkSession, decoder: CompiledDecoder | NotCompiledError
+    ) -> DataFrame:
         """Input packets of all key groups: events, and what is known of time."""
         groups = self.settings.state.key_groups
         read = spark.readStream.format("kafka").options(**source_options(self.settings)).load()
         records: Records
-        decoder = self._decoder()
         if isinstance(decoder, CompiledDecoder):
             records, frame = decoder, bare(read, self._topic)
             evaluated = 0
@@ -128,7 +123,13 @@ class Dataflow:
             for rule in part.rules
         }
 
-    def start(self, spark: SparkSession, before: BeforeBatch, after: AfterBatch) -> StreamingQuery:
+    def start(
+        self,
+        spark: SparkSession,
+        decoder: CompiledDecoder | NotCompiledError,
+        before: BeforeBatch,
+        after: AfterBatch,
+    ) -> StreamingQuery:
         """Start the query from its checkpoint, or anew where there is none."""
         settings = self.settings
         # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
@@ -137,7 +138,7 @@ class Dataflow:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         matcher = MatchProcessor(self.plan, self.encoder, self._match_options())
         matched = (
-            self.packets(spark)
+            self.packets(spark, decoder)
             .groupBy("label")
             .transformWithState(
                 statefulProcessor=MatchOperator(matcher),

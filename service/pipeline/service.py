@@ -53,6 +53,7 @@ from service.pipeline.catalogue import Catalogue
 from service.pipeline.checkpoint_files import CheckpointFiles, check_position, held
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
+from service.pipeline.compiled_decoding import NotCompiledError
 from service.pipeline.dataflow import Dataflow
 from service.pipeline.exactly_once import ExactlyOnce
 from service.pipeline.failures import kafka_away, not_started
@@ -322,8 +323,9 @@ class Service:
                 # Batches may come back to back: between two of them is the only chance to speak.
                 self._tell_time(clock)
 
+            decoder = flow.decoder()
             try:
-                query = flow.start(spark, before, after)
+                query = flow.start(spark, decoder, before, after)
             except (PySparkException, Py4JJavaError) as error:
                 place = str(self._settings.state.checkpoint)
                 raise state_fault(str(error), place) or not_started(place, error) from error
@@ -332,8 +334,8 @@ class Service:
                 _log.info(
                     "query_started",
                     checkpoint=str(self._settings.state.checkpoint),
-                    decoder="compiled" if flow.not_compiled is None else "spark",
-                    reason=flow.not_compiled,
+                    decoder="spark" if isinstance(decoder, NotCompiledError) else "compiled",
+                    reason=str(decoder) if isinstance(decoder, NotCompiledError) else None,
                 )
                 try:
                     self._watch(query, clock)

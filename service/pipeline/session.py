@@ -18,6 +18,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from service.codecs.record_bytes import MOST_TEXT
 from service.config import Settings, on_kubernetes, reveal, spark_redaction_regex, without
 from service.errors import DependencyError, StartError
 from service.pipeline.checkpoint_files import is_local
@@ -33,8 +34,8 @@ _LOCAL_CHECKPOINTS = (
 # A few bytes of garbage can claim a text of two gigabytes or an array of two thousand million
 # items, for which Avro's decoder makes room before it reads. The user's own options come after.
 _AVRO_LIMITS = {
-    "bytes.maxLength": 16 * 2**20,
-    "string.maxLength": 16 * 2**20,
+    "bytes.maxLength": MOST_TEXT,
+    "string.maxLength": MOST_TEXT,
     "collectionItems.maxLength": 4 * 2**20,
 }
 #: Bytes that the path of a socket may have, on every system, less those of Spark's file names.

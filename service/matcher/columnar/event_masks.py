@@ -7,13 +7,14 @@ the text up, for all conditions on that column together; every other one is a pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Condition
 from service.matcher.columnar import kernel
 from service.matcher.columnar.event_mask_loops import OF_FIRST, number_texts, set_masks
@@ -24,7 +25,7 @@ from service.matcher.columnar.text_hash import text_hash
 from service.pattern.expressions import ColumnPath, Expression, bind
 from service.pattern.expressions.checking import Typing
 from service.pattern.expressions.nodes import Call, Literal, Node
-from service.pattern.types import STRING, RecordType, SqlType, column_type
+from service.pattern.types import STRING, RecordType, column_type
 
 #: More programs than these take longer than Spark's generated code for the whole event.
 _MOST_PROGRAMS = 12
@@ -34,14 +35,6 @@ _OF_NULL, _OF_OTHERS = 0, 1
 
 class NoMasksError(Exception):
     """Some condition is not supported here; the text says which."""
-
-
-class RecordOf(NamedTuple):
-    """A record type: its input, its full name, and its columns."""
-
-    input: str
-    name: str
-    columns: RecordType
 
 
 class Bit(NamedTuple):
@@ -56,11 +49,10 @@ class Bit(NamedTuple):
 class _OfType:
     """What is asked of events of one record type."""
 
+    columns: RecordType
     base: NDArray[np.int64]
     #: By the lane of the text.
-    look_ups: dict[int, list[tuple[Expression, RecordType, ColumnPath, Bit]]] = field(
-        default_factory=dict
-    )
+    look_ups: dict[int, list[tuple[Expression, Bit]]] = field(default_factory=dict)
     programs: list[tuple[Program, Bit]] = field(default_factory=list)
 
 
@@ -69,7 +61,6 @@ class EventMasks:
     """The conditions as arrays; see :func:`event_masks`."""
 
     words: int
-    texts: tuple[str, ...]
     base: NDArray[np.int64]
     look_up_ends: NDArray[np.int64]
     look_ups: NDArray[np.int64]
@@ -104,14 +95,12 @@ class EventMasks:
         return out
 
 
-def event_masks(
-    types: Sequence[RecordOf], bits: Sequence[Bit], words: int, lanes: Lanes
-) -> EventMasks:
+def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lanes) -> EventMasks:
     """The conditions, for events of the record types, with columns in ``lanes``.
 
     Raises NoMasksError where one is not supported, or there are too many that are not look-ups.
     """
-    found = [_of_type(of, bits, words, lanes) for of in types]
+    found = [_of_type(RecordTypes((of,)), bits, words, lanes) for of in types.known]
     texts = tuple(dict.fromkeys(text for each in found for text in _texts_of(each)))
     numbers = {text: number for number, text in enumerate(texts)}
     look_ups: list[tuple[int, int, int]] = []
@@ -119,9 +108,9 @@ def event_masks(
     for each in found:
         for lane, asked in each.look_ups.items():
             look_ups.append((lane, lanes.number(lane), len(masks)))
-            masks.extend(_answers(asked, words, texts))
+            masks.extend(_answers(asked, each.columns, words, numbers))
     programs = [program for each in found for program in each.programs]
-    if len(programs) > _MOST_PROGRAMS * len(types):
+    if len(programs) > _MOST_PROGRAMS * len(found):
         raise NoMasksError(f"more than {_MOST_PROGRAMS} conditions are no look-ups of text")
     questions, operations = _operations([program for program, _ in programs], numbers)
     encoded = [text.encode() for text in texts]
@@ -130,7 +119,6 @@ def event_masks(
     data = np.array(bytearray(pool or b"\0"), np.uint8)
     return EventMasks(
         words,
-        texts,
         np.array([each.base for each in found], np.int64).reshape(-1, words),
         np.cumsum([0, *(len(each.look_ups) for each in found)]),
         np.array(look_ups, np.int64).reshape(-1, 3),
@@ -146,44 +134,37 @@ def event_masks(
     )
 
 
-def _of_type(of: RecordOf, bits: Iterable[Bit], words: int, lanes: Lanes) -> _OfType:
-    found = _OfType(np.zeros(words, np.int64))
+def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, lanes: Lanes) -> _OfType:
+    """What is asked of the only one of these types."""
+    ((_, name, columns),) = of.known
+    found, typing = _OfType(columns, np.zeros(words, np.int64)), Typing(columns)
+
+    def lane(path: ColumnPath) -> int:
+        kind = column_type(columns, path)
+        assert kind is not None
+        value = lanes.value(path, kind)
+        return lanes.number(value) if kind == STRING else value
+
     for bit in bits:
         condition, expression = bit.condition, bit.condition.expression
-        if condition.events and of.input not in condition.events:
-            continue
-        if condition.of_type not in (None, of.name, of.name.rpartition(".")[2]):
+        if of.of(condition.events, condition.of_type) is None:
             continue
         if expression is None:
             found.base[bit.word] |= bit.mask
             continue
-        if not expression.columns:
+        kinds = [column_type(columns, path) for path in expression.columns]
+        if not kinds:
             if bind(expression, {}, {})((), ()) is True:
                 found.base[bit.word] |= bit.mask
-            continue
-        typing = Typing(of.columns)
-        path = next(iter(expression.columns))
-        if (
-            len(expression.columns) == 1
-            and column_type(of.columns, path) == STRING
-            and texts_are_told_apart(expression.node, typing)
-        ):
-            asked = found.look_ups.setdefault(lanes.value(path, STRING), [])
-            asked.append((expression, of.columns, path, bit))
-            continue
-        if any(column_type(of.columns, path) is None for path in expression.columns):
-            raise NoMasksError(f"{of.name} has not all columns of {expression.canonical}")
-
-        def lane(path: ColumnPath, _: SqlType) -> int:
-            kind = column_type(of.columns, path)
-            assert kind is not None
-            value = lanes.value(path, kind)
-            return lanes.number(value) if kind == STRING else value
-
-        program = event_program(expression, of.columns, lane)
-        if program is None:
+        elif None in kinds:
+            raise NoMasksError(f"{name} has not all columns of {expression.canonical}")
+        elif kinds == [STRING] and texts_are_told_apart(expression.node, typing):
+            (path,) = expression.columns
+            found.look_ups.setdefault(lanes.value(path, STRING), []).append((expression, bit))
+        elif program := event_program(expression, columns, lane):
+            found.programs.append((program, bit))
+        else:
             raise NoMasksError(f"the condition {expression.canonical}")
-        found.programs.append((program, bit))
     return found
 
 
@@ -198,48 +179,46 @@ def _constants(node: Node) -> Iterator[str]:
 
 def _texts_of(one: _OfType) -> Iterator[str]:
     for asked in one.look_ups.values():
-        for expression, *_ in asked:
+        for expression, _ in asked:
             yield from _constants(expression.node)
     for program, _ in one.programs:
         yield from program.texts
 
 
 def _answers(
-    asked: Sequence[tuple[Expression, RecordType, ColumnPath, Bit]],
+    asked: Sequence[tuple[Expression, Bit]],
+    columns: RecordType,
     words: int,
-    texts: Sequence[str],
+    numbers: Mapping[str, int],
 ) -> NDArray[np.int64]:
     """The words of NULL, of other texts, and of each constant."""
-    masks = np.zeros((OF_FIRST + len(texts), words), np.int64)
-    numbers = {text: number for number, text in enumerate(texts)}
-    other = "".join(texts) + "+"
-    for expression, columns, path, bit in asked:
-        holds_of = bind(expression, {path: 0}, {}, columns)
-        if holds_of((None,), ()) is True:
+    masks = np.zeros((OF_FIRST + len(numbers), words), np.int64)
+    other = "".join(numbers) + "+"
+    for expression, bit in asked:
+        (path,) = expression.columns
+        true_of = bind(expression, {path: 0}, {}, columns)
+        if true_of((None,), ()) is True:
             masks[_OF_NULL, bit.word] |= bit.mask
-        if holds_of((other,), ()) is True:
+        if true_of((other,), ()) is True:
             masks[_OF_OTHERS:, bit.word] |= bit.mask
         for text in set(_constants(expression.node)):
             row = OF_FIRST + numbers[text]
             masks[row, bit.word] &= ~bit.mask
-            if holds_of((text,), ()) is True:
+            if true_of((text,), ()) is True:
                 masks[row, bit.word] |= bit.mask
     return masks
 
 
-def _operations(programs: Sequence[Program], numbers: dict[str, int]) -> tuple[Table, Table]:
+def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> tuple[Table, Table]:
     questions: list[tuple[int, int, int, int]] = []
     operations: list[tuple[int, float, int, int]] = []
     for program in programs:
         first = len(operations)
         for each in program.operations:
-            double = bool(each.code & kernel.DOUBLE)
-            whole = 0 if double else int(each.value)
+            row = each.row
             if each.code == kernel.TEXT:
-                whole = numbers[program.texts[each.operand]]
-            operations.append(
-                (whole, float(each.value) if double else 0.0, each.code, each.operand)
-            )
+                row = (numbers[program.texts[each.operand]], *row[1:])
+            operations.append(row)
         questions.append((kernel.FOREVER, first, len(operations), 0))
     return np.array(questions, kernel.QUESTION), np.array(operations, kernel.OPERATION)
 

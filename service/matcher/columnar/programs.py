@@ -100,6 +100,13 @@ class Operation:
     operand: int = 0
     value: int | float = 0
 
+    @property
+    def row(self) -> tuple[int, float, int, int]:
+        """As :data:`service.matcher.columnar.kernel.OPERATION`."""
+        double = bool(self.code & kernel.DOUBLE)
+        whole = 0 if double else int(self.value)
+        return whole, float(self.value) if double else 0.0, self.code, self.operand
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -122,7 +129,7 @@ def program(
 
 
 def event_program(
-    expression: Expression, event: RecordType, lanes: Callable[[ColumnPath, SqlType], int]
+    expression: Expression, event: RecordType, lanes: Callable[[ColumnPath], int]
 ) -> Program | None:
     """The same of a condition on the event alone; ``lanes`` numbers its columns. Texts are compared
     with constants, and for being equal, or it is not supported: their numbers have no order."""
@@ -167,7 +174,7 @@ def whole_value(kind: SqlType) -> Callable[[Any], int]:
 class _Writer:
     """Writes the operations of one condition, operands first."""
 
-    def __init__(self, typing: Typing, lanes: Callable[[ColumnPath, SqlType], int]) -> None:
+    def __init__(self, typing: Typing, lanes: Callable[[ColumnPath], int]) -> None:
         self.operations: list[Operation] = []
         self.looks: list[Look] = []
         self.texts: list[str] = []
@@ -192,7 +199,7 @@ class _Writer:
                 return self._literal(value, kind)
             case Column(path=path):
                 kind = _supported(self._typing.type_of(node))
-                column = self._read(self._lanes(path, kind), kind)
+                column = self._read(self._lanes(path), kind)
                 self._add(kernel.COLUMN, column, double=kind == DOUBLE)
                 return kind
             case Reference(look_back=look_back):
@@ -330,7 +337,7 @@ class _LookBackWriter(_Writer):
         self._steps = types.by_step(plan)
         super().__init__(
             Typing(types.of(events, of_type), self._steps),
-            lambda path, _: slots[events, of_type, path],
+            lambda path: slots[events, of_type, path],
         )
 
     def _look_back(self, node: Node, look_back: LookBack) -> SqlType:

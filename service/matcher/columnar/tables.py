@@ -114,11 +114,7 @@ class Tables:
             for each in question.operations:
                 if each.code == kernel.TEXT:
                     self._texts.append((len(operations), question.texts[each.operand]))
-                double = bool(each.code & kernel.DOUBLE)
-                whole = 0 if double else int(each.value)
-                operations.append(
-                    (whole, float(each.value) if double else 0.0, each.code, each.operand)
-                )
+                operations.append(each.row)
             rows.append((FOREVER, first, len(operations), len(looks)))
             looks += [
                 (look.function, look.step, look.column, look.offset, look.double)

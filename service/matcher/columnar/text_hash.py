@@ -25,7 +25,8 @@ def _rotated(value, bits):
 
 
 @compiled
-def _little_endian(data, at, count):
+def little_endian(data, at, count):
+    """``count`` bytes as one number."""
     found = np.uint64(0)
     for place in range(count):
         found |= np.uint64(data[at + place]) << np.uint64(8 * place)
@@ -45,10 +46,10 @@ def text_hash(data, at, end):
     if end - at >= 32:
         one, two, three, four = seed + _P1 + _P2, seed + _P2, seed, seed - _P1
         while at + 32 <= end:
-            one = _mixed(one, _little_endian(data, at, 8))
-            two = _mixed(two, _little_endian(data, at + 8, 8))
-            three = _mixed(three, _little_endian(data, at + 16, 8))
-            four = _mixed(four, _little_endian(data, at + 24, 8))
+            one = _mixed(one, little_endian(data, at, 8))
+            two = _mixed(two, little_endian(data, at + 8, 8))
+            three = _mixed(three, little_endian(data, at + 16, 8))
+            four = _mixed(four, little_endian(data, at + 24, 8))
             at += 32
         found = _rotated(one, 1) + _rotated(two, 7) + _rotated(three, 12) + _rotated(four, 18)
         for lane in (one, two, three, four):
@@ -57,11 +58,11 @@ def text_hash(data, at, end):
         found = seed + _P5
     found += length
     while at + 8 <= end:
-        found ^= _mixed(np.uint64(0), _little_endian(data, at, 8))
+        found ^= _mixed(np.uint64(0), little_endian(data, at, 8))
         found = _rotated(found, 27) * _P1 + _P4
         at += 8
     if at + 4 <= end:
-        found ^= _little_endian(data, at, 4) * _P1
+        found ^= little_endian(data, at, 4) * _P1
         found = _rotated(found, 23) * _P2 + _P3
         at += 4
     while at < end:
