@@ -1,48 +1,25 @@
 """From Kafka records to one flat row an event, by compiled loops in Python.
 
 What :mod:`service.pipeline.decode` leaves to Spark's ``from_avro`` and its generated code, for
-plans whose columns, conditions and keys are simple enough: Spark then reads records and nothing
-else, which takes two thirds of the time. Both make the same rows, so all that follows knows no
-difference.
+plans whose columns, conditions and keys are simple enough (:mod:`service.pipeline.compiled_plan`):
+Spark then reads records and nothing else, which takes two thirds of the time. Both make the same
+rows, so all that follows knows no difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from service.codecs import record_bytes
-from service.codecs.record_bytes import copy_texts
-from service.codecs.record_layout import (
-    READABLE,
-    Layouts,
-    LayoutWriter,
-    NoLayoutError,
-    Read,
-    Wanted,
-)
+from service.codecs.record_layout import Layouts, Read
 from service.compiler.formula import Formula
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Partitioning, RuleSetPlan, Slot
-from service.config.topics import KAFKA_TIMESTAMP
-from service.matcher.columnar.event_masks import (
-    Bit,
-    EventMasks,
-    NoMasksError,
-    event_masks,
-)
-from service.matcher.columnar.lanes import Lanes
+from service.matcher.columnar.event_masks import EventMasks
 from service.matcher.columnar.text_hash import SEED, text_hashes
-from service.pattern.expressions import ColumnPath
-from service.pattern.expressions.nodes import Column
 from service.pattern.types import (
     BIGINT,
     BOOLEAN,
@@ -52,22 +29,12 @@ from service.pattern.types import (
     STRING,
     TIMESTAMP,
     SqlType,
-    column_type,
 )
-from service.pipeline.catalogue import Catalogue, EventType
-from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, types_of, wanted_together, word
-from service.pipeline.crossing import NO_TIME, Tally, tallies
-from service.pipeline.decode import (
-    FIRST_TIME,
-    LAST_TIME,
-    DecodeOptions,
-    needed_columns,
-    topic_condition,
-)
+from service.pipeline.bare_records import BareRecords, pool, texts_at
+from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
+from service.pipeline.crossing import NO_TIME, Tally
+from service.pipeline.decode import FIRST_TIME, LAST_TIME
 from service.pipeline.record_faults import Fault, Untyped
-
-_PARTITION_BITS = 15
-_OFFSET_BITS = 48
 
 _ARROW: dict[SqlType, pa.DataType] = {
     INT: pa.int32(),
@@ -77,9 +44,7 @@ _ARROW: dict[SqlType, pa.DataType] = {
     DOUBLE: pa.float64(),
     TIMESTAMP: pa.timestamp("us", tz="UTC"),
 }
-_WHOLE_KEYS = (INT, BIGINT)
 _MOST_SECONDS = 1_000_000_000_000
-_NOTHING = bytes(1)
 _OUTCOMES = {
     record_bytes.READ: Fault.NONE,
     record_bytes.UNDECODABLE: Fault.UNDECODABLE,
@@ -95,29 +60,8 @@ _Longs = NDArray[np.int64]
 _Flags = NDArray[np.bool_]
 
 
-class NotCompiledError(Exception):
-    """The plan is left to Spark; the text says why."""
-
-
-def bare(records: DataFrame, topic: str | None) -> DataFrame:
-    """Kafka's records with what :class:`CompiledDecoder` reads; ``topic``: the only one, if there
-    is only one."""
-    fits = f"partition < {1 << _PARTITION_BITS} AND offset < {1 << _OFFSET_BITS}L"
-    place = f"shiftleft(offset, {_PARTITION_BITS}) | partition"
-    message = "'a partition above 32,767 or an offset above 2^48: set source.decoder to spark'"
-    columns = [
-        F.expr(f"IF({fits}, {place}, raise_error({message}))").alias("place"),
-        F.unix_millis("timestamp").alias("kafka_time"),
-        F.col("value"),
-        F.col("key").alias("record_key"),
-        # As text: Arrow takes several microseconds a row for an array, even where it is NULL.
-        F.expr("IF(size(headers) > 0, to_json(headers), NULL)").alias("headers"),
-    ]
-    return records.select(*columns, *([] if topic is not None else ["topic"]))
-
-
 @dataclass(frozen=True)
-class _Relevance:
+class Relevance:
     """Which sets of true conditions of a partitioning concern a rule: ``tests`` of the inputs' bit
     and bits of which one is enough, as whole masks, and formulas of all other rules."""
 
@@ -137,7 +81,7 @@ class _Relevance:
 
 
 @dataclass(frozen=True)
-class _Slot:
+class SlotLane:
     """Where a slot is, and by record type whether it is of that."""
 
     lane: int
@@ -146,7 +90,7 @@ class _Slot:
 
 
 @dataclass(frozen=True)
-class _Part:
+class PartLanes:
     """One partitioning: its words among all; by record type the lane of its key (-1: it has none)
     and whether a rule reads it; the type of its keys, ``None``: all events have the same."""
 
@@ -156,12 +100,12 @@ class _Part:
     key_kind: SqlType | None
     key_lanes: tuple[int, ...]
     reads: tuple[bool, ...]
-    slots: tuple[_Slot, ...]
-    relevance: _Relevance
+    slots: tuple[SlotLane, ...]
+    relevance: Relevance
 
 
 @dataclass(frozen=True)
-class _EventTime:
+class EventTimeLane:
     """Where the event time of a record type is: its lane (-1: Kafka's timestamp), type and unit."""
 
     lane: int
@@ -171,7 +115,7 @@ class _EventTime:
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Records of :func:`bare` to rows, in the worker; picklable.
+    """Records of :func:`service.pipeline.bare_records.bare` to rows, in the worker; picklable.
 
     ``types``: by place among the layouts' ids, the record type or :class:`Untyped`.
     """
@@ -181,15 +125,15 @@ class CompiledDecoder:
     max_ahead_ms: int | None
     layouts: Layouts
     types: NDArray[np.int32]
-    times: tuple[_EventTime, ...]
+    times: tuple[EventTimeLane, ...]
     masks: EventMasks
-    parts: tuple[_Part, ...]
+    parts: tuple[PartLanes, ...]
 
     def read(
         self, batches: Sequence[pa.RecordBatch], latest: int | None
     ) -> tuple[list[Tally], pa.RecordBatch]:
         """See :class:`service.pipeline.pack.Records`."""
-        records = _Records(batches, self.topic)
+        records = BareRecords(batches, self.topic)
         read = self.layouts.read(records.data, records.ends, records.present)
         types, faults = self._typed(read)
         of = np.maximum(types, -1)
@@ -262,7 +206,7 @@ class CompiledDecoder:
         faults[sound & missing] = Fault.MISSING_TIME
 
     @staticmethod
-    def _unkeyed(part: _Part, read: Read, of: NDArray[np.int32]) -> _Flags:
+    def _unkeyed(part: PartLanes, read: Read, of: NDArray[np.int32]) -> _Flags:
         """Which events have no key."""
         if part.key_kind is None:
             return np.zeros(len(of), bool)
@@ -273,7 +217,7 @@ class CompiledDecoder:
         return np.asarray((lane < 0) | (read.nulls[np.arange(len(of)), lane] != 0))
 
     @staticmethod
-    def _concerned(part: _Part, words: _Longs) -> tuple[_Flags, _Flags]:
+    def _concerned(part: PartLanes, words: _Longs) -> tuple[_Flags, _Flags]:
         """Which events must go to the matcher, and of which some condition of a rule is true."""
         mine = np.ascontiguousarray(words[:, part.first_word : part.first_word + part.words])
         kind = pa.int64() if part.words == 1 else pa.binary(8 * part.words)
@@ -287,7 +231,7 @@ class CompiledDecoder:
 
     def _of_part(
         self,
-        part: _Part,
+        part: PartLanes,
         data: NDArray[np.uint8],
         read: Read,
         of: NDArray[np.int32],
@@ -304,11 +248,11 @@ class CompiledDecoder:
         else:
             values = read.wholes[rows, lane]
             if part.key_kind == STRING:
-                key = _texts(data, values, ~here)
+                key = texts_at(data, values, ~here)
             else:
                 key = pa.array(values, mask=~here).cast(pa.string())
             group = np.empty(len(rows), np.int64)
-            text_hashes(*_pool(key), group)
+            text_hashes(*pool(key), group)
         made = {
             f"key_{p}": key,
             f"group_{p}": pa.array((group % self.key_groups).astype(np.int32), mask=~here),
@@ -324,138 +268,7 @@ class CompiledDecoder:
         return made
 
 
-def compiled_decoder(
-    plan: RuleSetPlan, catalogue: Catalogue, options: DecodeOptions
-) -> CompiledDecoder:
-    """The decoder for a plan. Raises NotCompiledError where that is left to Spark."""
-    if options.keep_all:
-        raise NotCompiledError("late events that no rule wants are written, too")
-    lanes, types = Lanes(), catalogue.types
-    wanted = []
-    for needed, event_type in zip(needed_columns(plan, catalogue), types, strict=True):
-        columns: dict[ColumnPath, tuple[int, SqlType]] = {}
-        for name in sorted(needed):
-            path = tuple(name.split("."))
-            kind = column_type(event_type.columns, path)
-            if kind not in READABLE:
-                raise NotCompiledError(f"column {name} of {event_type.name} is {kind}")
-            columns[path] = lanes.value(path, kind), kind
-        wanted.append(columns)
-    parts, bits = [], []
-    first = 0
-    for number, part in enumerate(plan.partitionings):
-        parts.append(_part(number, first, part, catalogue, lanes))
-        bits += [
-            Bit(condition, first + place // WORD_BITS, 1 << place % WORD_BITS)
-            for place, condition in enumerate(part.conditions)
-        ]
-        first += parts[-1].words
-    known = RecordTypes(tuple((t.input, t.name, t.columns) for t in types))
-    try:
-        masks = event_masks(known, bits, max(1, first), lanes)
-    except NoMasksError as error:
-        raise NotCompiledError(str(error)) from error
-    layouts, numbers = _layouts(catalogue, wanted, lanes)
-    return CompiledDecoder(
-        options.topic, options.key_groups, options.max_ahead_ms, layouts, numbers,
-        tuple(_event_time(t, columns) for t, columns in zip(types, wanted, strict=True)),
-        masks, tuple(parts),
-    )  # fmt: skip
-
-
-def _layouts(
-    catalogue: Catalogue, wanted: Sequence[Wanted], lanes: Lanes
-) -> tuple[Layouts, NDArray[np.int32]]:
-    """The layouts of all schema ids, and their record types."""
-    writer = LayoutWriter()
-    numbers: dict[int, int] = dict.fromkeys(catalogue.unreadable, Untyped.UNREADABLE)
-    for schema_id, writers in catalogue.writers.items():
-        if len(writers) != 1 or writers[0].branch is not None:
-            raise NotCompiledError(f"schema id {schema_id} has records of several types")
-        number = writers[0].type
-        if number is None:
-            numbers[schema_id] = Untyped.NOT_READ
-            continue
-        event_type = catalogue.types[number]
-        if topic_condition(catalogue, event_type):
-            raise NotCompiledError(f"{event_type.name} is not read from every topic")
-        try:
-            writer.add(schema_id, writers[0].schema, event_type.reader, wanted[number])
-        except NoLayoutError as error:
-            raise NotCompiledError(f"schema id {schema_id}: {error}") from error
-        numbers[schema_id] = number
-    for schema_id, number in numbers.items():
-        if number < 0:
-            writer.skip(schema_id)
-    layouts = writer.written(lanes.width)
-    return layouts, np.array([numbers[each] for each in layouts.ids.tolist()], np.int32)
-
-
-def _part(
-    number: int, first_word: int, part: Partitioning, catalogue: Catalogue, lanes: Lanes
-) -> _Part:
-    inputs = {name for rule in part.rules for name in rule.plan.rule.events}
-    everything = any(not rule.plan.rule.events for rule in part.rules)
-    reads = [everything or t.input in inputs for t in catalogue.types]
-    kinds: set[SqlType | None] = set()
-    key_lanes = []
-    for event_type, read in zip(catalogue.types, reads, strict=True):
-        lane = -1
-        if read and part.key:
-            node = part.key[0].node
-            if len(part.key) > 1 or not isinstance(node, Column):
-                raise NotCompiledError(f"the key {part.key_name} is not a column")
-            kind = column_type(event_type.columns, node.path)
-            if kind not in (STRING, *_WHOLE_KEYS):
-                raise NotCompiledError(f"the key {part.key_name} is {kind}")
-            kinds.add(kind)
-            lane = lanes.value(node.path, kind)
-        key_lanes.append(lane)
-    if len(kinds) > 1:
-        raise NotCompiledError(f"the key {part.key_name} has several types")
-    return _Part(
-        number, first_word, -(-len(part.conditions) // WORD_BITS), kinds.pop() if kinds else None,
-        tuple(key_lanes), tuple(reads), tuple(_slot(slot, catalogue, lanes) for slot in part.slots),
-        _relevance(part),
-    )  # fmt: skip
-
-
-def _slot(slot: Slot, catalogue: Catalogue, lanes: Lanes) -> _Slot:
-    found = {
-        t.number: kind
-        for t in types_of(catalogue, slot.events, slot.of_type)
-        if (kind := column_type(t.columns, slot.path)) is not None
-    }
-    if len(set(found.values())) != 1:
-        raise NotCompiledError(f"column {'.'.join(slot.path)} has not one type")
-    (kind,) = set(found.values())
-    return _Slot(
-        lanes.value(slot.path, kind), kind, tuple(t.number in found for t in catalogue.types)
-    )
-
-
-def _relevance(part: Partitioning) -> _Relevance:
-    wanted, others = wanted_together(part.rules)
-    strict = sum({1 << rule.input_bit for rule in part.rules if rule.plan.strict})
-    return _Relevance(
-        strict,
-        tuple((1 << inputs, sum(1 << bit for bit in bits)) for inputs, bits in wanted.items()),
-        tuple(dict.fromkeys((r.input_bit, r.plan.relevant, r.bits) for r in others)),
-    )
-
-
-def _event_time(
-    event_type: EventType, columns: Mapping[ColumnPath, tuple[int, SqlType]]
-) -> _EventTime:
-    if event_type.event_time == KAFKA_TIMESTAMP:
-        return _EventTime(-1, BIGINT, "millis")
-    lane, kind = columns[tuple(event_type.event_time.split("."))]
-    if kind not in (TIMESTAMP, *_WHOLE_KEYS):
-        raise NotCompiledError(f"the event time {event_type.event_time} is {kind}")
-    return _EventTime(lane, kind, event_type.event_time_unit)
-
-
-def _in_millis(values: _Longs, where: _EventTime) -> _Longs:
+def _in_millis(values: _Longs, where: EventTimeLane) -> _Longs:
     """As :mod:`service.pipeline.decode` has it: rounded down."""
     if where.kind == TIMESTAMP or where.unit == "micros":
         return values // 1_000
@@ -474,92 +287,11 @@ def _mask(words: bytes | int) -> int:
     return sum(each << WORD_BITS * number for number, each in enumerate(found))
 
 
-class _Records:
-    """Columns of :func:`bare`, whole."""
-
-    def __init__(self, batches: Sequence[pa.RecordBatch], topic: str | None) -> None:
-        def column(name: str) -> pa.Array:
-            columns = [batch.column(name) for batch in batches]
-            return columns[0] if len(columns) == 1 else pa.concat_arrays(columns)
-
-        place = column("place").to_numpy()
-        self.partition = (place & (1 << _PARTITION_BITS) - 1).astype(np.int32)
-        self.offset = place >> _PARTITION_BITS
-        self.kafka_time = column("kafka_time").to_numpy()
-        self._key, self._value = column("record_key"), column("value")
-        self._headers = column("headers")
-        self.data, self.ends = _pool(self._value)
-        self.present = pc.is_valid(self._value).to_numpy(zero_copy_only=False).view(np.uint8)
-        lengths = (pc.fill_null(pc.binary_length(c), 0) for c in (self._key, self._value))
-        self.sizes = pc.add(*lengths).to_numpy()
-        self._topics: list[str] = [] if topic is None else [topic]
-        self._topic: Any = 0
-        if topic is None:
-            encoded = column("topic").dictionary_encode()
-            self._topics = encoded.dictionary.to_pylist()
-            self._topic = encoded.indices.to_numpy()
-
-    def rows(self, rows: NDArray[np.intp], whole: _Flags) -> dict[str, pa.Array]:
-        """The columns of some records; those that are ``whole`` with the record's own bytes."""
-        take = pa.array(rows)
-        topics = pa.array(self._topics, pa.string())
-        if len(topics) == 1:
-            topic = pa.repeat(topics[0], len(rows))
-        else:
-            topic = topics.take(pa.array(self._topic[rows]))
-        made = {
-            "topic": topic,
-            "partition": pa.array(self.partition[rows]),
-            "offset": pa.array(self.offset[rows]),
-            "kafka_time": pa.array(self.kafka_time[rows]),
-            "size": pa.array(self.sizes[rows]),
-        }
-        with_bytes = whole[rows]
-        for name, column in (
-            ("record_key", self._key), ("value", self._value), ("headers", self._headers),
-        ):  # fmt: skip
-            taken = column.take(take)
-            if not with_bytes.all():
-                taken = pc.if_else(pa.array(with_bytes), taken, pa.scalar(None, taken.type))
-            made[name] = taken
-        return made
-
-    def tallies(self, faults: NDArray[np.int32], time: _Longs) -> list[Tally]:
-        """What all of them count."""
-        return tallies(
-            self._topics, self._topic, self.partition, faults, time,
-            self.kafka_time, self.sizes,
-        )  # fmt: skip
-
-
-def _pool(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-    """The bytes of all, and where each begins and ends."""
-    _, ends, data = texts.buffers()
-    if not len(texts):
-        return np.frombuffer(_NOTHING, np.uint8), np.frombuffer(bytes(4), np.int32)
-    return (
-        np.frombuffer(data if data is not None and data.size else _NOTHING, np.uint8),
-        np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1],
-    )
-
-
-def _texts(data: NDArray[np.uint8], places: _Longs, null: _Flags) -> pa.Array:
-    """The texts at ``places``, as a column."""
-    ends = np.zeros(len(places) + 1, np.int32)
-    size = int((places[~null] & 0xFFFFFFFF).sum())
-    out = np.empty(size, np.uint8)
-    copy_texts(data, places, null, out, ends)
-    valid = pa.array(~null).buffers()[1]
-    return pa.Array.from_buffers(
-        pa.string(), len(places), [valid, pa.py_buffer(ends), pa.py_buffer(out)]
-    )
-
-
 def _column(
-    slot: _Slot, data: NDArray[np.uint8], read: Read, rows: NDArray[np.intp], null: _Flags
+    slot: SlotLane, data: NDArray[np.uint8], read: Read, rows: NDArray[np.intp], null: _Flags
 ) -> pa.Array:
     if slot.kind == STRING:
-        return _texts(data, read.wholes[rows, slot.lane], null)
+        return texts_at(data, read.wholes[rows, slot.lane], null)
     if slot.kind in (FLOAT, DOUBLE):
         values = read.doubles[rows, slot.lane]
         return pa.array(values.astype(_ARROW[slot.kind].to_pandas_dtype()), mask=null)

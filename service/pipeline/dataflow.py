@@ -19,13 +19,10 @@ from service.compiler.rule_set import RuleSetPlan
 from service.config import Settings
 from service.matcher.columnar.tables import can_run
 from service.pipeline import clock_source
+from service.pipeline.bare_records import bare
 from service.pipeline.catalogue import Catalogue
-from service.pipeline.compiled_decoding import (
-    CompiledDecoder,
-    NotCompiledError,
-    bare,
-    compiled_decoder,
-)
+from service.pipeline.compiled_decoding import CompiledDecoder
+from service.pipeline.compiled_plan import NotCompiledError, compiled_decoder
 from service.pipeline.crossing import Crossing
 from service.pipeline.decode import DecodeOptions, decode
 from service.pipeline.key_group import MatchOptions, packed_shape

@@ -53,7 +53,7 @@ from service.pipeline.catalogue import Catalogue
 from service.pipeline.checkpoint_files import CheckpointFiles, check_position, held
 from service.pipeline.clock_source import ClockFile
 from service.pipeline.columns import partitioning_sql
-from service.pipeline.compiled_decoding import NotCompiledError
+from service.pipeline.compiled_plan import NotCompiledError
 from service.pipeline.dataflow import Dataflow
 from service.pipeline.exactly_once import ExactlyOnce
 from service.pipeline.failures import kafka_away, not_started

@@ -30,13 +30,10 @@ from service.config.topics import KAFKA_TIMESTAMP
 from service.matcher.columnar.event_mask_loops import number_texts, set_masks
 from service.matcher.columnar.text_hash import text_hashes
 from service.pattern.document import load_rules
+from service.pipeline.bare_records import bare
 from service.pipeline.catalogue import Catalogue, EventType, Writer
-from service.pipeline.compiled_decoding import (
-    CompiledDecoder,
-    NotCompiledError,
-    bare,
-    compiled_decoder,
-)
+from service.pipeline.compiled_decoding import CompiledDecoder
+from service.pipeline.compiled_plan import NotCompiledError, compiled_decoder
 from service.pipeline.crossing import Crossing
 from service.pipeline.decode import DecodeOptions, decode
 from service.pipeline.record_faults import Fault
@@ -107,7 +104,19 @@ STRANGER = record("t.Stranger", name="string")
 WRITTEN = {1: EVENT, 2: OLDER, 3: PAYMENT, 4: STRANGER, 300: NEWER}
 UNREADABLE, UNKNOWN = 5, 987_654
 
-KINDS = ["a", "b", "ab", "", "it's", "ключ", "a\u0000b", "other", *(f"k{n}" for n in range(30))]
+KINDS = [
+    "a",
+    "b",
+    "ab",
+    "",
+    "it's",
+    "ключ",
+    "a\u0000b",
+    "a%b",
+    "\\",
+    "other",
+    *(f"k{n}" for n in range(30)),
+]
 CONDITIONS = [
     "kind = 'a'",
     "'b' = kind",
@@ -130,12 +139,39 @@ CONDITIONS = [
     "place.height > 100",
     "other.deep.city <> 'Bonn'",
     "other.city IS NULL",
+    "kind LIKE 'k%'",
+    "kind LIKE 'k1%' AND k IS NULL AND n < 9",
+    "NOT kind LIKE '%b' AND x > 0",
+    "kind LIKE '%ч' OR k LIKE 'ü%' OR n = 5",
+    "kind LIKE '%лю%' AND kind <> 'a'",
+    "kind LIKE '%2%' AND kind LIKE '%k%' AND kind IN ('k2', 'k12', 'k23')",
+    "k LIKE 'user-%' AND k LIKE '%7'",
+    "kind LIKE 'ab'",
+    "kind LIKE '%'",
+    "kind LIKE '' AND place.city LIKE 'Kö%'",
+    r"kind LIKE 'a\%%' OR kind LIKE '%\\\\'",
+    "kind = 'b' OR kind LIKE 'a%'",
+    "STARTSWITH(kind, 'k1') AND NOT ENDSWITH(k, '1')",
+    "CONTAINS(kind, 'b') OR CONTAINS(kind, '') AND n > 3",
+    "kind IN ('a', NULL)",
+    "1 = 2 AND kind = 'a'",
+    "1 = 1 AND kind = 'a' AND NULL IS NULL",
     "true",
 ]
 #: What is asked of both record types.
-SHARED = ["kind = 'a'", "kind <> 'b'", "kind IN ('k1', 'k2')", "n > 3", "k = 'u1'", "true"]
+SHARED = [
+    "kind = 'a'",
+    "kind <> 'b'",
+    "kind IN ('k1', 'k2')",
+    "kind LIKE '%1'",
+    "n > 3",
+    "k = 'u1'",
+    "true",
+]
 NOT_COMPILED = {
-    "kind LIKE 'a%'": "LIKE",
+    "kind LIKE 'a%b'": "LIKE",
+    "kind LIKE 'a_'": "LIKE",
+    "STARTSWITH(kind, k)": "STARTSWITH",
     "UPPER(kind) = 'A'": "UPPER",
     "kind < 'b'": "<",
     "kind = k": "=",
@@ -413,7 +449,13 @@ def test_many_conditions(spark: SparkSession) -> None:
     """More than one word of bits, all of them on one text; and no rule at all."""
     random = Random(5)
     rules = [
-        rule(f"r-{n}", f"kind = 'k{n % 40}'", f"k IN ('u{n}', 'u1')", key="k") for n in range(90)
+        rule(
+            f"r-{n}",
+            f"kind = 'k{n % 40}' AND n > {n % 10}",
+            f"k IN ('u{n}', 'u1') AND kind LIKE '%{n % 7}'",
+            key="k",
+        )
+        for n in range(90)
     ]
     values = [value(random, [1, 2]) for _ in range(RECORDS)]
     rows = rows_of(random, values, ["t"])
@@ -470,8 +512,10 @@ def test_left_to_spark() -> None:
     assert "key kind, n" in reason(rule("r", "ok", "true", key=["kind", "n"]))
     assert "key x" in reason(rule("r", "ok", "true", key="x"))
     assert "total" in reason(rule("r", "total > 3", "true"))
-    many = [rule(f"r-{n}", f"n > {n}", "true") for n in range(20)]
-    assert "12 conditions" in reason(*many)
+    many = [rule(f"r-{n}", f"n > {n}", "true") for n in range(70)]
+    assert "64 parts" in reason(*many)
+    many = [rule(f"r-{n}", f"kind = 'k{n}' AND n > {n}", "true") for n in range(600)]
+    assert "512 parts" in reason(*many)
 
 
 def test_it_is_compiled_before_the_first_batch(spark: SparkSession) -> None:

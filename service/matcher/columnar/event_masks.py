@@ -1,8 +1,9 @@
 """What the event alone decides, for many events at once.
 
-A condition that asks of one text column only which of some constants it is, is answered by looking
-the text up, for all conditions on that column together; every other one is a program for the kernel
-(:mod:`service.matcher.columnar.programs`).
+A condition is true where all parts of it that AND joins are. A part that asks of one text only
+which of some constants it is, or begins or ends with, is answered by looking the text up, for all
+conditions together; every other one is a program for the kernel
+(:mod:`service.matcher.columnar.programs`), which runs where what was looked up is true.
 """
 
 from __future__ import annotations
@@ -19,16 +20,20 @@ from service.compiler.rule_set import Condition
 from service.matcher.columnar import kernel
 from service.matcher.columnar.event_mask_loops import OF_FIRST, number_texts, set_masks
 from service.matcher.columnar.kernel import Table
-from service.matcher.columnar.lanes import Lanes
-from service.matcher.columnar.programs import Program, event_program, texts_are_told_apart
+from service.matcher.columnar.lanes import Lanes, TextPart
+from service.matcher.columnar.programs import Program, event_program
 from service.matcher.columnar.text_hash import text_hash
+from service.matcher.columnar.text_parts import compared_texts
 from service.pattern.expressions import ColumnPath, Expression, bind
+from service.pattern.expressions.canonical import expression as expression_of
 from service.pattern.expressions.checking import Typing
-from service.pattern.expressions.nodes import Call, Literal, Node
+from service.pattern.expressions.like import Place
+from service.pattern.expressions.nodes import Call, Node
 from service.pattern.types import STRING, RecordType, column_type
 
-#: More programs than these take longer than Spark's generated code for the whole event.
-_MOST_PROGRAMS = 12
+#: With more programs for one event, and parts of texts to look up, Spark's generated code is as
+#: quick; so many programs in all are passed by at little cost.
+_MOST_COMPARED, _MOST_WRITTEN = 64, 512
 #: Rows of a look-up's masks: of NULL, and of a text that is none of the constants.
 _OF_NULL, _OF_OTHERS = 0, 1
 
@@ -47,13 +52,14 @@ class Bit(NamedTuple):
 
 @dataclass
 class _OfType:
-    """What is asked of events of one record type."""
+    """What is asked of events of one record type. ``base``: conditions that may be true."""
 
     columns: RecordType
     base: NDArray[np.int64]
-    #: By the lane of the text.
+    #: By the lane with the text's number.
     look_ups: dict[int, list[tuple[Expression, Bit]]] = field(default_factory=dict)
-    programs: list[tuple[Program, Bit]] = field(default_factory=list)
+    #: By the part of a condition and the word, with the bits of the conditions that have it.
+    programs: dict[tuple[Node, int], tuple[Program, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,18 +107,30 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
     Raises NoMasksError where one is not supported, or there are too many that are not look-ups.
     """
     found = [_of_type(RecordTypes((of,)), bits, words, lanes) for of in types.known]
-    texts = tuple(dict.fromkeys(text for each in found for text in _texts_of(each)))
+    programs = [program for each in found for program, _ in each.programs.values()]
+    if len(programs) > _MOST_WRITTEN:
+        raise NoMasksError(f"more than {_MOST_WRITTEN} parts of conditions are no look-ups of text")
+    named = [text for each in found for text in _looked_up(each)]
+    named += [text for program in programs for text in program.texts]
+    texts = list(dict.fromkeys(named))
     numbers = {text: number for number, text in enumerate(texts)}
-    look_ups: list[tuple[int, int, int]] = []
+    searched = sum(part.place != Place.WHOLE for _, part in lanes.numbers)
+    look_ups: list[tuple[int, int]] = []
     masks: list[NDArray[np.int64]] = []
     for each in found:
-        for lane, asked in each.look_ups.items():
-            look_ups.append((lane, lanes.number(lane), len(masks)))
-            masks.extend(_answers(asked, each.columns, words, numbers))
-    programs = [program for each in found for program in each.programs]
-    if len(programs) > _MOST_PROGRAMS * len(found):
-        raise NoMasksError(f"more than {_MOST_PROGRAMS} conditions are no look-ups of text")
-    questions, operations = _operations([program for program, _ in programs], numbers)
+        answers = {
+            lane: _answers(asked, each.columns, words, numbers)
+            for lane, asked in each.look_ups.items()
+        }
+        if searched + _most_that_run(each, answers.values()) > _MOST_COMPARED:
+            raise NoMasksError(
+                f"more than {_MOST_COMPARED} parts of conditions on one event are no look-ups of"
+                " whole texts"
+            )
+        for lane, rows in answers.items():
+            look_ups.append((lane, len(masks)))
+            masks.extend(rows)
+    questions, operations = _operations(programs, numbers)
     encoded = [text.encode() for text in texts]
     pool = b"".join(encoded)
     ends = np.cumsum([0, *map(len, encoded)])
@@ -121,13 +139,13 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
         words,
         np.array([each.base for each in found], np.int64).reshape(-1, words),
         np.cumsum([0, *(len(each.look_ups) for each in found)]),
-        np.array(look_ups, np.int64).reshape(-1, 3),
+        np.array(look_ups, np.int64).reshape(-1, 2),
         np.array(masks, np.int64).reshape(-1, words),
         np.cumsum([0, *(len(each.programs) for each in found)]),
-        np.array([(bit.word, bit.mask) for _, bit in programs], np.int64).reshape(-1, 2),
+        np.concatenate([np.zeros((0, 2), np.int64), *map(_targets, found)]),
         questions,
         operations,
-        np.array(list(lanes.numbers.items()), np.int64).reshape(-1, 2),
+        _numbered(lanes, numbers),
         data,
         ends,
         _hashed(data, ends),
@@ -137,52 +155,72 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
 def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, lanes: Lanes) -> _OfType:
     """What is asked of the only one of these types."""
     ((_, name, columns),) = of.known
-    found, typing = _OfType(columns, np.zeros(words, np.int64)), Typing(columns)
-
-    def lane(path: ColumnPath) -> int:
-        kind = column_type(columns, path)
-        assert kind is not None
-        value = lanes.value(path, kind)
-        return lanes.number(value) if kind == STRING else value
-
+    found = _OfType(columns, np.zeros(words, np.int64))
     for bit in bits:
         condition, expression = bit.condition, bit.condition.expression
         if of.of(condition.events, condition.of_type) is None:
             continue
-        if expression is None:
+        parts = [] if expression is None else [*_parts(expression.node)]
+        asked = [expression_of(part) for part in parts]
+        if any(column_type(columns, path) is None for part in asked for path in part.columns):
+            raise NoMasksError(f"{name} has not all columns of {expression}")
+        constant = [part for part in asked if not part.columns]
+        if all(bind(part, {}, {})((), ()) is True for part in constant):
             found.base[bit.word] |= bit.mask
-            continue
-        kinds = [column_type(columns, path) for path in expression.columns]
-        if not kinds:
-            if bind(expression, {}, {})((), ()) is True:
-                found.base[bit.word] |= bit.mask
-        elif None in kinds:
-            raise NoMasksError(f"{name} has not all columns of {expression.canonical}")
-        elif kinds == [STRING] and texts_are_told_apart(expression.node, typing):
-            (path,) = expression.columns
-            found.look_ups.setdefault(lanes.value(path, STRING), []).append((expression, bit))
-        elif program := event_program(expression, columns, lane):
-            found.programs.append((program, bit))
-        else:
-            raise NoMasksError(f"the condition {expression.canonical}")
+            for part in asked:
+                if part.columns:
+                    _ask(found, part, bit, lanes)
     return found
 
 
-def _constants(node: Node) -> Iterator[str]:
-    """The texts that a condition names."""
-    if isinstance(node, Literal) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, Call):
+def _parts(node: Node) -> Iterator[Node]:
+    """What a condition joins with AND."""
+    if isinstance(node, Call) and node.operator == "AND":
         for argument in node.arguments:
-            yield from _constants(argument)
+            yield from _parts(argument)
+    else:
+        yield node
 
 
-def _texts_of(one: _OfType) -> Iterator[str]:
+def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
+    """Add a part of a condition to the look-ups, or else to the programs."""
+    compared = compared_texts(part.node, Typing(found.columns))
+    if compared is not None and _kinds(part, found.columns) == [STRING]:
+        (path,) = part.columns
+        parts = {each.part for each in compared} or {TextPart()}
+        if len(parts) == 1:
+            lane = lanes.number(path, parts.pop())
+            found.look_ups.setdefault(lane, []).append((part, bit))
+            return
+    key = part.node, bit.word
+    if key not in found.programs:
+
+        def lane_of(path: ColumnPath) -> int:
+            kind = column_type(found.columns, path)
+            assert kind is not None
+            return lanes.value(path, kind)
+
+        program = event_program(part, found.columns, lane_of, lanes.number)
+        if program is None:
+            raise NoMasksError(f"the condition {part.canonical}")
+        found.programs[key] = program, 0
+    program, mask = found.programs[key]
+    found.programs[key] = program, mask | bit.mask
+
+
+def _kinds(part: Expression, columns: RecordType) -> list[object]:
+    return [column_type(columns, path) for path in part.columns]
+
+
+def _looked_up(one: _OfType) -> Iterator[str]:
+    """The texts that look-ups compare."""
     for asked in one.look_ups.values():
         for expression, _ in asked:
-            yield from _constants(expression.node)
-    for program, _ in one.programs:
-        yield from program.texts
+            yield from _constants(expression, one.columns)
+
+
+def _constants(part: Expression, columns: RecordType) -> list[str]:
+    return [each.constant for each in compared_texts(part.node, Typing(columns)) or []]
 
 
 def _answers(
@@ -191,22 +229,33 @@ def _answers(
     words: int,
     numbers: Mapping[str, int],
 ) -> NDArray[np.int64]:
-    """The words of NULL, of other texts, and of each constant."""
-    masks = np.zeros((OF_FIRST + len(numbers), words), np.int64)
-    other = "".join(numbers) + "+"
+    """For NULL, other texts, and each constant, the words without the conditions that are not true
+    then."""
+    masks = np.full((OF_FIRST + len(numbers), words), -1, np.int64)
+    used = set().union(*numbers)
+    other = next(each for each in map(chr, range(1, 0xD800)) if each not in used)
     for expression, bit in asked:
         (path,) = expression.columns
         true_of = bind(expression, {path: 0}, {}, columns)
-        if true_of((None,), ()) is True:
-            masks[_OF_NULL, bit.word] |= bit.mask
-        if true_of((other,), ()) is True:
-            masks[_OF_OTHERS:, bit.word] |= bit.mask
-        for text in set(_constants(expression.node)):
-            row = OF_FIRST + numbers[text]
-            masks[row, bit.word] &= ~bit.mask
-            if true_of((text,), ()) is True:
-                masks[row, bit.word] |= bit.mask
+        answers = np.full(len(masks), true_of((other,), ()) is True)
+        answers[_OF_NULL] = true_of((None,), ()) is True
+        for text in set(_constants(expression, columns)):
+            answers[OF_FIRST + numbers[text]] = true_of((text,), ()) is True
+        masks[~answers, bit.word] &= ~bit.mask
     return masks
+
+
+def _targets(one: _OfType) -> NDArray[np.int64]:
+    """Of each program the word and the bits of the conditions that have it."""
+    targets = [(word, mask) for (_, word), (_, mask) in one.programs.items()]
+    return np.array(targets, np.int64).reshape(-1, 2)
+
+
+def _most_that_run(one: _OfType, answers: Iterable[NDArray[np.int64]]) -> int:
+    """How many programs can run for an event, as far as one look-up alone can tell."""
+    word, mask = _targets(one).T
+    run = [int(((rows[:, word] & mask) != 0).sum(axis=1).max()) for rows in answers]
+    return min([len(one.programs), *run])
 
 
 def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> tuple[Table, Table]:
@@ -221,6 +270,15 @@ def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> tupl
             operations.append(row)
         questions.append((kernel.FOREVER, first, len(operations), 0))
     return np.array(questions, kernel.QUESTION), np.array(operations, kernel.OPERATION)
+
+
+def _numbered(lanes: Lanes, numbers: Mapping[str, int]) -> NDArray[np.int64]:
+    """The lanes of texts and of numbers, the part's place, and its length or its text's number."""
+    rows = []
+    for (text, part), lane in lanes.numbers.items():
+        argument = numbers[part.text] if part.place == Place.ANYWHERE else part.length
+        rows.append((text, lane, part.place, argument))
+    return np.array(rows, np.int64).reshape(-1, 4)
 
 
 def _hashed(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,16 +1,27 @@
 """Which column of events stands where, in arrays with a row for each event.
 
 A *lane* holds whole numbers, truth and moments (µs) as 64-bit numbers, FLOAT and DOUBLE as doubles.
-A text is its place among the bytes of all records, ``start << 32 | length``; where conditions read
-it, a second lane has its *number* among the texts that conditions name, -1 for all others.
+A text is its place among the bytes of all records, ``start << 32 | length``; for each part of it
+that conditions compare, another lane has the part's *number* among the texts that conditions name,
+-1 for all others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from service.pattern.expressions import ColumnPath
-from service.pattern.types import SqlType
+from service.pattern.expressions.like import Place
+from service.pattern.types import STRING, SqlType
+
+
+class TextPart(NamedTuple):
+    """What of a text is compared: all, so many bytes at its start or end, or a ``text`` in it."""
+
+    place: Place = Place.WHOLE
+    length: int = 0
+    text: str = ""
 
 
 @dataclass
@@ -18,8 +29,8 @@ class Lanes:
     """The lanes of columns, each numbered when it is first asked for."""
 
     values: dict[tuple[ColumnPath, SqlType], int] = field(default_factory=dict)
-    #: By the lane of the text.
-    numbers: dict[int, int] = field(default_factory=dict)
+    #: By the lane of the text, and what of it.
+    numbers: dict[tuple[int, TextPart], int] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -30,6 +41,6 @@ class Lanes:
         """The lane of a column."""
         return self.values.setdefault((path, kind), self.width)
 
-    def number(self, text: int) -> int:
-        """The lane with the numbers of the texts in the lane ``text``."""
-        return self.numbers.setdefault(text, self.width)
+    def number(self, path: ColumnPath, part: TextPart) -> int:
+        """The lane with the numbers of a part of a text column."""
+        return self.numbers.setdefault((self.value(path, STRING), part), self.width)

@@ -21,6 +21,8 @@ import numpy as np
 from service.compiler.plan import LookBackAtom, Plan
 from service.compiler.record_types import RecordTypes
 from service.matcher.columnar import kernel
+from service.matcher.columnar.lanes import TextPart
+from service.matcher.columnar.text_parts import compared_part, compared_texts
 from service.pattern.expressions import ALL_STEPS, ColumnPath, Expression, LookBack
 from service.pattern.expressions.checking import Typing
 from service.pattern.expressions.nodes import Call, Column, Literal, Node, Reference
@@ -129,30 +131,18 @@ def program(
 
 
 def event_program(
-    expression: Expression, event: RecordType, lanes: Callable[[ColumnPath], int]
+    expression: Expression,
+    event: RecordType,
+    lanes: Callable[[ColumnPath], int],
+    numbers: Callable[[ColumnPath, TextPart], int],
 ) -> Program | None:
-    """The same of a condition on the event alone; ``lanes`` numbers its columns. Texts are compared
-    with constants, and for being equal, or it is not supported: their numbers have no order."""
+    """The same of a condition on the event alone. ``lanes`` numbers its columns, ``numbers`` those
+    with numbers of texts, which have no order: texts are compared with constants, for being equal
+    or for a part being equal, or it is not supported."""
     typing = Typing(event)
-    if not texts_are_told_apart(expression.node, typing):
+    if compared_texts(expression.node, typing) is None:
         return None
-    return _Writer(typing, lanes).program(expression)
-
-
-def texts_are_told_apart(node: Node, typing: Typing) -> bool:
-    """Whether all that a condition asks of texts is whether one is NULL or a certain constant."""
-    if isinstance(node, Literal | Column):
-        return True
-    if not isinstance(node, Call):
-        return False
-    if node.operator == "IS NULL" and isinstance(node.arguments[0], Column):
-        return True
-    if any(typing.type_of(argument) == STRING for argument in node.arguments):
-        columns = sum(isinstance(argument, Column) for argument in node.arguments)
-        constants = sum(isinstance(argument, Literal) for argument in node.arguments)
-        one = columns == 1 and columns + constants == len(node.arguments)
-        return node.operator in ("=", "<>", "IN") and one
-    return all(texts_are_told_apart(argument, typing) for argument in node.arguments)
+    return _EventWriter(typing, lanes, numbers).program(expression)
 
 
 def lane(kind: SqlType) -> type[np.int64 | np.float64] | None:
@@ -324,6 +314,31 @@ class _Writer:
             self._add(kernel.TO_DOUBLE)
         elif written not in (DOUBLE, NULL):
             raise _Unsupported
+
+
+class _EventWriter(_Writer):
+    """The same, with the numbers of texts instead of texts."""
+
+    def __init__(
+        self,
+        typing: Typing,
+        lanes: Callable[[ColumnPath], int],
+        numbers: Callable[[ColumnPath, TextPart], int],
+    ) -> None:
+        def lane_of(path: ColumnPath) -> int:
+            is_text = typing.type_of(Column(path)) == STRING
+            return numbers(path, TextPart()) if is_text else lanes(path)
+
+        super().__init__(typing, lane_of)
+        self._numbers = numbers
+
+    def _call(self, operator: str, arguments: Sequence[Node], kind: SqlType) -> SqlType:
+        if found := compared_part(Call(operator, tuple(arguments))):
+            self._add(kernel.COLUMN, self._read(self._numbers(found.path, found.part), STRING))
+            self._literal(found.constant, STRING)
+            self._add(kernel.EQUAL)
+            return BOOLEAN
+        return super()._call(operator, arguments, kind)
 
 
 class _LookBackWriter(_Writer):

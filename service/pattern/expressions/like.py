@@ -4,8 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from enum import IntEnum
 
 from service.pattern.expressions.literals import like_parts
+
+
+class Place(IntEnum):
+    """Where in a text another one must be."""
+
+    WHOLE = 0
+    START = 1
+    END = 2
+    ANYWHERE = 3
+
+
+_PLACES = {
+    (False, False): Place.WHOLE,
+    (False, True): Place.START,
+    (True, False): Place.END,
+    (True, True): Place.ANYWHERE,
+}
+
+
+def fixed_text(pattern: str) -> tuple[Place, str] | None:
+    """The one text that a pattern asks for and where; ``None`` where it asks for more."""
+    parts = like_parts(pattern)
+    before = len(parts) > 1 and parts[0] is None
+    after = bool(parts) and parts[-1] is None
+    fixed = parts[int(before) : len(parts) - int(after)]
+    text = [part for part in fixed if isinstance(part, str)]
+    return (_PLACES[before, after], "".join(text)) if len(text) == len(fixed) else None
 
 
 def like_matcher(pattern: str) -> Callable[[str], bool]:
