@@ -82,11 +82,32 @@ class Partitioning:
     def touched(self, mask: int) -> Iterator[tuple[int, int]]:
         """Numbers of the rules that an event with these true conditions can concern, each with
         the mask of its own event atoms."""
-        for number, rule in enumerate(self.rules):
+        always, by_bit = self._candidates
+        candidates = set(always)
+        left = mask
+        while left:
+            candidates.update(by_bit.get(left & -left, ()))
+            left &= left - 1
+        for number in sorted(candidates):
+            rule = self.rules[number]
             if mask >> rule.input_bit & 1:
                 own = sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
                 if rule.plan.strict or rule.plan.relevant.evaluate(own):
                     yield number, own
+
+    @cached_property
+    def _candidates(self) -> tuple[list[int], dict[int, list[int]]]:
+        """Numbers of the rules that an event can concern of which no atom is true, and of those that
+        need some: by the mask of each of their bits."""
+        always: list[int] = []
+        by_bit: dict[int, list[int]] = {}
+        for number, rule in enumerate(self.rules):
+            if rule.plan.strict or rule.plan.relevant.evaluate(0):
+                always.append(number)
+                continue
+            for bit in set(rule.bits):
+                by_bit.setdefault(1 << bit, []).append(number)
+        return always, by_bit
 
     def reads(self, name: str) -> bool:
         """Whether some rule of the partitioning reads input ``name``."""

@@ -31,9 +31,10 @@ from service.pattern.types import (
     SqlType,
 )
 from service.pipeline.bare_records import BareRecords, pool, texts_at
-from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
+from service.pipeline.columns import TYPE_COLUMN, word
 from service.pipeline.crossing import NO_TIME, Tally
 from service.pipeline.decode import FIRST_TIME, LAST_TIME
+from service.pipeline.masks import distinct_masks
 from service.pipeline.record_faults import Fault, Untyped
 
 _ARROW: dict[SqlType, pa.DataType] = {
@@ -219,14 +220,9 @@ class CompiledDecoder:
     @staticmethod
     def _concerned(part: PartLanes, words: _Longs) -> tuple[_Flags, _Flags]:
         """Which events must go to the matcher, and of which some condition of a rule is true."""
-        mine = np.ascontiguousarray(words[:, part.first_word : part.first_word + part.words])
-        kind = pa.int64() if part.words == 1 else pa.binary(8 * part.words)
-        encoded = pa.Array.from_buffers(kind, len(mine), [None, pa.py_buffer(mine)])
-        distinct = encoded.dictionary_encode()
-        answers = np.array(
-            [part.relevance.of(_mask(each)) for each in distinct.dictionary.to_pylist()], bool
-        ).reshape(-1, 2)
-        keep, relevant = answers[distinct.indices.to_numpy()].T
+        masks, places = distinct_masks(words[:, part.first_word : part.first_word + part.words])
+        answers = np.array([part.relevance.of(mask) for mask in masks], bool).reshape(-1, 2)
+        keep, relevant = answers[places].T
         return keep, relevant
 
     def _of_part(
@@ -277,14 +273,6 @@ def _in_millis(values: _Longs, where: EventTimeLane) -> _Longs:
     beyond = np.where(values > 0, _MOST_SECONDS, -_MOST_SECONDS) * 1_000
     fits = (values >= -_MOST_SECONDS) & (values <= _MOST_SECONDS)
     return np.where(fits, values, 0) * 1_000 + np.where(fits, 0, beyond)
-
-
-def _mask(words: bytes | int) -> int:
-    """A set of conditions, given as its only word or the bytes of all, as one number."""
-    if isinstance(words, int):
-        return words
-    found = np.frombuffer(words, np.int64).tolist()
-    return sum(each << WORD_BITS * number for number, each in enumerate(found))
 
 
 def _column(

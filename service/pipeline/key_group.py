@@ -40,6 +40,7 @@ from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.packing import pack, unpack
 from service.pipeline.columns import TYPE_COLUMN, WORD_BITS, word
 from service.pipeline.entries import Entries, Load, Spread, Store, slot_of
+from service.pipeline.masks import distinct_masks
 from service.pipeline.pack import PackedPartitioning, Unkeyed, late_until
 from service.pipeline.rule_epochs import RuleEpochs
 from service.pipeline.slot_storage import SlotStorage
@@ -368,7 +369,8 @@ class KeyGroup:
         partitioning = self._partitionings[number]
         shape = packed_shape(number, partitioning)
         keys, key = _encoded(rows.column(f"key_{number}"))
-        masks, mask = _masks([rows.column(word(number, w)) for w in range(shape.words)])
+        words = [rows.column(word(number, w)).to_numpy() for w in range(shape.words)]
+        masks, mask = distinct_masks(np.stack(words, axis=1))
         topics, topic = _encoded(rows.column("topic"))
         topic_numbers = np.array([self._names.topic(name) for name in topics], np.int32)
         type_names = self._options.type_names
@@ -439,20 +441,6 @@ def _encoded(column: pa.Array) -> tuple[list[Any], Any]:
     encoded = column.dictionary_encode()
     places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return encoded.dictionary.to_pylist(), places
-
-
-def _masks(words: Sequence[pa.Array]) -> tuple[list[int], Any]:
-    """The distinct masks whose words these are, and for each row the place of its mask."""
-    if len(words) == 1:
-        distinct, places = np.unique(words[0].to_numpy(), return_inverse=True)
-        return distinct.tolist(), places
-    table = np.stack([each.to_numpy() for each in words], axis=1)
-    distinct, places = np.unique(table, axis=0, return_inverse=True)
-    masks = [
-        sum(part << WORD_BITS * position for position, part in enumerate(row))
-        for row in distinct.tolist()
-    ]
-    return masks, places.reshape(-1)
 
 
 def _headers(text: str | None) -> tuple[tuple[str, bytes | None], ...]:
