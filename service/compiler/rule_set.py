@@ -97,8 +97,8 @@ class Partitioning:
 
     @cached_property
     def _candidates(self) -> tuple[list[int], dict[int, list[int]]]:
-        """Numbers of the rules that an event can concern of which no atom is true, and of those that
-        need some: by the mask of each of their bits."""
+        """Numbers of the rules that an event can concern that meets none of their conditions, and
+        of all others by the mask of each of their bits."""
         always: list[int] = []
         by_bit: dict[int, list[int]] = {}
         for number, rule in enumerate(self.rules):

@@ -31,7 +31,7 @@ from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.errors import StateError
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.keys import Arrivals, KeysState, arrivals_together
-from service.matcher.columnar.snapshot import decode, encode, joined, parted
+from service.matcher.columnar.snapshot import decode, encode
 from service.matcher.engines import PartitioningMatcher, fingerprints_of
 from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
@@ -44,7 +44,7 @@ from service.pipeline.masks import distinct_masks
 from service.pipeline.pack import PackedPartitioning, Unkeyed, late_until
 from service.pipeline.rule_epochs import RuleEpochs
 from service.pipeline.slot_storage import SlotStorage
-from service.pipeline.slots import Slot, hashes_of, slots_of
+from service.pipeline.slots import KernelKeys, Slot, hashes_of, slots_of
 from service.pipeline.watermark import Clock, Policy
 
 #: Of the state of a key group; that of snapshots is theirs.
@@ -261,13 +261,15 @@ class KeyGroup:
             if len(portion) < len(keys):
                 mine = arrivals.take(np.flatnonzero(np.isin(homes, portion)[arrivals.key]))
             slots = storage.read(portion, load)
-            yield from self._apply(slots, keys, mine, matcher, spread, watermark)
-            for slot in slots:
-                storage.write(slot, store)
+            of_kernel = KernelKeys(slots)
+            yield from self._apply(slots, of_kernel, keys, mine, matcher, spread, watermark)
+            for slot, beside in zip(slots, of_kernel.beside(), strict=True):
+                storage.write(slot, beside, store)
 
     def _apply(
         self,
         slots: Sequence[Slot],
+        of_kernel: KernelKeys,
         keys: Mapping[int, AbstractSet[str | None]],
         arrivals: Arrivals,
         matcher: PartitioningMatcher,
@@ -287,7 +289,7 @@ class KeyGroup:
         if matcher.kernel is not None:
             fingerprints = fingerprints_of(matcher.kernel.partitioning)
             # The engine changes what it is given.
-            state = replace(joined([slot.take(keys[slot.number], watermark) for slot in slots]))
+            state = replace(of_kernel.take([keys[slot.number] for slot in slots], watermark))
             self._rules.count_together(fingerprints, state, -1)
             counts, spent, began = [], 0, perf_counter_ns()
             for outputs in matcher.kernel.advance(state, arrivals, watermark, self._names):
@@ -299,9 +301,7 @@ class KeyGroup:
             self._rules.count_together(fingerprints, state, 1)
             place = {slot.number: number for number, slot in enumerate(slots)}
             homes = slots_of(hashes_of(state.keys), spread.before).tolist()
-            places = np.array([place[home] for home in homes], np.int64)
-            for slot, part in zip(slots, parted(state, places, len(slots)), strict=True):
-                slot.give(part)
+            of_kernel.give(state, np.array([place[home] for home in homes], np.int64))
 
     def _share_out(self, spent: int, counts: Iterable[Counter[tuple[str, str]]]) -> None:
         """Charge an engine's time to its rules, by what they made it do. An engine runs all of them

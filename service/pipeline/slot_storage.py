@@ -25,7 +25,7 @@ from service.matcher.snapshot import SnapshotCodec
 from service.packing import pack, unpack
 from service.pipeline.entries import Entries, Load, Spread, Store
 from service.pipeline.rule_epochs import RuleEpochs
-from service.pipeline.slots import KeyEntries, Part, Slot, merged
+from service.pipeline.slots import Beside, KeyEntries, Part, Slot, merged
 
 
 @dataclass(frozen=True)
@@ -102,15 +102,15 @@ class SlotStorage:
             keys_state(of(self.matcher.kernel), self.names),
         )
 
-    def write(self, slot: Slot, store: Store) -> None:
+    def write(self, slot: Slot, beside: Beside, store: Store) -> None:
         """Write what has changed of a slot."""
         if not slot.changed:
             return
         base, changes = self.spread.names(slot.number)
-        written, anew = slot.written()
+        written, anew = slot.written(beside)
         if not anew:
             self._keep(changes, written, store)
-            self.entries.next_due(base, slot.base_due)
+            self.entries.next_due(base, slot.base_due(beside))
             return
         self.entries.remove(changes, store)
         for target, part in self.spread.divided(slot.number, written):

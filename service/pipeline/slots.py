@@ -14,14 +14,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any
+from itertools import chain, compress
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.matcher.columnar.kernel import I64
 from service.matcher.columnar.keys import KeysState
-from service.matcher.columnar.snapshot import chosen, joined
+from service.matcher.columnar.snapshot import chosen, joined, parted
 from service.matcher.partial import FOREVER
 
 #: An interpreter's key in an entry: when it is next due, and its snapshot; ``None`` in changes says
@@ -82,10 +83,10 @@ def merged(base: Part, changes: Part) -> Part:
 
 
 class Slot:
-    """One slot while a batch is at work on it.
+    """One slot while a batch is at work on it, as far as the interpreter's keys go.
 
-    ``base`` stays as it is stored; ``entries`` and ``together`` stand beside it and replace it, key
-    by key. Where the slot is to be written ``anew``, all of it stands beside.
+    ``base`` stays as it is stored; ``entries`` stand beside it and replace it, key by key. Where
+    the slot is to be written ``anew``, all of it stands beside.
     """
 
     def __init__(self, number: int, base: Part, changes: Part, *, anew: bool) -> None:
@@ -95,12 +96,8 @@ class Slot:
         #: Whether it has to be written.
         self.changed = anew
         self.base = base
+        self.changes = changes
         self.entries = changes.entries
-        self.together = changes.together
-        #: Keys of the kernel's that the base does not speak for any more.
-        self._replaced = {*changes.together.keys, *changes.gone}
-
-    # The interpreter's keys.
 
     def entry(self, key: str | None) -> KeyEntry:
         """What is remembered of a key."""
@@ -124,57 +121,94 @@ class Slot:
         else:
             del self.entries[key]
 
-    # The kernel's keys.
-
-    def take(self, keys: Collection[str | None], watermark: int) -> KeysState:
-        """What is remembered of ``keys`` and of those of which something is due. The caller gives
-        back what became of it (:meth:`give`)."""
-        wanted = {
-            *keys,
-            *_due_keys(self.together, watermark),
-            *_due_keys(self.base.together, watermark).difference(self._replaced),
-        }
-        mine = _found(self.together.keys, wanted)
-        taken, self.together = chosen(self.together, mine), chosen(self.together, ~mine)
-        theirs = _found(self.base.together.keys, wanted - self._replaced)
-        from_base = chosen(self.base.together, theirs)
-        self._replaced.update(from_base.keys)
-        self.changed |= bool(taken.keys or from_base.keys)
-        return joined([taken, from_base])
-
-    def give(self, state: KeysState) -> None:
-        """What became of what was taken, and of keys that are new."""
-        self.changed |= bool(state.keys)
-        self.together = joined([self.together, state])
-
-    # What is to be written.
-
-    def written(self) -> tuple[Part, bool]:
+    def written(self, beside: Beside) -> tuple[Part, bool]:
         """All of it and True, where it is time to write it anew; else what stands beside the base
         and False."""
-        gone = self._replaced.difference(self.together.keys)
-        beside = Part(self.entries, self.together, sorted(gone, key=lambda key: key or ""))
+        part = Part(self.entries, beside.together, beside.gone)
         spread = self.number * _GOLDEN_RATIO % 1
         share = _LEAST_SHARE + (_MOST_SHARE - _LEAST_SHARE) * spread
-        if beside.size < self.base.size * share:
-            return beside, False
-        return merged(self.base, beside), True
+        if part.size < self.base.size * share:
+            return part, False
+        return merged(self.base, part), True
 
-    @property
-    def base_due(self) -> int:
+    def base_due(self, beside: Beside) -> int:
         """The watermark at which something is due of what is left of the base."""
-        state = self.base.together
-        left = ~_found(state.keys, self._replaced)
-        deadlines = state.held.due[left[state.held.units["key"]]]
         entries = (entry[0] for _, entry in self._left_of_base() if entry is not None)
-        return min([int(deadlines.min(initial=FOREVER)), *entries])
+        return min([beside.base_due, *entries])
 
 
-def _found(keys: Sequence[str | None], among: Collection[str | None]) -> Any:
+class Beside(NamedTuple):
+    """What the kernel remembers beside the base of a slot: keys that replace it, keys of the base
+    that are ``gone``, and when something is due of those that are left."""
+
+    together: KeysState
+    gone: Collection[str | None]
+    base_due: int
+
+
+class KernelKeys:
+    """The kernel's keys of some slots while a batch is at work on them. What stands beside the
+    bases is one state for all slots: numpy costs by the call."""
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self._slots = slots
+        changes = [slot.changes.together for slot in slots]
+        self._beside = joined(changes)
+        self._home = np.repeat(np.arange(len(slots)), [len(state.keys) for state in changes])
+        gone = chain.from_iterable(slot.changes.gone for slot in slots)
+        replaced = {*self._beside.keys, *gone}
+        self._bases = [slot.base.together for slot in slots]
+        #: Of each key of each base, whether the base still speaks for it.
+        self._left = [~_found(base.keys, replaced) for base in self._bases]
+
+    def take(self, keys: Sequence[Collection[str | None]], watermark: int) -> KeysState:
+        """What is remembered of each slot's ``keys``, and of those of which something is due. The
+        caller gives back what became of it (:meth:`give`)."""
+        mine = _due(self._beside, watermark)
+        mine |= _found(self._beside.keys, set().union(*keys))
+        taken = [chosen(self._beside, mine)]
+        self._have_changed(self._home[mine])
+        self._beside, self._home = chosen(self._beside, ~mine), self._home[~mine]
+        for slot, base, left, wanted in zip(
+            self._slots, self._bases, self._left, keys, strict=True
+        ):
+            theirs = left & (_due(base, watermark) | _found(base.keys, wanted))
+            if theirs.any():
+                slot.changed = True
+                left &= ~theirs  # noqa: PLW2901  in place
+                taken.append(chosen(base, theirs))
+        return joined(taken)
+
+    def give(self, state: KeysState, homes: I64) -> None:
+        """What became of what was taken, and of keys that are new; ``homes`` are the places of
+        their slots."""
+        self._have_changed(homes)
+        self._beside = joined([self._beside, state])
+        self._home = np.concatenate([self._home, homes])
+
+    def _have_changed(self, places: I64) -> None:
+        for place in np.unique(places).tolist():
+            self._slots[place].changed = True
+
+    def beside(self) -> Iterator[Beside]:
+        """What stands beside the base of each slot in the end."""
+        states = parted(self._beside, self._home, len(self._slots))
+        for base, left, state in zip(self._bases, self._left, states, strict=True):
+            replaced = compress(base.keys, (~left).tolist())
+            due = base.held.due[left[base.held.units["key"]]]
+            gone = set(replaced).difference(state.keys)
+            yield Beside(
+                state, sorted(gone, key=lambda key: key or ""), int(due.min(initial=FOREVER))
+            )
+
+
+def _found(keys: Sequence[str | None], among: Collection[str | None]) -> NDArray[np.bool_]:
     """For each key whether it is among the others."""
-    return np.array([key in among for key in keys], bool)
+    return np.fromiter(map(among.__contains__, keys), bool, len(keys))
 
 
-def _due_keys(state: KeysState, watermark: int) -> set[str | None]:
-    numbers = np.unique(state.held.units["key"][state.held.due <= watermark])
-    return {state.keys[number] for number in numbers.tolist()}
+def _due(state: KeysState, watermark: int) -> NDArray[np.bool_]:
+    """For each key whether something of it is due."""
+    found = np.zeros(len(state.keys), bool)
+    found[state.held.units["key"][state.held.due <= watermark]] = True
+    return found

@@ -143,7 +143,10 @@ def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
     ):
         table = np.zeros(columns[0][0], kind)
         for column, name in zip(columns, names, strict=True):
-            table[name] = unpacked_numbers(column, kind[name])
+            count, least, width, _ = column
+            # One value needs no column of it to be written to all rows.
+            same = not width and count == len(table)
+            table[name] = least if same else unpacked_numbers(column, kind[name])
         tables.append(table)
     held = Held(*tables)
     numbers = {text: number for number, text in enumerate(fingerprints)}
