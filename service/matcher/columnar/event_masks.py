@@ -31,9 +31,10 @@ from service.pattern.expressions.like import Place
 from service.pattern.expressions.nodes import Call, Node
 from service.pattern.types import STRING, RecordType, column_type
 
-#: With more programs for one event, and parts of texts to look up, Spark's generated code is as
-#: quick; so many programs in all are passed by at little cost.
-_MOST_COMPARED, _MOST_WRITTEN = 64, 512
+#: With more programs for one event, and parts of texts to look up, Spark's code is as quick.
+_MOST_COMPARED = 64
+#: So many programs are passed by at little cost.
+_MOST_WRITTEN = 512
 #: Rows of a look-up's masks: of NULL, and of a text that is none of the constants.
 _OF_NULL, _OF_OTHERS = 0, 1
 
@@ -162,8 +163,9 @@ def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, lanes: Lanes) -> 
             continue
         parts = [] if expression is None else [*_parts(expression.node)]
         asked = [expression_of(part) for part in parts]
-        if any(column_type(columns, path) is None for part in asked for path in part.columns):
-            raise NoMasksError(f"{name} has not all columns of {expression}")
+        for part in asked:
+            if any(column_type(columns, path) is None for path in part.columns):
+                raise NoMasksError(f"{name} has not all columns of {part.canonical}")
         constant = [part for part in asked if not part.columns]
         if all(bind(part, {}, {})((), ()) is True for part in constant):
             found.base[bit.word] |= bit.mask
@@ -185,7 +187,8 @@ def _parts(node: Node) -> Iterator[Node]:
 def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
     """Add a part of a condition to the look-ups, or else to the programs."""
     compared = compared_texts(part.node, Typing(found.columns))
-    if compared is not None and _kinds(part, found.columns) == [STRING]:
+    kinds = [column_type(found.columns, path) for path in part.columns]
+    if compared is not None and kinds == [STRING]:
         (path,) = part.columns
         parts = {each.part for each in compared} or {TextPart()}
         if len(parts) == 1:
@@ -206,10 +209,6 @@ def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
         found.programs[key] = program, 0
     program, mask = found.programs[key]
     found.programs[key] = program, mask | bit.mask
-
-
-def _kinds(part: Expression, columns: RecordType) -> list[object]:
-    return [column_type(columns, path) for path in part.columns]
 
 
 def _looked_up(one: _OfType) -> Iterator[str]:
