@@ -22,6 +22,8 @@ END, SKIP_NUMBER, SKIP_BYTES, SKIP_TEXT, UNION, JUMP, ITEMS, NEXT_ITEM = range(8
 #: Into lane *a*.
 READ_INT, READ_LONG, READ_TEXT, READ_BOOLEAN, READ_FLOAT, READ_DOUBLE = range(8, 14)
 READ_MILLIS, READ_MICROS = 14, 15
+#: Into lane *a*; the row that follows has their number, and then comes one with the place of each.
+READ_SYMBOL = 16
 
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 _MOST_MILLIS = (2**63 - 1) // 1_000
@@ -84,7 +86,7 @@ def _is_utf8(data, at, end):
 
 @compiled
 def _read_record(
-    data, at, end, code, row, stack, single_bits, single, record, wholes, doubles, nulls
+    data, at, end, code, row, symbols, stack, single_bits, single, record, wholes, doubles, nulls
 ):
     """Read one record into its row of the lanes; what became of it."""
     result = READ
@@ -158,6 +160,14 @@ def _read_record(
                 doubles[record, a] = single[0]
             nulls[record, a] = 0
             at += size
+        elif what == READ_SYMBOL:
+            index, at = _number(data, at, end, INT_BYTES)
+            count = code[row, 1]
+            if at < 0 or not 0 <= index < count:
+                return UNDECODABLE
+            wholes[record, a] = (symbols << 32) + code[row + 1 + index, 1]
+            nulls[record, a] = 0
+            row += 1 + count
         elif what == READ_BOOLEAN:
             if at >= end:
                 return UNDECODABLE
@@ -180,10 +190,11 @@ def _read_record(
 
 @compiled
 def read_records(
-    data, ends, present, ids, starts, code, stack, single_bits, single, wholes, doubles, nulls,
-    layouts, outcomes,
+    data, ends, present, ids, starts, code, symbols, stack, single_bits, single, wholes, doubles,
+    nulls, layouts, outcomes,
 ):  # fmt: skip
-    """Read all records of a pool. ``layouts``: the place of each one's schema id in ``ids``."""
+    """Read all records of a pool. ``layouts``: the place of each one's schema id in ``ids``;
+    ``symbols``: where those of enums begin in ``data``."""
     known = 0
     for record in range(len(present)):
         at, end = np.int64(ends[record]), np.int64(ends[record + 1])
@@ -207,8 +218,8 @@ def read_records(
             outcomes[record] = SKIPPED
             continue
         outcomes[record] = _read_record(
-            data, at + PREFIX_LENGTH, end, code, starts[known], stack, single_bits, single, record,
-            wholes, doubles, nulls,
+            data, at + PREFIX_LENGTH, end, code, starts[known], symbols, stack, single_bits, single,
+            record, wholes, doubles, nulls,
         )  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 
 A *layout* says for one writer's schema which bytes to skip and which to read, as rows of operations
 for :mod:`service.codecs.record_bytes`. It covers records whose columns are read as they were
-written: numbers, truth, text and timestamps, nullable or not, also in nested records; a column that
-the writer does not have and that is NULL then. For anything else (enums, decimals, dates, other
-defaults, columns inside arrays and maps, promotions, recursive types) there is none.
+written: numbers, truth, text, enums and timestamps, nullable or not, also in nested records; a
+column that the writer does not have and that is NULL then. For anything else (decimals, dates,
+other defaults, columns inside arrays and maps, promotions, recursive types) there is none.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ class NoLayoutError(Exception):
 class Read(NamedTuple):
     """What records hold: a row each of ``wholes`` and ``doubles`` (the same memory) and ``nulls``,
     the place of its schema id among those of the layouts (-1: none of them), and its outcome
-    (:data:`service.codecs.record_bytes.READ` and what follows it)."""
+    (:data:`service.codecs.record_bytes.READ` and what follows it). Texts are places in ``data``."""
 
+    data: NDArray[np.uint8]
     wholes: NDArray[np.int64]
     doubles: NDArray[np.float64]
     nulls: NDArray[np.uint8]
@@ -80,11 +81,13 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Layouts:
-    """The operations of all schema ids; ``starts`` -1 where records are not to be read."""
+    """The operations of all schema ids; ``starts`` -1 where records are not to be read;
+    ``symbols``: those of all enums, one behind the other."""
 
     ids: NDArray[np.int64]
     starts: NDArray[np.int64]
     code: NDArray[np.int64]
+    symbols: bytes
     depth: int
     width: int
 
@@ -92,17 +95,20 @@ class Layouts:
         self, data: NDArray[np.uint8], ends: NDArray[np.int32], present: NDArray[np.uint8]
     ) -> Read:
         """The records of a pool: record *i* is ``data[ends[i]:ends[i + 1]]``, framed."""
-        count = len(present)
+        count, symbols = len(present), len(data)
+        if self.symbols:
+            data = np.concatenate([data, np.frombuffer(self.symbols, np.uint8)])
+            data.flags.writeable = False
         wholes = np.zeros((count, max(1, self.width)), np.int64)
         nulls = np.ones(wholes.shape, np.uint8)
         layouts, outcomes = np.empty(count, np.int32), np.empty(count, np.uint8)
         single = np.zeros(1, np.float32)
         record_bytes.read_records(
-            data, ends, present, self.ids, self.starts, self.code,
+            data, ends, present, self.ids, self.starts, self.code, symbols,
             np.zeros((self.depth + 1, 2), np.int64), single.view(np.uint32), single,
             wholes, wholes.view(np.float64), nulls, layouts, outcomes,
         )  # fmt: skip
-        return Read(wholes, wholes.view(np.float64), nulls, layouts, outcomes)
+        return Read(data, wholes, wholes.view(np.float64), nulls, layouts, outcomes)
 
 
 class LayoutWriter:
@@ -111,6 +117,7 @@ class LayoutWriter:
     def __init__(self) -> None:
         self._starts: dict[int, int] = {}
         self._rows: list[_Row] = []
+        self._symbols = bytearray()
         self._depth = 0
 
     def skip(self, schema_id: int) -> None:
@@ -124,7 +131,7 @@ class LayoutWriter:
         """
         if writer.recursive or reader.recursive:
             raise NoLayoutError("a type contains itself")
-        one = _Layout(writer, reader, wanted, len(self._rows))
+        one = _Layout(writer, reader, wanted, len(self._rows), self._symbols)
         one.value(writer.root, reader.root, ())
         one.add(record_bytes.END)
         self._starts[schema_id] = len(self._rows)
@@ -138,18 +145,28 @@ class LayoutWriter:
             np.array(ids, np.int64),
             np.array([self._starts[each] for each in ids], np.int64),
             np.array(self._rows, np.int64).reshape(-1, 2),
+            bytes(self._symbols),
             self._depth,
             width,
         )
 
 
 class _Layout:
-    """Writes the operations of one schema; ``first`` is the number of their first row."""
+    """Writes the operations of one schema; ``first`` is the number of their first row. Adds the
+    symbols that they name to ``symbols``."""
 
-    def __init__(self, writer: AvroSchema, reader: AvroSchema, wanted: Wanted, first: int) -> None:
+    def __init__(
+        self,
+        writer: AvroSchema,
+        reader: AvroSchema,
+        wanted: Wanted,
+        first: int,
+        symbols: bytearray,
+    ) -> None:
         self.rows: list[_Row] = []
         self.depth = 0
         self._writer, self._reader, self._wanted, self._first = writer, reader, wanted, first
+        self._symbols = symbols
         self._open = 0
 
     def add(self, code: int, a: int = 0) -> int:
@@ -176,6 +193,11 @@ class _Layout:
         alike = kind(written) == kind(read) and _logical(written) == _logical(read)
         if below != [path] or not alike:
             raise self._unlike(path)
+        if isinstance(written, dict) and isinstance(read, dict) and kind(written) == "enum":
+            if written["name"] != read["name"] or {*written["symbols"]} - {*read["symbols"]}:
+                raise self._unlike(path)
+            self._enum(written["symbols"], lane)
+            return
         if of == TIMESTAMP and kind(written) == "long":
             code = _READ_TIMESTAMP.get(str(_logical(written)))
         else:
@@ -183,6 +205,14 @@ class _Layout:
         if code is None:
             raise self._unlike(path)
         self.add(code, lane)
+
+    def _enum(self, symbols: Sequence[str], lane: int) -> None:
+        self.add(record_bytes.READ_SYMBOL, lane)
+        self.add(record_bytes.READ_SYMBOL, len(symbols))
+        for symbol in symbols:
+            text = symbol.encode()
+            self.add(record_bytes.READ_SYMBOL, len(self._symbols) << 32 | len(text))
+            self._symbols += text
 
     @staticmethod
     def _unlike(path: ColumnPath) -> NoLayoutError:

@@ -140,7 +140,7 @@ class CompiledDecoder:
         of = np.maximum(types, -1)
         sound = faults == Fault.NONE
         words = self.masks.of(
-            np.where(sound, of, -1), records.data, read.wholes, read.doubles, read.nulls
+            np.where(sound, of, -1), read.data, read.wholes, read.doubles, read.nulls
         )
         time = self._times(read, of, records.kafka_time)
         self._judge_times(faults, time, records.kafka_time, latest)
@@ -164,7 +164,7 @@ class CompiledDecoder:
         made["fault"], made[TYPE_COLUMN] = pa.array(faults[rows]), pa.array(types[rows])
         for part, missing, keep in zip(self.parts, unkeyed, kept, strict=True):
             here = (timed & keep & ~missing)[rows]
-            made |= self._of_part(part, records.data, read, of, words, rows, here)
+            made |= self._of_part(part, read, of, words, rows, here)
         return records.tallies(faults, time), pa.RecordBatch.from_pydict(made)
 
     def _typed(self, read: Read) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -228,7 +228,6 @@ class CompiledDecoder:
     def _of_part(
         self,
         part: PartLanes,
-        data: NDArray[np.uint8],
         read: Read,
         of: NDArray[np.int32],
         words: _Longs,
@@ -244,7 +243,7 @@ class CompiledDecoder:
         else:
             values = read.wholes[rows, lane]
             if part.key_kind == STRING:
-                key = texts_at(data, values, ~here)
+                key = texts_at(read.data, values, ~here)
             else:
                 key = pa.array(values, mask=~here).cast(pa.string())
             group = np.empty(len(rows), np.int64)
@@ -260,7 +259,7 @@ class CompiledDecoder:
         for number, slot in enumerate(part.slots):
             mine = np.array([*slot.of, False])[of[rows]]
             null = ~here | ~mine | (read.nulls[rows, slot.lane] != 0)
-            made[f"slot_{p}_{number}"] = _column(slot, data, read, rows, null)
+            made[f"slot_{p}_{number}"] = _column(slot, read, rows, null)
         return made
 
 
@@ -275,11 +274,9 @@ def _in_millis(values: _Longs, where: EventTimeLane) -> _Longs:
     return np.where(fits, values, 0) * 1_000 + np.where(fits, 0, beyond)
 
 
-def _column(
-    slot: SlotLane, data: NDArray[np.uint8], read: Read, rows: NDArray[np.intp], null: _Flags
-) -> pa.Array:
+def _column(slot: SlotLane, read: Read, rows: NDArray[np.intp], null: _Flags) -> pa.Array:
     if slot.kind == STRING:
-        return texts_at(data, read.wholes[rows, slot.lane], null)
+        return texts_at(read.data, read.wholes[rows, slot.lane], null)
     if slot.kind in (FLOAT, DOUBLE):
         values = read.doubles[rows, slot.lane]
         return pa.array(values.astype(_ARROW[slot.kind].to_pandas_dtype()), mask=null)

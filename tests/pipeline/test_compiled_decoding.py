@@ -52,12 +52,15 @@ RECORD_SQL = (
     "topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, key BINARY, value BINARY,"
     " headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 )
+MOOD = {"type": "enum", "name": "t.Mood", "symbols": ["GOOD", "BAD"]}
+FACE = {"type": "enum", "name": "t.Face", "symbols": ["UP", "DOWN", "ASIDE"]}
+FACES = [None, "UP", "DOWN", "ASIDE"]
 PLACE = record("t.Place", city="string", height=["null", "double"])
 #: What rules read, and of every other type something to skip.
 EVENT = record(
     "t.Event",
     kind="string",
-    mood={"type": "enum", "name": "Mood", "symbols": ["GOOD", "BAD"]},
+    mood=MOOD,
     tags={"type": "array", "items": "string"},
     k=["null", "string"],
     raw="bytes",
@@ -72,9 +75,11 @@ EVENT = record(
     seen=MICROS,
     place=PLACE,
     other=["null", record("t.Other", city="string", deep=["null", "t.Place"])],
+    faces=["null", record("t.Faces", left=FACE, right=["null", "t.Face"])],
     last="int",
 )
-#: An older writer: another order, without what is nullable, and with a column of its own.
+#: An older writer: another order, also of an enum, without what is nullable, and with a column of
+#: its own.
 OLDER = record(
     "t.Event",
     seen=MICROS,
@@ -84,7 +89,7 @@ OLDER = record(
     n="int",
     ok="boolean",
     place=PLACE,
-    mood={"type": "enum", "name": "Mood", "symbols": ["GOOD", "BAD"]},
+    mood=MOOD | {"symbols": ["BAD", "GOOD"]},
 )
 NEWER = EVENT | {
     "fields": [
@@ -102,6 +107,13 @@ PAYMENT = record("t.Payment", kind="string", n="long", k=["null", "string"], at=
 STRANGER = record("t.Stranger", name="string")
 #: By id, what is written with it.
 WRITTEN = {1: EVENT, 2: OLDER, 3: PAYMENT, 4: STRANGER, 300: NEWER}
+#: As the older one, with a symbol that the reader does not know.
+MOODIER = OLDER | {
+    "fields": [
+        each | ({"type": MOOD | {"symbols": ["GOOD", "UGLY"]}} if each["name"] == "mood" else {})
+        for each in OLDER["fields"]
+    ]
+}
 UNREADABLE, UNKNOWN = 5, 987_654
 
 KINDS = [
@@ -153,6 +165,9 @@ CONDITIONS = [
     "kind = 'b' OR kind LIKE 'a%'",
     "STARTSWITH(kind, 'k1') AND NOT ENDSWITH(k, '1')",
     "CONTAINS(kind, 'b') OR CONTAINS(kind, '') AND n > 3",
+    "mood = 'GOOD'",
+    "mood LIKE 'B%' AND n > 1",
+    "faces.right = 'DOWN' OR faces.right IS NULL",
     "kind IN ('a', NULL)",
     "1 = 2 AND kind = 'a'",
     "1 = 1 AND kind = 'a' AND NULL IS NULL",
@@ -175,7 +190,6 @@ NOT_COMPILED = {
     "UPPER(kind) = 'A'": "UPPER",
     "kind < 'b'": "<",
     "kind = k": "=",
-    "mood = 'GOOD'": "mood",
 }
 
 
@@ -246,7 +260,7 @@ def some_setting(random: Random, topics: Sequence[str]) -> Setting:
         both = several and random.random() < 0.5
         of = SHARED if both else CONDITIONS
         more: dict[str, Any] = {
-            "key": random.choice(["k", "kind"] if both else ["k", "kind", "n", None])
+            "key": random.choice(["k", "kind"] if both else ["k", "kind", "mood", "n", None])
         }
         more = {name: value for name, value in more.items() if value is not None}
         if not both:
@@ -256,6 +270,8 @@ def some_setting(random: Random, topics: Sequence[str]) -> Setting:
                     "events": random.sample(
                         [
                             "kind",
+                            "mood",
+                            "faces.left",
                             "k",
                             "n",
                             "total",
@@ -298,6 +314,7 @@ def value(random: Random, ids: Sequence[int]) -> bytes:
     event = {
         "kind": random.choice(KINDS),
         "mood": random.choice(["GOOD", "BAD"]),
+        "faces": random.choice([None, {"left": "UP", "right": random.choice(FACES)}]),
         "tags": [random.choice(KINDS)] * random.randrange(4),
         "k": random.choice([None, "", "u1", "ü" * 9, f"user-{random.randrange(99):040d}"]),
         "raw": random.randbytes(random.randrange(9)),
@@ -508,6 +525,11 @@ def test_left_to_spark() -> None:
 
     for condition, part in NOT_COMPILED.items():
         assert part in reason(rule("r", condition, "true"))
+    written = catalogue.writers[2][0]
+    moodier = replace(written, schema=parse(json.dumps(MOODIER), "moodier"))
+    catalogue.writers[2] = (moodier,)
+    assert "mood" in reason(rule("r", "mood = 'GOOD'", "true"))
+    catalogue.writers[2] = (written,)
     assert "late events" in reason(rule("r", "ok", "true"), keep_all=True)
     assert "key kind, n" in reason(rule("r", "ok", "true", key=["kind", "n"]))
     assert "key x" in reason(rule("r", "ok", "true", key="x"))
