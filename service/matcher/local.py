@@ -7,11 +7,11 @@ conditions in the JVM.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from service.compiler.key_text import key_text
 from service.compiler.plan import Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
@@ -63,7 +63,7 @@ class EventReader:
             return None
         if len(parts) == 1:
             return parts[0]
-        return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+        return key_text([str(part) for part in parts])
 
     def event(self, record: Record, outputs: Outputs) -> Event:
         """The event as the matcher wants it. A condition that fails is not true of it, and is

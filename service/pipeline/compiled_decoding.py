@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from service.codecs import record_bytes
 from service.codecs.record_layout import Layouts, Read
 from service.compiler.formula import Formula
+from service.compiler.key_text import ESCAPED, escaped
 from service.matcher.columnar.event_masks import EventMasks
 from service.matcher.columnar.text_hash import SEED, text_hashes
 from service.pattern.types import (
@@ -91,15 +93,22 @@ class SlotLane:
 
 
 @dataclass(frozen=True)
+class KeyLanes:
+    """A part of a key: its type, and where it is by record type (-1: nowhere)."""
+
+    kind: SqlType
+    lanes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class PartLanes:
-    """One partitioning: its words among all; by record type the lane of its key (-1: it has none)
-    and whether a rule reads it; the type of its keys, ``None``: all events have the same."""
+    """One partitioning: its words among all; the parts of its key (none: all events have the same);
+    by record type whether a rule reads it."""
 
     number: int
     first_word: int
     words: int
-    key_kind: SqlType | None
-    key_lanes: tuple[int, ...]
+    key: tuple[KeyLanes, ...]
     reads: tuple[bool, ...]
     slots: tuple[SlotLane, ...]
     relevance: Relevance
@@ -209,13 +218,15 @@ class CompiledDecoder:
     @staticmethod
     def _unkeyed(part: PartLanes, read: Read, of: NDArray[np.int32]) -> _Flags:
         """Which events have no key."""
-        if part.key_kind is None:
-            return np.zeros(len(of), bool)
-        lanes = set(part.key_lanes)
-        if len(lanes) == 1 and -1 not in lanes:
-            return np.asarray(read.nulls[:, lanes.pop()] != 0)
-        lane = np.array([*part.key_lanes, -1])[of]
-        return np.asarray((lane < 0) | (read.nulls[np.arange(len(of)), lane] != 0))
+        missing = np.zeros(len(of), bool)
+        for key in part.key:
+            lanes = set(key.lanes)
+            if len(lanes) == 1 and -1 not in lanes:
+                missing |= read.nulls[:, lanes.pop()] != 0
+            else:
+                lane = np.array([*key.lanes, -1])[of]
+                missing |= (lane < 0) | (read.nulls[np.arange(len(of)), lane] != 0)
+        return missing
 
     @staticmethod
     def _concerned(part: PartLanes, words: _Longs) -> tuple[_Flags, _Flags]:
@@ -236,16 +247,18 @@ class CompiledDecoder:
     ) -> dict[str, pa.Array]:
         """The columns of a partitioning, of the events that are ``here``."""
         p = part.number
-        lane = np.array([*part.key_lanes, 0])[of[rows]]
-        if part.key_kind is None:
+        keys = []
+        for each in part.key:
+            values = read.wholes[rows, np.array([*each.lanes, 0])[of[rows]]]
+            if each.kind == STRING:
+                keys.append(texts_at(read.data, values, ~here))
+            else:
+                keys.append(pa.array(values, mask=~here).cast(pa.string()))
+        if not keys:
             key = pa.nulls(len(rows), pa.string())
             group = np.full(len(rows), SEED)
         else:
-            values = read.wholes[rows, lane]
-            if part.key_kind == STRING:
-                key = texts_at(read.data, values, ~here)
-            else:
-                key = pa.array(values, mask=~here).cast(pa.string())
+            key = keys[0] if len(keys) == 1 else _key_texts(keys)
             group = np.empty(len(rows), np.int64)
             text_hashes(*pool(key), group)
         made = {
@@ -272,6 +285,18 @@ def _in_millis(values: _Longs, where: EventTimeLane) -> _Longs:
     beyond = np.where(values > 0, _MOST_SECONDS, -_MOST_SECONDS) * 1_000
     fits = (values >= -_MOST_SECONDS) & (values <= _MOST_SECONDS)
     return np.where(fits, values, 0) * 1_000 + np.where(fits, 0, beyond)
+
+
+def _key_texts(parts: Sequence[pa.Array]) -> pa.Array:
+    """See :func:`service.compiler.key_text.key_text`."""
+    between = [
+        pa.array([None if t is None else escaped(t) for t in part.to_pylist()], pa.string())
+        if pc.any(pc.match_substring_regex(part, ESCAPED)).as_py()
+        else part
+        for part in parts
+    ]
+    joined = pc.binary_join_element_wise(*between, '","')
+    return pc.binary_join_element_wise('["', joined, '"]', "")
 
 
 def _column(slot: SlotLane, read: Read, rows: NDArray[np.intp], null: _Flags) -> pa.Array:

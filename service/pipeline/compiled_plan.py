@@ -13,7 +13,7 @@ from service.compiler.rule_set import Partitioning, RuleSetPlan, Slot
 from service.config.topics import KAFKA_TIMESTAMP
 from service.matcher.columnar.event_masks import Bit, NoMasksError, event_masks
 from service.matcher.columnar.lanes import Lanes
-from service.pattern.expressions import ColumnPath
+from service.pattern.expressions import ColumnPath, Expression
 from service.pattern.expressions.nodes import Column
 from service.pattern.types import BIGINT, INT, STRING, TIMESTAMP, SqlType, column_type
 from service.pipeline.catalogue import Catalogue, EventType
@@ -21,6 +21,7 @@ from service.pipeline.columns import WORD_BITS, types_of, wanted_together
 from service.pipeline.compiled_decoding import (
     CompiledDecoder,
     EventTimeLane,
+    KeyLanes,
     PartLanes,
     Relevance,
     SlotLane,
@@ -108,27 +109,33 @@ def _part(
     inputs = {name for rule in part.rules for name in rule.plan.rule.events}
     everything = any(not rule.plan.rule.events for rule in part.rules)
     reads = [everything or t.input in inputs for t in catalogue.types]
-    kinds: set[SqlType | None] = set()
-    key_lanes = []
-    for event_type, read in zip(catalogue.types, reads, strict=True):
-        lane = -1
-        if read and part.key:
-            node = part.key[0].node
-            if len(part.key) > 1 or not isinstance(node, Column):
-                raise NotCompiledError(f"the key {part.key_name} is not a column")
-            kind = column_type(event_type.columns, node.path)
-            if kind not in (STRING, *_WHOLE_KEYS):
-                raise NotCompiledError(f"the key {part.key_name} is {kind}")
-            kinds.add(kind)
-            lane = lanes.value(node.path, kind)
-        key_lanes.append(lane)
-    if len(kinds) > 1:
-        raise NotCompiledError(f"the key {part.key_name} has several types")
     return PartLanes(
-        number, first_word, -(-len(part.conditions) // WORD_BITS), kinds.pop() if kinds else None,
-        tuple(key_lanes), tuple(reads), tuple(_slot(slot, catalogue, lanes) for slot in part.slots),
-        _relevance(part),
+        number, first_word, -(-len(part.conditions) // WORD_BITS),
+        tuple(_key(expression, part.key_name, reads, catalogue, lanes) for expression in part.key),
+        tuple(reads), tuple(_slot(slot, catalogue, lanes) for slot in part.slots), _relevance(part),
     )  # fmt: skip
+
+
+def _key(
+    part: Expression, key: str, reads: Sequence[bool], catalogue: Catalogue, lanes: Lanes
+) -> KeyLanes:
+    if not isinstance(part.node, Column):
+        raise NotCompiledError(f"the key {key} is not made of columns")
+    path = part.node.path
+    kinds = [
+        column_type(t.columns, path) if r else None
+        for t, r in zip(catalogue.types, reads, strict=True)
+    ]
+    for kind in kinds:
+        if kind not in (STRING, *_WHOLE_KEYS, None):
+            raise NotCompiledError(f"the key {key} is {kind}")
+    found = {kind for kind in kinds if kind is not None}
+    if len(found) > 1:
+        raise NotCompiledError(f"the key {key} has several types")
+    return KeyLanes(
+        found.pop() if found else STRING,
+        tuple(-1 if kind is None else lanes.value(path, kind) for kind in kinds),
+    )
 
 
 def _slot(slot: Slot, catalogue: Catalogue, lanes: Lanes) -> SlotLane:

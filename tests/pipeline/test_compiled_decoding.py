@@ -126,6 +126,7 @@ KINDS = [
     "a\u0000b",
     "a%b",
     "\\",
+    'sa"y\n\x1f\x7f',
     "other",
     *(f"k{n}" for n in range(30)),
 ]
@@ -260,7 +261,11 @@ def some_setting(random: Random, topics: Sequence[str]) -> Setting:
         both = several and random.random() < 0.5
         of = SHARED if both else CONDITIONS
         more: dict[str, Any] = {
-            "key": random.choice(["k", "kind"] if both else ["k", "kind", "mood", "n", None])
+            "key": random.choice(
+                ["k", "kind", ["k", "kind"], "mood"]
+                if both
+                else ["k", "kind", "mood", "n", ["kind", "n", "mood"], None]
+            )
         }
         more = {name: value for name, value in more.items() if value is not None}
         if not both:
@@ -531,7 +536,8 @@ def test_left_to_spark() -> None:
     assert "mood" in reason(rule("r", "mood = 'GOOD'", "true"))
     catalogue.writers[2] = (written,)
     assert "late events" in reason(rule("r", "ok", "true"), keep_all=True)
-    assert "key kind, n" in reason(rule("r", "ok", "true", key=["kind", "n"]))
+    assert "key kind, x" in reason(rule("r", "ok", "true", key=["kind", "x"]))
+    assert "key UPPER(kind)" in reason(rule("r", "ok", "true", key="UPPER(kind)"))
     assert "key x" in reason(rule("r", "ok", "true", key="x"))
     assert "total" in reason(rule("r", "total > 3", "true"))
     many = [rule(f"r-{n}", f"n > {n}", "true") for n in range(70)]

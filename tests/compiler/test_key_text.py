@@ -1,0 +1,31 @@
+"""Keys with several parts as one text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.compiler.key_text import ESCAPED, escaped, key_text
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+
+
+def test_its_form() -> None:
+    """As Jackson has it: short escapes where there are some, else capital digits."""
+    parts = ["a", "", 'it"s \\', "ключ", "\t\n\x1f\x7f"]
+    assert key_text(parts) == r'["a","","it\"s \\","ключ","\t\n\u001F' + '\x7f"]'
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+def test_the_parts_can_be_told(parts: list[str]) -> None:
+    """Different parts are different keys."""
+    assert json.loads(key_text(parts)) == parts
+
+
+@given(TEXTS)
+def test_what_must_be_escaped(text: str) -> None:
+    """A text is changed just where it has one of those characters."""
+    assert (escaped(text) != text) == bool(re.search(ESCAPED, text))
