@@ -13,8 +13,8 @@ from service.matcher.columnar.kernel import compiled
 from service.matcher.columnar.text_hash import little_endian
 
 #: What became of a record: it was read; its bytes are not those of its schema; they are, but a
-#: text is not UTF-8 or a time outside the years 1 to 9999; there is no value; it does not begin as
-#: the registry's framing; its schema id is none of those given; it is not to be read.
+#: text is not UTF-8 or a time or day outside the years 1 to 9999; there is no value; it does not
+#: begin as the registry's framing; its schema id is none of those given; it is not to be read.
 READ, UNDECODABLE, BAD_VALUE, ABSENT, NOT_FRAMED, UNKNOWN_ID, SKIPPED = range(7)
 
 #: Operations: ``code, a``. Of a number *a* bytes at most.
@@ -24,8 +24,11 @@ READ_INT, READ_LONG, READ_TEXT, READ_BOOLEAN, READ_FLOAT, READ_DOUBLE = range(8,
 READ_MILLIS, READ_MICROS = 14, 15
 #: Into lane *a*; the row that follows has their number, and then comes one with the place of each.
 READ_SYMBOL = 16
+#: Days since 1970 into lane *a*.
+READ_DATE = 17
 
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _MOST_MILLIS = (2**63 - 1) // 1_000
 #: Most bytes of a number.
 INT_BYTES, LONG_BYTES = 5, 10
@@ -175,14 +178,18 @@ def _read_record(
             nulls[record, a] = 0
             at += 1
         else:
-            value, at = _number(data, at, end, INT_BYTES if what == READ_INT else LONG_BYTES)
+            most = INT_BYTES if what in (READ_INT, READ_DATE) else LONG_BYTES
+            value, at = _number(data, at, end, most)
             if at < 0:
                 return UNDECODABLE
             if what == READ_MILLIS:
                 if not -_MOST_MILLIS <= value <= _MOST_MILLIS:
                     return UNDECODABLE
                 value *= 1_000
-            if what >= READ_MILLIS and not _FIRST_MICROS <= value <= _LAST_MICROS:
+            if what == READ_DATE:
+                if not _FIRST_DAY <= value <= _LAST_DAY:
+                    result = BAD_VALUE
+            elif what >= READ_MILLIS and not _FIRST_MICROS <= value <= _LAST_MICROS:
                 result = BAD_VALUE
             wholes[record, a] = value
             nulls[record, a] = 0

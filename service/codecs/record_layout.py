@@ -2,9 +2,9 @@
 
 A *layout* says for one writer's schema which bytes to skip and which to read, as rows of operations
 for :mod:`service.codecs.record_bytes`. It covers records whose columns are read as they were
-written: numbers, truth, text, enums and timestamps, nullable or not, also in nested records; a
-column that the writer does not have and that is NULL then. For anything else (decimals, dates,
-other defaults, columns inside arrays and maps, promotions, recursive types) there is none.
+written: numbers, truth, text, enums, dates and timestamps, nullable or not, also in nested records;
+a column that the writer does not have and that is NULL then. For anything else (decimals, other
+defaults, columns inside arrays and maps, promotions, recursive types) there is none.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from service.pattern.expressions import ColumnPath
 from service.pattern.types import (
     BIGINT,
     BOOLEAN,
+    DATE,
     DOUBLE,
     FLOAT,
     INT,
@@ -35,6 +36,7 @@ _READ: dict[tuple[SqlType, str], int] = {
     (INT, "int"): record_bytes.READ_INT,
     (BIGINT, "long"): record_bytes.READ_LONG,
     (STRING, "string"): record_bytes.READ_TEXT,
+    (DATE, "int"): record_bytes.READ_DATE,
     (BOOLEAN, "boolean"): record_bytes.READ_BOOLEAN,
     (FLOAT, "float"): record_bytes.READ_FLOAT,
     (DOUBLE, "double"): record_bytes.READ_DOUBLE,

@@ -25,6 +25,7 @@ from service.matcher.columnar.text_hash import SEED, text_hashes
 from service.pattern.types import (
     BIGINT,
     BOOLEAN,
+    DATE,
     DOUBLE,
     FLOAT,
     INT,
@@ -43,6 +44,7 @@ _ARROW: dict[SqlType, pa.DataType] = {
     INT: pa.int32(),
     BIGINT: pa.int64(),
     BOOLEAN: pa.bool_(),
+    DATE: pa.date32(),
     FLOAT: pa.float32(),
     DOUBLE: pa.float64(),
     TIMESTAMP: pa.timestamp("us", tz="UTC"),
@@ -308,4 +310,6 @@ def _column(slot: SlotLane, read: Read, rows: NDArray[np.intp], null: _Flags) ->
     whole = read.wholes[rows, slot.lane]
     if slot.kind == TIMESTAMP:
         return pa.array(whole, mask=null).view(_ARROW[slot.kind])
+    if slot.kind == DATE:
+        return pa.array(whole.astype(np.int32), mask=null).view(_ARROW[slot.kind])
     return pa.array(whole.astype(_ARROW[slot.kind].to_pandas_dtype()), mask=null)

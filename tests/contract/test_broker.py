@@ -7,13 +7,22 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from service.config import Settings
-from service.errors import StartError
+from service.errors import KafkaAwayError, StartError
 from service.pipeline.kafka import Cluster
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka
+
+#: A broker at work knows of a new topic, and that it leads it, a little after it was made.
+SOON = Retrying(
+    retry=retry_if_exception_type((KafkaAwayError, AssertionError)),
+    stop=stop_after_delay(60),
+    wait=wait_fixed(0.2),
+    reraise=True,
+)
 
 
 def _topic(broker: KafkaAccess, partitions: int = 1) -> str:
@@ -34,7 +43,8 @@ def _cluster(broker: KafkaAccess, folder: Path, *, create: bool = True) -> Clust
                 "registry": {"url": "http://localhost"},
                 "state": {"checkpoint": str(folder)},
             }
-        )
+        ),
+        SOON,
     )
 
 
@@ -138,6 +148,9 @@ def test_missing_topics_are_made_once(broker: KafkaAccess, tmp_path: Path) -> No
     fresh = f"{existing}.fresh"
     cluster = _cluster(broker, tmp_path)
     assert cluster.create_missing([existing, fresh]) == [fresh]
+    for attempt in SOON:
+        with attempt:
+            assert fresh in cluster.topics()
     assert cluster.create_missing([existing, fresh]) == []
     assert {existing, fresh} <= set(cluster.topics())
     topics = broker.admin().list_topics(timeout=30).topics

@@ -52,6 +52,7 @@ RECORD_SQL = (
     "topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, key BINARY, value BINARY,"
     " headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 )
+DAY = {"type": "int", "logicalType": "date"}
 MOOD = {"type": "enum", "name": "t.Mood", "symbols": ["GOOD", "BAD"]}
 FACE = {"type": "enum", "name": "t.Face", "symbols": ["UP", "DOWN", "ASIDE"]}
 FACES = [None, "UP", "DOWN", "ASIDE"]
@@ -73,6 +74,7 @@ EVENT = record(
     several=["null", "string", "int", {"type": "fixed", "name": "Four", "size": 4}],
     ts=["null", MILLIS],
     seen=MICROS,
+    day=["null", DAY],
     place=PLACE,
     other=["null", record("t.Other", city="string", deep=["null", "t.Place"])],
     faces=["null", record("t.Faces", left=FACE, right=["null", "t.Face"])],
@@ -148,6 +150,8 @@ CONDITIONS = [
     "ok",
     "NOT ok",
     "seen > TIMESTAMP'2026-01-30 12:00:00'",
+    "day = DATE'2024-10-04'",
+    "day < DATE'1970-01-02' OR seen > day",
     "place.city = 'Bonn'",
     "place.height > 100",
     "other.deep.city <> 'Bonn'",
@@ -284,6 +288,7 @@ def some_setting(random: Random, topics: Sequence[str]) -> Setting:
                             "f",
                             "ok",
                             "seen",
+                            "day",
                             "place.city",
                             "ts",
                             "other.deep.height",
@@ -332,6 +337,7 @@ def value(random: Random, ids: Sequence[int]) -> bytes:
         "several": random.choice([None, "text", 7, b"four"]),
         "ts": random.choice([None, *(moment,) * 8]),
         "seen": random.choice([0, NOW_MS * 1000 + 7, -1]),
+        "day": random.choice([None, 0, 20_000, 20_484, -719_163, 2_932_897, 2**31 - 1, 19_999]),
         "place": place,
         "other": random.choice([None, *({"city": "Bonn", "deep": p} for p in (None, place))]),
         "last": 3,

@@ -69,6 +69,7 @@ _STRICT = frozenset(STRICT) | ARITHMETIC | {"NEGATE", "ABS", "ROUND", "LIKE"}
 _FATAL_INDEX = "(-2147483648)"
 """Spark's ELEMENT_AT reads beyond the array at this index, which ends the process."""
 _CASE_MAPPINGS = ("UPPER", "LOWER")
+_FIRST_DAY, _LAST_DAY = "DATE'0001-01-01'", "DATE'9999-12-31'"
 _NO_TRUTH = "CAST(NULL AS BOOLEAN)"
 _NO_LOOK_BACKS = "Spark cannot compute look-backs"
 
@@ -119,7 +120,11 @@ class _Writer:
                 raise ExpressionError([ExpressionProblem(_NO_LOOK_BACKS, *node.span)])
 
     def _read(self, node: Node, text: str) -> str:
-        return f"CAST({text} AS DOUBLE)" if self._typing.stored_type(node) == FLOAT else text
+        kind = self._typing.stored_type(node)
+        if kind == DATE:
+            # Spark fails where a day that is far away is made a moment.
+            return f"(CASE WHEN {text} BETWEEN {_FIRST_DAY} AND {_LAST_DAY} THEN {text} END)"
+        return f"CAST({text} AS DOUBLE)" if kind == FLOAT else text
 
     def _cast(self, node: Cast) -> str:
         if self._is_null(node.operand):
