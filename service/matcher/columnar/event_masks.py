@@ -57,8 +57,8 @@ class _OfType:
 
     columns: RecordType
     base: NDArray[np.int64]
-    #: By the lane with the text's number.
-    look_ups: dict[int, list[tuple[Expression, Bit]]] = field(default_factory=dict)
+    #: By the lane with the text's number; with the constants that a part compares.
+    look_ups: dict[int, list[tuple[Expression, set[str], Bit]]] = field(default_factory=dict)
     #: By the part of a condition and the word, with the bits of the conditions that have it.
     programs: dict[tuple[Node, int], tuple[Program, int]] = field(default_factory=dict)
 
@@ -111,7 +111,8 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
     programs = [program for each in found for program, _ in each.programs.values()]
     if len(programs) > _MOST_WRITTEN:
         raise NoMasksError(f"more than {_MOST_WRITTEN} parts of conditions are no look-ups of text")
-    named = [text for each in found for text in _looked_up(each)]
+    look_up = (part for each in found for asked in each.look_ups.values() for part in asked)
+    named = [text for _, constants, _ in look_up for text in sorted(constants)]
     named += [text for program in programs for text in program.texts]
     texts = list(dict.fromkeys(named))
     numbers = {text: number for number, text in enumerate(texts)}
@@ -193,7 +194,8 @@ def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
         parts = {each.part for each in compared} or {TextPart()}
         if len(parts) == 1:
             lane = lanes.number(path, parts.pop())
-            found.look_ups.setdefault(lane, []).append((part, bit))
+            constants = {each.constant for each in compared}
+            found.look_ups.setdefault(lane, []).append((part, constants, bit))
             return
     key = part.node, bit.word
     if key not in found.programs:
@@ -211,19 +213,8 @@ def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
     found.programs[key] = program, mask | bit.mask
 
 
-def _looked_up(one: _OfType) -> Iterator[str]:
-    """The texts that look-ups compare."""
-    for asked in one.look_ups.values():
-        for expression, _ in asked:
-            yield from _constants(expression, one.columns)
-
-
-def _constants(part: Expression, columns: RecordType) -> list[str]:
-    return [each.constant for each in compared_texts(part.node, Typing(columns)) or []]
-
-
 def _answers(
-    asked: Sequence[tuple[Expression, Bit]],
+    asked: Sequence[tuple[Expression, set[str], Bit]],
     columns: RecordType,
     words: int,
     numbers: Mapping[str, int],
@@ -233,12 +224,12 @@ def _answers(
     masks = np.full((OF_FIRST + len(numbers), words), -1, np.int64)
     used = set().union(*numbers)
     other = next(each for each in map(chr, range(1, 0xD800)) if each not in used)
-    for expression, bit in asked:
+    for expression, constants, bit in asked:
         (path,) = expression.columns
         true_of = bind(expression, {path: 0}, {}, columns)
         answers = np.full(len(masks), true_of((other,), ()) is True)
         answers[_OF_NULL] = true_of((None,), ()) is True
-        for text in set(_constants(expression, columns)):
+        for text in constants:
             answers[OF_FIRST + numbers[text]] = true_of((text,), ()) is True
         masks[~answers, bit.word] &= ~bit.mask
     return masks
