@@ -11,6 +11,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-cache-dir
 PYTHON_READY := .venv/.installed
 JARS_READY := $(JARS)/.fetched
+CLASSES_READY := $(JARS)/start/classes.jsa
 UV := uv==0.13.8
 SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
@@ -28,7 +29,7 @@ MINUTES ?= 30
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(PYTHON_READY) $(JARS_READY) ## Install Python packages into .venv and jars into .work/jars
+setup: $(PYTHON_READY) $(JARS_READY) $(CLASSES_READY) ## Install Python packages into .venv and jars into .work/jars
 	@:
 
 demo: setup ## Run the demo: broker, registry and service on this machine (ARGS=...)
@@ -69,10 +70,10 @@ audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
 	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
 
-bench: setup ## Measure the whole job next to Flink, for an hour or two (ARGS=... or one command)
+bench: setup ## Measure the whole job next to Flink, for some hours (ARGS=... or one command)
 	$(PY) -m bench $(or $(ARGS),all)
 
-bench-quick: setup ## The main ratio to Flink, in under three minutes (ARGS=...)
+bench-quick: setup ## The main ratios to Flink, in under four minutes (ARGS=...)
 	$(PY) -m bench quick $(ARGS)
 
 chart: $(CHART_TOOLS_READY) ## Check the Helm chart, its alerts and their tests
@@ -103,7 +104,7 @@ lock: $(PYTHON_READY) ## Pin anew: the newest allowed Python packages, and the j
 	  } > $(WORK)/image-tools.lock
 	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
 	@echo 'wrote requirements-image-tools.lock'
-	$(PY) -m service.pipeline.jars lock
+	$(PY) -m service.pipeline.spark.jars lock
 
 clean: ## Remove all that make and the tools wrote
 	rm -rf .venv $(WORK) build dist *.egg-info .coverage .hypothesis .*_cache
@@ -142,9 +143,13 @@ $(CHART_TOOLS_READY): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 	bash $(CHART_TOOLS)/install $(PY)
 	@touch $@
 
-$(JARS_READY): service/pipeline/jars.lock.toml | $(PYTHON_READY)
-	$(PY) -m service.pipeline.jars fetch spark broker registry --into $(JARS)
+$(JARS_READY): service/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
+	$(PY) -m service.pipeline.spark.jars fetch spark broker registry --into $(JARS)
 	@touch $@
+
+$(CLASSES_READY): $(JARS_READY) $(PYTHON_READY)
+	@echo "archiving the classes that Spark's JVM loads at each start"
+	@$(PY) -m service.pipeline.spark.class_archive --jars $(JARS)
 
 need = command -v $(1) > /dev/null || { echo "error: $(2) is needed and was not found" >&2; exit 1; }
 

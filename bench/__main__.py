@@ -13,16 +13,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import yaml
 
+from bench import cliffs as by_kinds
 from bench import history
 from bench import latency as live
 from bench import many_rules as by_rules
+from bench import memory as peaks
 from bench import scaling as scales
+from bench import start as starts
 from bench import state_growth as states
 from bench import throughput as whole_job
+from bench.cliffs import Workload
 from bench.flink_program import FlinkProgram, FlinkUnavailableError
 from bench.machine import circumstances
 from bench.outputs import DisagreementError
+from bench.payments import Amount
 from bench.peer import build_peer
 from bench.plots import draw
 from bench.report import put, text, text_of_all
@@ -66,10 +72,33 @@ def throughput(
 def quick(
     events: Events = 1_000_000, runs: Runs = 3, cores: Cores = None, record: Record = False
 ) -> None:
-    """The main ratio alone: next to Flink with heap state and the expert's filter."""
+    """The main ratios alone, of log-ins and of payments with DECIMAL amounts: next to Flink with
+    heap state and the expert's filter."""
     _measure(
         "quick",
         lambda bed, program: whole_job.quick(bed, program, events=events, runs=runs),
+        runs,
+        cores,
+        record=record,
+    )
+
+
+@app.command()
+def payments(
+    amount: Annotated[
+        list[Amount] | None, typer.Option(help="Type of amounts; again for more. [both]")
+    ] = None,
+    events: Events = 3_000_000,
+    runs: Runs = 3,
+    cores: Cores = None,
+    record: Record = False,
+) -> None:
+    """Three rules over payments of 430 bytes, next to Flink with heap state."""
+    _measure(
+        "payments",
+        lambda bed, program: whole_job.payments(
+            bed, program, amounts=amount or list(Amount), events=events, runs=runs
+        ),
         runs,
         cores,
         record=record,
@@ -87,6 +116,37 @@ def relevant(
         runs,
         cores,
         record=record,
+    )
+
+
+@app.command()
+def cliffs(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Part of the name of kinds; again for more. [all]")
+    ] = None,
+    workload: Annotated[list[Workload] | None, typer.Option(help="Again for more. [all]")] = None,
+    events: Events = 500_000,
+    runs: Annotated[int, typer.Option(min=1, help="Pairs of runs of each kind.")] = 1,
+    cores: Cores = None,
+) -> None:
+    """Kinds of condition, each next to the plainest rule that chooses the same events; figures are
+    kept when all of them ran."""
+    try:
+        kinds = by_kinds.chosen(only or [""])
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--only") from error
+    _measure_alone(
+        "cliffs",
+        lambda bed: by_kinds.cliffs(
+            bed,
+            events=events,
+            runs=runs,
+            kinds=kinds,
+            workloads=workload or list(Workload),
+        ),
+        runs,
+        cores,
+        keep=not only and not workload,
     )
 
 
@@ -117,7 +177,7 @@ def state_growth(
     ] = 30_000,
     rounds: Annotated[int, typer.Option(min=1, help="Batches that are measured.")] = 8,
     key_groups: Annotated[int | None, typer.Option(min=1, help="state.key_groups")] = None,
-    slot_size: Annotated[str | None, typer.Option(help="state.slot_size")] = None,
+    bucket_size: Annotated[str | None, typer.Option(help="state.bucket_size")] = None,
     peer: Annotated[bool, typer.Option(help="Also the size of Flink's checkpoint.")] = True,
     cores: Cores = None,
 ) -> None:
@@ -127,7 +187,7 @@ def state_growth(
         raise typer.BadParameter(
             f"--touched is {touched}; allowed: multiples of {PARTITIONS} up to --keys"
         )
-    state = {"key_groups": key_groups, "slot_size": slot_size}
+    state = {"key_groups": key_groups, "bucket_size": bucket_size}
     growth = states.Growth(
         chosen, touched, rounds, {name: n for name, n in state.items() if n is not None}
     )
@@ -218,14 +278,60 @@ def scaling(
     )
 
 
+@app.command()
+def start(
+    events: Events = 200_000,
+    runs: Annotated[int, typer.Option(min=1, help="First starts, each with a restart.")] = 3,
+    cores: Cores = None,
+) -> None:
+    """From the command to the first committed batch, by phase: a first start, and a restart."""
+    _measure_alone("start", lambda bed: starts.start(bed, events, runs), runs, cores)
+
+
+@app.command()
+def memory(
+    size: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Sizes of records; again for more. [{', '.join(peaks.SIZES)}]"),
+    ] = None,
+    gigabytes: Annotated[
+        list[float] | None, typer.Option(min=0.01, help="Backlogs; again for more. [0.2, 1]")
+    ] = None,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the input.")] = 4,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(help="Other than default, as section.name=value; again for more."),
+    ] = None,
+) -> None:
+    """Peak memory of a default start on a filled topic, by size of record and backlog."""
+    chosen = size or list(peaks.SIZES)
+    if unknown := set(chosen) - set(peaks.SIZES):
+        raise typer.BadParameter(f"--size {', '.join(unknown)}; allowed: {', '.join(peaks.SIZES)}")
+    changed: dict[str, dict[str, Any]] = {}
+    for each in setting or []:
+        name, _, value = each.partition("=")
+        section, _, name = name.partition(".")
+        changed.setdefault(section, {})[name] = yaml.safe_load(value)
+    _measure_alone(
+        "memory",
+        lambda bed: peaks.memory(bed, chosen, gigabytes or [0.2, 1.0], partitions, changed),
+        1,
+        None,
+    )
+
+
 @app.command(name="all")
 def everything(record: Record = False) -> None:
     """All of the above, with their defaults, then the report."""
     throughput(record=record)
+    payments(record=record)
     relevant(record=record)
     state_growth()
     rules(record=record)
     latency()
+    cliffs()
+    memory()
+    start()
     delivery(record=record)
     scaling(record=record)
     report()
@@ -279,6 +385,7 @@ def _measure_alone(
     *,
     record: bool = False,
     flink: str | None = None,
+    keep: bool = True,
 ) -> None:
     """Measure, print the table, keep the figures."""
     chosen = all_cores()[:cores]
@@ -287,8 +394,9 @@ def _measure_alone(
     with _told(), TestBed(folder, jars, chosen, _say) as bed:
         figures = measure(bed)
     document = {"benchmark": name, "runs_each": runs, "facts": facts} | figures
-    _FIGURES.mkdir(parents=True, exist_ok=True)
-    (_FIGURES / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    if keep:
+        _FIGURES.mkdir(parents=True, exist_ok=True)
+        (_FIGURES / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     typer.echo(text(document))
     if record:
         history.append(history.HISTORY, name, facts, figures["ratios"], runs)

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.comparison import Contender, Run
-from bench.outputs import Found, found_by_job, found_by_peer
+from bench.outputs import (
+    DisagreementError,
+    Found,
+    LineOf,
+    found_by_job,
+    found_by_peer,
+    line_of,
+    without_ended,
+)
 from bench.side import Side
 from bench.testbed import OUTPUTS, TestBed, Topic, equal_batches, output_topic
 from service.config.engine import Source
@@ -19,10 +27,15 @@ MINUTE_MS = 60_000
 BATCH: int = Source.model_fields["max_offsets_per_trigger"].default
 
 
+class RefusedError(Exception):
+    """The service refuses the rules of a course; the message is its own."""
+
+
 @dataclass(frozen=True)
 class Course:
     """What is run over: the topic, and a small one to warm up on. ``rule`` with its window, one for
-    each of ``shares``; ``rules`` is the folder of ours."""
+    each of ``shares``; ``rules`` is the folder of ours. ``lines``: what is compared of each output;
+    ``ended``: timeouts of partial matches that a match has ended do not count."""
 
     topic: Topic
     warm_up: Topic
@@ -31,6 +44,8 @@ class Course:
     within_ms: int = MINUTE_MS
     shares: tuple[str, ...] = ("",)
     batch: int = BATCH
+    lines: LineOf = line_of
+    ended: bool = False
 
 
 def job(
@@ -51,13 +66,18 @@ def job(
             run, topic.name, course.rules, batch=batch, cores=cores, changed=changed
         )
         answer = side.ask({"do": "run", "settings": settings})
+        if "refused" in answer:
+            raise RefusedError(answer["refused"])
         _check_read(name, answer, topic)
         if answer["late"] or answer["dead_letters"]:
             raise RuntimeError(f"{name}: {answer['late']} late, {answer['dead_letters']} dead")
         found = None
         topics = {kind: output_topic(run, kind) for kind in OUTPUTS}
         if read:
-            found = found_by_job(bed.broker.bootstrap, topics["matches"], topics["timeouts"])
+            matches, timeouts = topics["matches"], topics["timeouts"]
+            found = found_by_job(bed.broker.bootstrap, matches, timeouts, course.lines)
+            if course.ended and (more := without_ended(found)[1]):
+                raise DisagreementError(f"{name} wrote {more} timeouts of what a match had ended")
         bed.forget([*topics.values(), f"{run}.marks"])
         shutil.rmtree(settings["state"]["checkpoint"], ignore_errors=True)
         return Run(topic.records, answer["seconds"], answer, found)
@@ -105,6 +125,8 @@ def flink(
         answer = side.ask(request)
         _check_read(name, answer, topic)
         found: Found | None = found_by_peer(bed.broker.bootstrap, run) if read else None
+        if found is not None and course.ended:
+            found, answer["timeouts_of_ended"] = without_ended(found)
         bed.forget([run])
         shutil.rmtree(request["checkpoint_folder"], ignore_errors=True)
         # In Flink's favour: a job that has ended waits for its next checkpoint to commit.

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import fastavro
-from confluent_kafka import KafkaError, Message, Producer
 
-from service.codecs.framing import frame
+from bench.feed import Encoded, Stream
 
 KNOWN_MATCHES = {1_000_000: 2_995, 3_000_000: 12_678}
 
@@ -33,8 +32,9 @@ SCHEMA: dict[str, Any] = {
 }
 _FIRST_MS = 1_700_000_000_000
 _DISORDER_MS = 1_000
-# librdkafka's name for it: the key decides.
-_ANY_PARTITION = -1
+#: So far behind the last event everything of the rules with short windows is decided.
+_HOUR_MS = 3_600_000
+_PARSED = fastavro.parse_schema(SCHEMA)
 _TYPES = {"login_ok": 10, "login_fail": 8, "view": 40, "click": 30, "purchase": 7, "logout": 5}
 
 
@@ -55,11 +55,6 @@ def events(count: int, users: int = 50_000) -> Iterator[dict[str, Any]]:
         }
 
 
-def last_time(count: int) -> int:
-    """No event of the first ``count`` is later."""
-    return _FIRST_MS + count // 10
-
-
 def closing(partition: int, time: int) -> dict[str, Any]:
     """An event that begins no match, and that moves time in its partition."""
     return {
@@ -74,78 +69,18 @@ def closing(partition: int, time: int) -> dict[str, Any]:
     }
 
 
-class Feed:
-    """Writes events to a topic. Without a partition, their user decides."""
-
-    def __init__(self, bootstrap: str, topic: str, schema_id: int, linger_ms: int = 20) -> None:
-        self._topic = topic
-        self._schema_id = schema_id
-        self._schema = fastavro.parse_schema(SCHEMA)
-        self._failures: list[str] = []
-        self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "linger.ms": linger_ms,
-                "batch.size": 1_000_000,
-                "compression.type": "lz4",
-                "queue.buffering.max.messages": 1_000_000,
-                "log_level": 0,
-            }
-        )
-
-    def send(self, event: dict[str, Any], partition: int | None = None) -> None:
-        """Write one event."""
-        body = io.BytesIO()
-        fastavro.schemaless_writer(body, self._schema, event)
-        self.send_value(frame(self._schema_id, body.getvalue()), event["user_id"], partition)
-
-    def send_value(self, value: bytes, user: str, partition: int | None = None) -> None:
-        """Write one event that is encoded already."""
-        where = _ANY_PARTITION if partition is None else partition
-        while True:
-            try:
-                self._producer.produce(
-                    self._topic, value, user.encode(), where, on_delivery=self._delivered
-                )
-            except BufferError:
-                self._producer.poll(0.1)
-            else:
-                return
-
-    def serve(self) -> None:
-        """Let go of what was acknowledged."""
-        self._producer.poll(0)
-
-    def flush(self) -> None:
-        """Wait until all is written; RuntimeError when something was not."""
-        self._producer.flush(300)
-        if len(self._producer) or self._failures:
-            said = self._failures[0] if self._failures else "not acknowledged in 300 s"
-            raise RuntimeError(f"topic {self._topic} could not be written: {said}")
-
-    def _delivered(self, error: KafkaError | None, _message: Message) -> None:
-        if error is not None:
-            self._failures.append(error.str())
+def encoded(event: dict[str, Any]) -> Encoded:
+    """Key and Avro body."""
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, _PARSED, event)
+    return event["user_id"], body.getvalue()
 
 
-def produce(
-    bootstrap: str,
-    topic: str,
-    schema_id: int,
-    stream: Iterable[dict[str, Any]],
-    partitions: int,
-    end: int,
-) -> int:
-    """Write ``stream``, then, at ``end``, an event to each partition that lets time pass there, so
-    that all is decided and no partition waits; how many records that were."""
-    feed = Feed(bootstrap, topic, schema_id)
-    count = 0
-    for event in stream:
-        feed.send(event)
-        count += 1
-    # Behind everything else of their partitions.
-    feed.flush()
-    for partition in range(partitions):
-        feed.send(closing(partition, end), partition)
-    feed.flush()
-    return count + partitions
+def logins(count: int) -> Stream:
+    """The first ``count`` events, closed an hour later."""
+    end = _FIRST_MS + count // 10 + _HOUR_MS
+    return Stream(
+        SCHEMA,
+        (encoded(event) for event in events(count)),
+        lambda partition: encoded(closing(partition, end)),
+    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service.errors import StartError
-from service.pipeline.jars import find_java
+from service.pipeline.spark.jars import find_java
 
 _BUILD_SECONDS = 900
 

@@ -3,10 +3,12 @@
 The protocol is that of :mod:`bench.side`. All runs share a Spark session; each has settings,
 checkpoint and outputs of its own. What can be asked, by ``do``:
 
-* ``run``: the service, to the end of the topic, or for ``for_seconds``;
+* ``run``: the service, to the end of the topic, or for ``for_seconds``; where it refuses the rules
+  the answer is why;
 * ``ceiling``: Spark alone reading the topic, with the service's options, into a sink that drops
   everything;
-* ``state``: what a checkpoint holds.
+* ``state``: what a checkpoint holds;
+* ``memory``: how much the JVM has needed since it started.
 
 The clock of ``run`` and ``ceiling`` starts when Spark launches the first task that reads records
 (a little before it has read one) and ends when the last output is committed, or, for the ceiling,
@@ -29,17 +31,26 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from service.config import Settings
+from service.errors import RuleSetError
 from service.observability.logs import configure
 from service.observability.metric_names import STAGE_DURATION
 from service.observability.metrics import Metrics
-from service.pipeline.dataflow import source_options
-from service.pipeline.progress import BatchReport
-from service.pipeline.service import Service
-from service.pipeline.session import spark_session
-from service.pipeline.state_report import read_state
+from service.pipeline.driver.dataflow import source_options
+from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.service import Service
+from service.pipeline.driver.state_report import read_state
+from service.pipeline.spark.session import spark_session
+from service.pipeline.wire.reports import Count
 
 #: So many batches of a query Spark remembers.
 _MOST_BATCHES = 10_000
+_TOTALS = {
+    "events": Count.RECORDS,
+    "matches": Count.MATCHED,
+    "timeouts": Count.TIMED_OUT,
+    "late": Count.LATE_EVENTS,
+    "dead_letters": Count.DEAD_LETTERS,
+}
 
 
 def batches_of(query: StreamingQuery) -> list[dict[str, Any]]:
@@ -76,6 +87,22 @@ def first_read(spark: SparkSession, query: str) -> float | None:
             if data.inputRecords() > 0 and data.firstTaskLaunchedTime().isDefined():
                 launched.append(data.firstTaskLaunchedTime().get().getTime() / 1000)
     return min(launched, default=None)
+
+
+def jvm_memory(spark: SparkSession) -> dict[str, float]:
+    """MiB: the most that was used of the heap, between collections, too, and of Arrow's buffers,
+    which are direct memory; and what the heap may take."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  there is no public way
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    heap = sum(
+        pool.getPeakUsage().getUsed()
+        for pool in pools
+        if pool.getType().toString().startswith("Heap")
+    )
+    arrow = jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator().getPeakMemoryAllocation()
+    most = jvm.java.lang.Runtime.getRuntime().maxMemory()
+    figures = {"heap": heap, "arrow": arrow, "heap_limit": most}
+    return {name: round(size / 2**20) for name, size in figures.items()}
 
 
 class JobRun:
@@ -115,11 +142,7 @@ class JobRun:
         return {
             "batches": batches,
             "seconds": self._committed - self._began,
-            "events": self._found["records"],
-            "matches": self._found["matched"],
-            "timeouts": self._found["timed_out"],
-            "late": self._found["late"],
-            "dead_letters": self._found["dead_letters"],
+            **{name: self._found[name] for name in _TOTALS},
             "stages": self._stages() | {name: spent / 1000 for name, spent in of_spark.items()},
         }
 
@@ -129,10 +152,9 @@ class JobRun:
             (self._query,) = self._spark.streams.active
         if self._began is None:
             self._began = first_read(self._spark, str(self._query.runId))
-        if report.total("records") or report.total("written"):
+        if report.total(Count.RECORDS) or report.total(Count.WRITTEN):
             self._committed = now
-        for what in ("records", "matched", "timed_out", "late", "dead_letters"):
-            self._found[what] += report.total(what)
+        self._found.update({name: report.total(what) for name, what in _TOTALS.items()})
 
     def _stages(self) -> dict[str, float]:
         """Seconds by stage, as the job's own metrics have them."""
@@ -157,7 +179,10 @@ class OurSide:
             self._spark = spark_session(settings)
             self._spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", _MOST_BATCHES)
         if request["do"] == "run":
-            return JobRun(self._spark, settings).go(request.get("for_seconds"))
+            try:
+                return JobRun(self._spark, settings).go(request.get("for_seconds"))
+            except RuleSetError as error:
+                return {"refused": str(error)}
         if request["do"] == "ceiling":
             return self._ceiling(self._spark, settings)
         if request["do"] == "state":
@@ -168,7 +193,9 @@ class OurSide:
                 "partial_matches": total.partial_matches,
                 "waiting": total.waiting,
             }
-        raise ValueError(f"nothing is called {request['do']!r}: run, ceiling or state")
+        if request["do"] == "memory":
+            return jvm_memory(self._spark)
+        raise ValueError(f"nothing is called {request['do']!r}: run, ceiling, state or memory")
 
     def _ceiling(self, spark: SparkSession, settings: Settings) -> dict[str, Any]:
         checkpoint = f"{settings.state.checkpoint}.ceiling"

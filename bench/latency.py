@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 import statistics
-import struct
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -19,7 +18,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from bench.events import Feed
+from bench.avro_pieces import double, long, text
+from bench.events import SCHEMA, logins
+from bench.feed import Feed
 from bench.outputs import decoder
 from bench.rules import write_rules
 from bench.side import Side
@@ -54,13 +55,13 @@ class LiveEvents:
     def __init__(self, schema_id: int, seed: int = 7) -> None:
         source = random.Random(seed)
         self._source = source
-        self._heads = [frame(schema_id, _text(f"user-{user:07d}")) for user in range(_USERS)]
+        self._heads = [frame(schema_id, text(f"user-{user:07d}")) for user in range(_USERS)]
         self._kinds = [
-            _text(kind) for kind in source.choices([*_TYPES], [*_TYPES.values()], k=1_000)
+            text(kind) for kind in source.choices([*_TYPES], [*_TYPES.values()], k=1_000)
         ]
-        self._amounts = [struct.pack("<d", source.random() * 500) for _ in range(1_000)]
+        self._amounts = [double(source.random() * 500) for _ in range(1_000)]
         self._tails = [
-            _text(f"10.{n % 256}.{n % 100}.7") + _text(f"{source.getrandbits(64):016x}")
+            text(f"10.{n % 256}.{n % 100}.7") + text(f"{source.getrandbits(64):016x}")
             for n in range(1_000)
         ]
 
@@ -74,7 +75,7 @@ class LiveEvents:
                 self._heads[user],
                 self._kinds[(draw >> 24) % 1_000],
                 self._amounts[(draw >> 34) % 1_000],
-                _long(now_ms - age),
+                long(now_ms - age),
                 self._tails[(draw >> 44) % 1_000],
             )
         )
@@ -100,7 +101,7 @@ class Pace(threading.Thread):
             self.late_by = max(self.late_by, (due - sent) / self._rate - _TICK_SECONDS)
             for _ in range(due - sent):
                 user, value = self._events.event(int(time.time() * 1000))
-                self._feed.send_value(value, f"user-{user:07d}", user % PARTITIONS)
+                self._feed.send(value, f"user-{user:07d}", user % PARTITIONS)
             sent = due
             self._feed.serve()
             time.sleep(_TICK_SECONDS)
@@ -148,7 +149,7 @@ def latency(bed: TestBed, load: Load, tiny_seconds: float) -> dict[str, Any]:
     """Latencies under load, then the time of batches with next to nothing in them."""
     side = bed.our_side()
     rules = write_rules(bed.folder / "rules" / "fails", "fails", _WITHIN_MS)
-    small = bed.logins("logins-warm-up", _WARM_UP_EVENTS)
+    small = bed.filled("logins-warm-up", logins(_WARM_UP_EVENTS), _WARM_UP_EVENTS)
     bed.say("warming up")
     warm = bed.settings(bed.next_run("warm-up"), small.name, rules, batch=_WARM_UP_EVENTS)
     side.ask({"do": "run", "settings": warm})
@@ -194,7 +195,7 @@ def percentiles(seconds: Sequence[float], aim: tuple[float, float]) -> dict[str,
 def _live(bed: TestBed, side: Side, load: Load) -> dict[str, Any]:
     """Run the job while events come."""
     topic = f"live-{load.rate}"
-    schema_id = bed.topic(topic)
+    schema_id = bed.topic(topic, SCHEMA)
     run = bed.next_run(topic)
     topics = {kind: output_topic(run, kind) for kind in OUTPUTS}
     bed.broker.create_topics(dict.fromkeys(topics.values(), PARTITIONS))
@@ -210,7 +211,7 @@ def _live(bed: TestBed, side: Side, load: Load) -> dict[str, Any]:
     )
     watcher = Watcher(bed.broker.bootstrap, [topics["matches"], topics["timeouts"]])
     watcher.start()
-    feed = Feed(bed.broker.bootstrap, topic, schema_id, linger_ms=_LINGER_MS)
+    feed = Feed(bed.broker.bootstrap, topic, linger_ms=_LINGER_MS)
     pace = Pace(feed, LiveEvents(schema_id), load.rate, load.seconds)
     from_ms = (time.time() + load.settling) * 1000
     side.send({"do": "run", "settings": settings, "for_seconds": load.seconds + _DRAIN_SECONDS})
@@ -249,19 +250,3 @@ def _stages(batches: Sequence[dict[str, Any]]) -> dict[str, float]:
 def _median(values: Iterable[float]) -> float:
     found = list(values)
     return statistics.median(found) if found else 0.0
-
-
-def _text(text: str) -> bytes:
-    raw = text.encode()
-    return _long(len(raw)) + raw
-
-
-def _long(number: int) -> bytes:
-    """Avro's variable-length long, of a number that is not negative."""
-    number <<= 1
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)

@@ -13,7 +13,7 @@ from typing import Any
 import pyspark
 
 from service import __version__
-from service.pipeline.jars import find_java
+from service.pipeline.spark.jars import find_java
 
 _ROOT = Path(__file__).parents[1]
 

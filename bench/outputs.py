@@ -1,17 +1,20 @@
 """What a run wrote, read back from its topics as a consumer that sees committed records alone does.
 
 A match or timeout is one line of text, the same for both sides: ``m`` or ``t``, key, and for each
-step its name and the partition and offset of its events.
+step its name and the partition and offset of its events. Lines of several rules tell more, see
+:func:`full_line_of`.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import struct
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
@@ -22,6 +25,10 @@ from confluent_kafka.admin import AdminClient
 _FRAMING = 5
 _SHOWN = 3
 _SILENCE_SECONDS = 30.0
+
+
+LineOf = Callable[[str, dict[str, Any]], str]
+"""The line of a record of the service, of its kind, ``m`` or ``t``."""
 
 
 class DisagreementError(Exception):
@@ -52,6 +59,33 @@ class Found:
         )
 
 
+def without_ended(found: Found) -> tuple[Found, int]:
+    """``found`` without the timeouts of partial matches that a match of the same rule and key has
+    ended, because they began after its first event and not after its last; and how many they were.
+
+    This is for rules that skip past the last event, and for full lines. A match waits for partial
+    matches that began before it. When one of these times out, the match is released, and it ends
+    what began while it was going on. Flink looks at deadlines only when an event or watermark
+    comes; then all that have passed time out at once, those of such partial matches, too.
+    """
+    spans = defaultdict(list)
+    for line in found.matches:
+        rule_and_key, start, end = _span(line)
+        spans[rule_and_key].append((start, end))
+    ended = set()
+    for line in found.timeouts:
+        rule_and_key, start, _ = _span(line)
+        if any(first < start <= last for first, last in spans[rule_and_key]):
+            ended.add(line)
+    return replace(found, timeouts=found.timeouts - ended), len(ended)
+
+
+def _span(line: str) -> tuple[str, int, int]:
+    """Rule and key of a full line, its start and its end."""
+    rule_and_key, start, end = line.split("|", 2)[1].rsplit(",", 2)
+    return rule_and_key, int(start), int(end or 0)
+
+
 def check_once(name: str, found: Found) -> None:
     """Raise when something was written twice."""
     if found.repeated_matches or found.repeated_timeouts:
@@ -76,12 +110,12 @@ def check_same(name: str, found: Found, other_name: str, other: Found) -> None:
         raise DisagreementError(f"{what} differ: {', '.join(told)}")
 
 
-def found_by_job(bootstrap: str, matches: str, timeouts: str) -> Found:
+def found_by_job(bootstrap: str, matches: str, timeouts: str, lines: LineOf) -> Found:
     """What the service wrote."""
     return Found.of(
         line
         for kind, schema, topic in (("m", "match", matches), ("t", "timeout", timeouts))
-        for line in _lines(kind, schema, committed(bootstrap, topic))
+        for line in _lines(kind, schema, committed(bootstrap, topic), lines)
     )
 
 
@@ -106,6 +140,29 @@ def line_of(kind: str, record: dict[str, Any]) -> str:
     return canonical("|".join([kind, record["key"], *steps]))
 
 
+def full_line_of(kind: str, record: dict[str, Any]) -> str:
+    """A line that also has the rule, start and, of a match, end in milliseconds, and measures:
+    ``m|rule,key,start,end|step=…|measure=…``. Parts of a key are parted by commas; a double
+    is told by the number that its bits are."""
+    key = record["key"]
+    parts = json.loads(key) if key.startswith("[") else [key]
+    end = str(_millis(record["time"])) if kind == "m" else ""
+    head = ",".join([record["rule_id"], *parts, str(_millis(record["start"])), end])
+    measures = record["measures"] if kind == "m" else {}
+    told = [f"{name}={_text_of(value)}" for name, value in measures.items()]
+    return canonical("|".join([line_of(kind, {**record, "key": head}), *told]))
+
+
+def _millis(time: datetime) -> int:
+    return round(time.timestamp() * 1000)
+
+
+def _text_of(measure: object) -> str:
+    if isinstance(measure, float):
+        return str(struct.unpack(">q", struct.pack(">d", measure))[0])
+    return "null" if measure is None else str(measure)
+
+
 def decoder(schema: str) -> Any:
     """A function from the service's records of ``match`` or ``timeout`` to their content."""
     text = files("schemas").joinpath(f"{schema}.avsc").read_text("utf-8")
@@ -113,10 +170,10 @@ def decoder(schema: str) -> Any:
     return lambda value: fastavro.schemaless_reader(io.BytesIO(value[_FRAMING:]), parsed, None)
 
 
-def _lines(kind: str, schema: str, values: Iterable[bytes]) -> Iterator[str]:
+def _lines(kind: str, schema: str, values: Iterable[bytes], line: LineOf) -> Iterator[str]:
     decode = decoder(schema)
     for value in values:
-        yield line_of(kind, decode(value))
+        yield line(kind, decode(value))
 
 
 def committed(bootstrap: str, topic: str) -> Iterator[bytes]:

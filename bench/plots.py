@@ -103,6 +103,7 @@ def _history(axes: Axes, lines: Sequence[Mapping[str, str]]) -> None:
 
 _PLOTS: dict[str, Callable[[Axes, Document], None]] = {
     "throughput": _ratios,
+    "payments": _ratios,
     "relevant": _ratios,
     "rules": _curves("", "rules"),
     "scaling": _curves("", "cores; state partitions on all cores"),

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from service.observability.start_clock import Phase
+
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 #: Of a profile, what is less than this part of the largest stage is left out.
 _LEAST_SHARE = 0.01
@@ -15,13 +17,16 @@ _SUM = "triggerExecution"
 _NUMBER = re.compile(r"[*+-]*\d[\d,.]*.*|")
 _TITLES = {
     "throughput": "Throughput",
+    "payments": "Payments",
     "relevant": "All events relevant, and looking back",
     "state-growth": "State grows",
     "rules": "Rules grow",
+    "cliffs": "Kinds of condition",
     "latency": "Latency",
+    "start": "Start",
     "delivery": "Exactly once",
     "scaling": "Cores and state partitions",
-    "quick": "The main ratio",
+    "quick": "The main ratios",
 }
 
 
@@ -54,10 +59,14 @@ def text(document: Mapping[str, Any]) -> str:
     parts = [circumstances(document)]
     if "ratios" in document:
         parts.append(ratios(document["ratios"]))
+    if "cliffs" in document:
+        parts += cliffs(document["cliffs"])
     if "growth" in document:
         parts += [growth(document["growth"]), costs(document["costs"])]
     if "latency" in document:
         parts += latency(document)
+    if "starts" in document:
+        parts.append(starts(document["starts"]))
     parts += [curve(name, points) for name, points in document.get("rates", {}).items()
               if isinstance(points, list)]  # fmt: skip
     parts += [
@@ -71,6 +80,25 @@ def text(document: Mapping[str, Any]) -> str:
     if profiles:
         parts.append(stages(profiles))
     return "\n\n".join(parts) + "\n"
+
+
+def starts(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row for each phase, a column for each kind of start."""
+    rows = [
+        [phase.value, *(f"{found[kind]['phases'].get(phase, 0.0):.2f}" for kind in found)]
+        for phase in Phase
+    ]
+    rows.append(["**all, from the command**", *(f"**{s['seconds']:.2f}**" for s in found.values())])
+    rows.append(["at most", *(f"{found[kind]['aim']:g}" for kind in found)])
+    kinds = sorted({kind for each in found.values() for kind in each["processor"]})
+    rows += [
+        [
+            f"processor, {kind}",
+            *(f"{each['processor'].get(kind, 0.0):.2f}" for each in found.values()),
+        ]
+        for kind in kinds
+    ]
+    return table(["seconds", *found], rows)
 
 
 def circumstances(document: Mapping[str, Any]) -> str:
@@ -113,10 +141,35 @@ def _aim(one: Mapping[str, Any]) -> str:
     return "" if one["aim"] is None else f"{one['aim']:g}"
 
 
+def cliffs(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many kinds are slower than they may be, and a row for each."""
+    measured = [one for one in found if "ratio" in one]
+    slow = [one for one in measured if one["ratio"] < one["aim"]]
+    head = ["kind", "workload", "events/s", "plain, events/s", "ratio", "of runs", "at least"]
+    rows = [
+        [
+            one["kind"],
+            one["workload"],
+            f"{one['rate']:,}",
+            f"{one['plain']:,}",
+            f"**{one['ratio']:.2f}**" if one in slow else f"{one['ratio']:.2f}",
+            f"{one['low']:.2f} to {one['high']:.2f}",
+            _aim(one),
+        ]
+        for one in measured
+    ]
+    refused = sorted({one["kind"] for one in found if "refused" in one})
+    differing = sorted({one["kind"] for one in measured if "differs" in one})
+    told = [f"{len(slow)} of {len(measured)} below the least that is wanted."]
+    told += [f"Not in the language: {'; '.join(refused)}."] if refused else []
+    told += [f"**Other outputs than the plain rule: {'; '.join(differing)}.**"] if differing else []
+    return [" ".join(told), table(head, rows)]
+
+
 def growth(found: Sequence[Mapping[str, Any]]) -> str:
     """A row for each number of keys: batch, bytes for each partial match, largest memory."""
     others = sorted({side for one in found for side in one["bytes"]} - {"ours"})
-    kinds = sorted({name for one in found for name in one["memory_mib"] if "memory" in name})
+    kinds = sorted({name for one in found for name in one["memory_mib"]})
     rows = [
         [
             f"{one['keys']:,}",
@@ -135,7 +188,7 @@ def growth(found: Sequence[Mapping[str, Any]]) -> str:
         "batch, s",
         "bytes each, ours",
         *(f"bytes each, {side}" for side in others),
-        *(f"{name.removesuffix('_memory_mib')}, MiB" for name in kinds),
+        *(f"{name}, MiB" for name in kinds),
     ]
     return table(head, rows)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+PAYMENTS = Path(__file__).with_name("payments.yaml")
 #: What the rule asks, with {share} for what narrows it to some users.
 _PATTERNS = {
     # Three or more failed log-ins, then one that succeeds.
@@ -65,6 +67,13 @@ def shares(count: int) -> list[str]:
     if count != 10**digits:
         raise ValueError(f"users are divided by last digits: by 1, 10, 100, …, not by {count}")
     return [f"{number:0{digits}d}" if digits else "" for number in range(count)]
+
+
+def payments_rules(folder: Path) -> Path:
+    """A folder with the rules of payments."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(PAYMENTS, folder)
+    return folder
 
 
 def write_rules(

@@ -11,17 +11,17 @@ from __future__ import annotations
 import random
 import shutil
 import statistics
-import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
-from bench.events import Feed
+from bench.events import SCHEMA, encoded
+from bench.feed import Feed
 from bench.flink_program import FlinkProgram
+from bench.memory_watch import MemoryWatch
 from bench.rules import write_rules
-from bench.side import Side
-from bench.soak.sampling import processes
 from bench.testbed import PARTITIONS, TestBed
+from service.codecs.framing import frame
 
 _WITHIN_MS = 10 * 3_600_000
 _FIRST_MS = 1_700_000_000_000
@@ -30,7 +30,6 @@ _ROUND_MS = 10_000
 #: Rounds that are not counted: caches fill.
 _FIRST_ROUNDS = 2
 _FILL_BATCH = 1_000_000
-_SAMPLE_SECONDS = 2.0
 _MOST_KEYS_OF_AIM = 1_000_000
 #: With more, Flink's heap state does not fit the memory that it is given.
 _MOST_KEYS_OF_PEER = 1_000_000
@@ -44,30 +43,6 @@ class Growth:
     touched: int
     rounds: int
     state: dict[str, Any]
-
-
-@dataclass
-class MemoryWatch:
-    """The largest memory of a side's processes, by kind, while ``with`` lasts."""
-
-    side: Side
-    peak: dict[str, float] = field(default_factory=dict)
-    _ended: threading.Event = field(default_factory=threading.Event)
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(_SAMPLE_SECONDS):
-            for name, value in processes(self.side.pid).items():
-                if name.endswith("_mib"):
-                    self.peak[name] = max(round(value), self.peak.get(name, 0))
 
 
 def state_growth(bed: TestBed, program: FlinkProgram | None, growth: Growth) -> dict[str, Any]:
@@ -122,9 +97,14 @@ def _with_keys(
 ) -> dict[str, Any]:
     topic = f"open-{keys}"
     bed.say(f"{keys:,} keys: writing a partial match of each")
-    feed = Feed(bed.broker.bootstrap, topic, bed.topic(topic))
-    for partition, event in fill(keys):
-        feed.send(event, partition)
+    feed, schema_id = Feed(bed.broker.bootstrap, topic), bed.topic(topic, SCHEMA)
+
+    def send(events: Iterator[tuple[int, dict[str, Any]]]) -> None:
+        for partition, event in events:
+            user, body = encoded(event)
+            feed.send(frame(schema_id, body), user, partition)
+
+    send(fill(keys))
     feed.flush()
     sizes = {} if program is None else _sizes_of_peer(bed, program, topic, keys)
     rules = write_rules(bed.folder / "rules" / "open", "open", _WITHIN_MS)
@@ -138,8 +118,7 @@ def _with_keys(
         filled = side.ask({"do": "run", "settings": settings(_FILL_BATCH)})
         state = side.ask({"do": "state", "settings": settings(_FILL_BATCH)})
         for number in range(growth.rounds + _FIRST_ROUNDS):
-            for partition, event in touch(keys, growth.touched, number):
-                feed.send(event, partition)
+            send(touch(keys, growth.touched, number))
         feed.flush()
         bed.say(f"{keys:,} keys: {growth.rounds} rounds")
         answer = side.ask({"do": "run", "settings": settings(2 * growth.touched)})

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
-from bench.events import SCHEMA, events, last_time, produce
+from bench.feed import LARGEST_RECORD, Stream, produce
 from bench.flink_program import FlinkProgram
 from bench.peer import start_peer
 from bench.side import Side
@@ -27,8 +27,6 @@ OUTPUTS = ("matches", "timeouts", "late", "dead_letters")
 _ROOT = Path(__file__).parents[1]
 _DRIVER_MEMORY = "2g"
 _NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]+")
-#: So far behind the last event everything of the rules with short windows is decided.
-_HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -73,22 +71,21 @@ class TestBed:
 
     # Topics.
 
-    def topic(self, name: str) -> int:
-        """Make an input topic; the id of its schema."""
-        self.broker.create_topics({name: PARTITIONS})
+    def topic(self, name: str, schema: Any, partitions: int = PARTITIONS) -> int:
+        """Make an input topic of events of ``schema``; the id of the schema."""
+        largest = {"max.message.bytes": str(LARGEST_RECORD)}
+        self.broker.create_topics({name: partitions}, largest)
         with SchemaRegistryClient({"url": self.registry.url}) as client:
-            given = client.register_schema(f"{name}-value", Schema(json.dumps(SCHEMA), "AVRO"))
+            given = client.register_schema(f"{name}-value", Schema(json.dumps(schema), "AVRO"))
         return int(given)
 
-    def logins(self, name: str, count: int) -> Topic:
-        """A topic with the first ``count`` log-ins, closed an hour later."""
+    def filled(self, name: str, stream: Stream, count: int, partitions: int = PARTITIONS) -> Topic:
+        """A topic with the ``count`` events of ``stream``, closed."""
         self.say(f"writing {count:,} events to {name}")
-        return self.filled(name, events(count), last_time(count) + _HOUR_MS)
-
-    def filled(self, name: str, stream: Iterable[dict[str, Any]], end: int) -> Topic:
-        """A topic with ``stream``, closed at ``end``."""
-        schema_id = self.topic(name)
-        records = produce(self.broker.bootstrap, name, schema_id, stream, PARTITIONS, end)
+        schema_id = self.topic(name, stream.schema, partitions)
+        records = produce(self.broker.bootstrap, name, schema_id, stream, partitions)
+        if records != count + partitions:
+            raise ValueError(f"{name} should have {count:,} events and has {records:,}")
         return Topic(name, records)
 
     def next_run(self, what: str) -> str:
@@ -134,24 +131,27 @@ class TestBed:
         topic: str,
         rules: Path,
         *,
-        batch: int,
+        batch: int | None,
         cores: int | None = None,
         changed: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """Settings of a run of ours. What is not given is as the service comes, except that a run
-        has a core for each state partition. ``changed``: sections with what else is."""
+        has a core for each state partition; without ``batch``, batches and memory come so, too.
+        ``changed``: sections with what else is."""
         cores = cores or len(self.cores)
+        memory = {} if batch is None else {"spark.driver.memory": _DRIVER_MEMORY}
+        source = {} if batch is None else {"max_offsets_per_trigger": batch}
         sections: dict[str, dict[str, Any]] = {
             "kafka": {"bootstrap_servers": self.broker.bootstrap},
             "registry": {"url": self.registry.url},
-            "inputs": {"logins": {"topics": [topic], "event_time": "ts"}},
+            "inputs": {"events": {"topics": [topic], "event_time": "ts"}},
             "outputs": {
                 "topics": {name: output_topic(run, name) for name in OUTPUTS},
                 "create_topics": {"partitions": PARTITIONS, "replication": 1},
                 "transactional_id_prefix": run,
             },
             "time": {"allowed_disorder": f"{DISORDER_MS} ms"},
-            "source": {"max_offsets_per_trigger": batch},
+            "source": source,
             "state": {
                 "checkpoint": str(self.folder / "checkpoints" / run),
                 "state_partitions": cores,
@@ -161,7 +161,7 @@ class TestBed:
                 "master": f"local[{cores},4]",
                 "jars_folder": str(self.jars),
                 "conf": {
-                    "spark.driver.memory": _DRIVER_MEMORY,
+                    **memory,
                     "spark.driver.host": "127.0.0.1",
                     "spark.driver.bindAddress": "127.0.0.1",
                     "spark.sql.warehouse.dir": str(self.folder / "warehouse"),

@@ -1,18 +1,23 @@
 """Events per second of the whole job, next to Flink and to Spark alone on the same topic.
 
-The rule: three or more failed log-ins of a user, then one that succeeds, within a minute.
+The main rule of log-ins: three or more failed ones of a user, then one that succeeds, within a
+minute. Payments have three rules, ``payments.yaml``, which run together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.comparison import Run, in_turn, median_rate, profile, ratio
 from bench.contenders import Course, ceiling, flink, flink_name, job
-from bench.events import KNOWN_MATCHES
+from bench.events import KNOWN_MATCHES, logins
 from bench.flink_program import FlinkProgram
-from bench.outputs import DisagreementError
-from bench.rules import write_rules
+from bench.outputs import DisagreementError, full_line_of
+from bench.payments import Amount
+from bench.payments import payments as payments_stream
+from bench.rules import payments_rules, write_rules
+from bench.side import Side
 from bench.testbed import TestBed, Topic
 
 HEAP_FILTERED = flink_name("hashmap", filtered=True)
@@ -47,7 +52,10 @@ def throughput(
     ]
     if rocksdb_events:
         slow = Course(
-            bed.logins("logins-rocksdb", rocksdb_events), course.warm_up, "fails", course.rules
+            bed.filled("logins-rocksdb", logins(rocksdb_events), rocksdb_events),
+            course.warm_up,
+            "fails",
+            course.rules,
         )
         with_rocksdb = in_turn(
             [job(bed, ours, slow), flink(bed, theirs, slow, state="rocksdb")], runs, bed.say
@@ -62,7 +70,7 @@ def throughput(
 
 
 def quick(bed: TestBed, program: FlinkProgram, *, events: int, runs: int) -> dict[str, Any]:
-    """The main ratio alone."""
+    """The two main ratios: log-ins, and payments with DECIMAL amounts."""
     ours, theirs = bed.our_side(), bed.peer(program)
     course = course_over(bed, events, "fails")
     results = in_turn(
@@ -71,14 +79,53 @@ def quick(bed: TestBed, program: FlinkProgram, *, events: int, runs: int) -> dic
         bed.say,
     )
     _check_known(results["ours"])
+    # Half of them take as long.
+    of_payments = _payments(bed, (ours, theirs), Amount.DECIMAL, events // 2, runs)
     return {
         "ratios": [
             ratio("heap state, filtered", results, "ours", HEAP_FILTERED, 1.5).document(),
             ratio("share of Spark's reading", results, "ours", "Spark alone", 0.6).document(),
+            of_amount(Amount.DECIMAL, of_payments),
         ],
-        "profile": profile(results["ours"]),
-        "runs": runs_of(results),
+        "profiles": {"log-ins": profile(results["ours"]), "payments": profile(of_payments["ours"])},
+        "runs": runs_of(results)
+        | {f"{name}, payments": one for name, one in runs_of(of_payments).items()},
     }
+
+
+def payments(
+    bed: TestBed, program: FlinkProgram, *, amounts: Sequence[Amount], events: int, runs: int
+) -> dict[str, Any]:
+    """The three rules of payments next to Flink with heap state and the expert's filters."""
+    sides = bed.our_side(), bed.peer(program)
+    results = {amount: _payments(bed, sides, amount, events, runs) for amount in amounts}
+    return {
+        "ratios": [of_amount(amount, found) for amount, found in results.items()],
+        "profiles": {str(amount): profile(found["ours"]) for amount, found in results.items()},
+        "runs": {str(amount): runs_of(found) for amount, found in results.items()},
+    }
+
+
+def of_amount(amount: Amount, results: Mapping[str, list[Run]]) -> dict[str, Any]:
+    """The ratio for payments of amounts of that type."""
+    name = f"payments, {amount.upper()}"
+    return ratio(name, results, "ours", HEAP_FILTERED, 1.5).document()
+
+
+def _payments(
+    bed: TestBed, sides: tuple[Side, Side], amount: Amount, events: int, runs: int
+) -> dict[str, list[Run]]:
+    few = warm_up_events(events)
+    course = Course(
+        bed.filled(f"payments-{amount}", payments_stream(events, amount), events),
+        bed.filled(f"payments-{amount}-warm-up", payments_stream(few, amount), few),
+        f"payments_{amount}",
+        payments_rules(bed.folder / "rules" / "payments"),
+        lines=full_line_of,
+        ended=True,
+    )
+    ours, theirs = sides
+    return in_turn([job(bed, ours, course), flink(bed, theirs, course)], runs, bed.say)
 
 
 def relevant(bed: TestBed, program: FlinkProgram, *, events: int, runs: int) -> dict[str, Any]:
@@ -124,8 +171,16 @@ def _over(bed: TestBed, topic: Topic, small: Topic, rule: str) -> Course:
 
 
 def _topics(bed: TestBed, events: int) -> tuple[Topic, Topic]:
-    few = round(min(max(events * _WARM_UP_SHARE, _WARM_UP_LEAST), _WARM_UP_MOST))
-    return bed.logins("logins", events), bed.logins("logins-warm-up", few)
+    few = warm_up_events(events)
+    return (
+        bed.filled("logins", logins(events), events),
+        bed.filled("logins-warm-up", logins(few), few),
+    )
+
+
+def warm_up_events(events: int) -> int:
+    """How many are enough to warm up for runs over so many."""
+    return round(min(max(events * _WARM_UP_SHARE, _WARM_UP_LEAST), _WARM_UP_MOST))
 
 
 def _check_known(runs: list[Run]) -> None:
@@ -151,4 +206,4 @@ def runs_of(results: dict[str, list[Run]]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-_KEPT = ("matches", "timeouts", "repeated_timeouts", "stages", "batches")
+_KEPT = ("matches", "timeouts", "repeated_timeouts", "timeouts_of_ended", "stages", "batches")

@@ -4,7 +4,7 @@
 # SPARK_CEP_MAVEN_REPOSITORY).
 #
 #   venv         interpreter and packages, without pip
-#   jars         the connectors that Spark loads
+#   jars         the connectors that Spark loads, and an archive of the classes that it starts with
 #   kernel       the matcher, compiled for every processor of this architecture
 #   entrypoint, livez.py
 set -euo pipefail
@@ -34,12 +34,17 @@ install_service() {
 }
 
 fetch_jars() {
-  (cd / && "$PYTHON" -m service.pipeline.jars fetch spark --into "$TARGET/jars")
+  (cd / && "$PYTHON" -m service.pipeline.spark.jars fetch spark --into "$TARGET/jars")
   rm -f "$TARGET/jars/.lock"
 }
 
 compile_kernel() {
   (cd / && "$PYTHON" -c 'from service.codecs.compiled_code import prepare; prepare()')
+}
+
+# After what else changes jars, or removes some: the archive fits these.
+archive_classes() {
+  (cd / && HOME=$scratch "$PYTHON" -m service.pipeline.spark.class_archive --jars "$TARGET/jars")
 }
 
 # What Spark ships for people at a terminal, and what was needed to install.
@@ -57,6 +62,7 @@ install -D -m 0755 "$SOURCES/image/entrypoint.sh" "$TARGET/entrypoint"
 install -D -m 0644 "$SOURCES/image/livez.py" "$TARGET/livez.py"
 fetch_jars
 compile_kernel
+archive_classes
 remove_the_rest
 # Nobody but root may write what is run; the kernel's files are code, too.
 chown -R root:root "$TARGET"

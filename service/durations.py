@@ -22,7 +22,7 @@ _UNITS: Final[tuple[tuple[int, tuple[str, ...]], ...]] = (
 )
 _FACTORS: Final = {name: factor for factor, names in _UNITS for name in names}
 _PRINTED: Final = tuple((factor, names[0]) for factor, names in _UNITS)
-_PAIR: Final = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([A-Za-z]+)")
+_PAIR: Final = re.compile(r"\s*([0-9]{1,40}(?:\.[0-9]{1,6})?)\s*([A-Za-z]+)")
 
 MAX_DURATION_MS: Final = 36_500 * 86_400_000
 """Longest duration: 36,500 days."""
@@ -34,20 +34,36 @@ ALLOWED: Final = (
 """What a duration may look like, as a sentence for messages."""
 
 
+class DurationError(ValueError):
+    """A text is not a duration; ``wrong`` says why, as the end of a sentence about it, and quotes
+    nothing of it."""
+
+    def __init__(self, text: str, wrong: str) -> None:
+        self.wrong = wrong
+        super().__init__(f"{text!r} {wrong}: allowed is {ALLOWED}")
+
+
 def parse_duration(text: str) -> int:
-    """The milliseconds that ``text`` names; ``ValueError`` says what is allowed instead."""
+    """The milliseconds that ``text`` names; ``DurationError`` says what is allowed instead."""
     total = Decimal(0)
     position, last_factor = 0, MAX_DURATION_MS
     stripped = text.strip()
     while position < len(stripped):
         pair = _PAIR.match(stripped, position)
-        factor = _FACTORS.get(pair.group(2).lower()) if pair else None
-        if pair is None or factor is None or factor >= last_factor:
-            raise _refused(text)
+        if pair is None:
+            why = ": its unit is missing" if stripped[position:].isdigit() else ""
+            raise DurationError(text, f"is not a duration{why}")
+        factor = _FACTORS.get(pair.group(2).lower())
+        if factor is None:
+            raise DurationError(text, "is not a duration: its unit is not known")
+        if factor >= last_factor:
+            raise DurationError(text, "is not a duration: the largest unit must come first")
         total += Decimal(pair.group(1)) * factor
         position, last_factor = pair.end(), factor
-    if not stripped or total != total.to_integral_value() or total > MAX_DURATION_MS:
-        raise _refused(text)
+    if total > MAX_DURATION_MS:
+        raise DurationError(text, "is too long")
+    if not stripped or total != total.to_integral_value():
+        raise DurationError(text, "is not a duration")
     return int(total)
 
 
@@ -63,7 +79,3 @@ def format_duration(ms: int) -> str:
             plural = "" if count == 1 or name == "ms" else "s"
             parts.append(f"{count} {name}{plural}")
     return " ".join(parts) or "0 ms"
-
-
-def _refused(text: str) -> ValueError:
-    return ValueError(f"{text!r} is not a duration: allowed is {ALLOWED}")

@@ -12,8 +12,8 @@
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
     │   └── TakenOverError     another instance writes the output now
-    ├── FuseError              too many records became dead letters
-    ├── StartError             Spark, a port or Kafka cannot be had
+    ├── CircuitBreakerError    too many records became dead letters
+    ├── StartError             Spark, a port or Kafka is not available
     │   └── KafkaAwayError         Kafka does not answer
     └── GraceError             the job was told to stop and took too long
 
@@ -34,7 +34,12 @@ class SparkCepError(Exception):
 
 
 class ConfigurationError(SparkCepError):
-    """A setting is wrong, unknown or missing; the message names file and setting."""
+    """A setting is wrong, unknown or missing; the message names file and setting. ``problems``: all
+    that is wrong with the settings, if that is the reason."""
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
 
 
 class RegistryError(SparkCepError):
@@ -65,12 +70,12 @@ class TakenOverError(OutputError):
     """Another instance of the service has taken over the output; this one must end."""
 
 
-class FuseError(SparkCepError):
-    """The fuse stopped the job: too large a share of records became dead letters."""
+class CircuitBreakerError(SparkCepError):
+    """The circuit breaker stopped the job: too large a share of records became dead letters."""
 
 
 class StartError(SparkCepError):
-    """Spark, a port or Kafka cannot be had."""
+    """Spark, a port or Kafka is not available."""
 
 
 class KafkaAwayError(StartError):
@@ -97,10 +102,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong (or, as a warning, costly) in a rule.
+    """One thing that is wrong (or, as a warning, costly) in a rule or in the settings.
 
     ``source`` is the file's name (or ``<python>``), ``excerpt`` the whole line that ``span`` points
-    into. ``allowed`` says what would have been right, as a sentence. ``field`` names the wrong
+    into. ``allowed`` says what would have been right. ``field`` names the wrong
     field of a rule that was never text; ``span`` and ``excerpt`` are then of the field's own value.
     """
 
@@ -114,7 +119,7 @@ class Problem:
     field: str | None = None
 
     def render(self) -> str:
-        """The problem as text for people: place, message, underlined line, what is allowed."""
+        """The problem as text for people: place, message, underlined line, help."""
         place = self.source or "<rule>"
         if self.span is not None and self.field is None:
             place += f":{self.span.line}:{self.span.column}"
@@ -127,7 +132,7 @@ class Problem:
             lines.append(gutter + shown)
             lines.append(" " * (len(gutter) + column) + "^" * length)
         if self.allowed:
-            lines.append(f"  allowed: {self.allowed}")
+            lines.append(f"  help: {self.allowed}")
         return "\n".join(lines)
 
 
@@ -144,13 +149,18 @@ def _around(line: str, span: Span) -> tuple[str, int, int]:
     return before + shown + after, column - start + len(before), max(1, length)
 
 
+def rendered(problems: Sequence[Problem], kind: str = "") -> list[str]:
+    """The first ``MOST_TOLD`` problems as text, each behind ``kind``, such as ``error: ``."""
+    told = [f"{kind}{problem.render()}" for problem in problems[:MOST_TOLD]]
+    if len(problems) > MOST_TOLD:
+        told.append(f"and {len(problems) - MOST_TOLD:,} more")
+    return told
+
+
 class RuleSetError(SparkCepError):
     """One or more rules are refused; ``problems`` holds every reason found, in file order, and the
     text the first ``MOST_TOLD`` of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        told = [problem.render() for problem in self.problems[:MOST_TOLD]]
-        if len(self.problems) > MOST_TOLD:
-            told.append(f"and {len(self.problems) - MOST_TOLD:,} more problems")
-        super().__init__("\n\n".join(told))
+        super().__init__("\n\n".join(rendered(self.problems)))

@@ -15,7 +15,7 @@ import msgpack
 
 from service.errors import RESTORE, StateError
 
-_DECIMAL, _TIMESTAMP, _DATE, _BIG = 1, 2, 3, 4
+_DECIMAL, _TIMESTAMP, _DATE, _BIG, _LOCAL = 1, 2, 3, 4, 5
 #: What reading bytes that are not of our making can end in.
 DAMAGE = (
     ValueError,
@@ -36,6 +36,8 @@ def _extension(value: Any) -> msgpack.ExtType:
     match value:
         case Decimal():
             return msgpack.ExtType(_DECIMAL, str(value).encode())
+        case dt.datetime(tzinfo=None):
+            return msgpack.ExtType(_LOCAL, value.isoformat().encode())
         case dt.datetime():
             return msgpack.ExtType(_TIMESTAMP, str((value - _EPOCH) // _MICROSECOND).encode())
         case dt.date():
@@ -56,6 +58,8 @@ def _from_extension(code: int, data: bytes) -> Any:
             return dt.date.fromordinal(int(text))
         case 4:
             return int(text)
+        case 5:
+            return dt.datetime.fromisoformat(text)  # a local time has no zone
     raise StateError(f"the state holds a value of the unknown kind {code}")
 
 

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pyspark
 
-from service.pipeline.jars import find_java
+from service.pipeline.spark.jars import find_java
 
 ENTRYPOINT = Path(__file__).parents[1] / "image" / "entrypoint.sh"
 _PATH = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods(/(?P<name>[^/]+))?")

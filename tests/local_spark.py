@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from service.config import Settings
-from service.pipeline.session import spark_session
+from service.pipeline.spark.session import spark_session
 
 
 def local_spark(folder: Path, jars: Path) -> SparkSession:

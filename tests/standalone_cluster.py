@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pyspark
 
-from examples.embedded.process import HOST, ChildProcess, free_ports, listening
-from service.pipeline.jars import find_java
+from examples.embedded.process import HOST, ChildProcess, free_ports, listening, tail
+from service.pipeline.spark.jars import find_java
 
 _DEPLOY = "org.apache.spark.deploy"
+_REGISTERED = "Successfully registered with master"
 _BACKEND = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -94,17 +95,16 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[StandaloneClu
         url = f"spark://{HOST}:{port}"
         started = []
         for number in range(workers):
-            (its_page,) = free_ports(1)
             worker = stack.enter_context(
                 server(
                     f"worker-{number}",
                     f"{_DEPLOY}.worker.Worker",
-                    *("--host", HOST, "--webui-port", str(its_page)),
+                    *("--host", HOST, "--webui-port", "0"),
                     *("--cores", "1", "--memory", "600m"),
                     *("--work-dir", str(folder / f"worker-{number}" / "work"), url),
                 )
             )
-            worker.start(lambda its_page=its_page: listening(its_page))  # type: ignore[misc]
+            worker.start(lambda log=worker.log: _REGISTERED in tail(log))  # type: ignore[misc]
             started.append(worker)
         yield StandaloneCluster(url, f"http://{HOST}:{page}", folder, tuple(started))
 

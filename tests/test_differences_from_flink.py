@@ -26,8 +26,9 @@ from service.pattern.fluent import Pattern
 from service.pattern.tree import Contiguity, Rule, Step, Within
 from tests.matcher.runs import (
     END_OF_TIME,
-    BothEngines,
+    BothMatchers,
     answers,
+    compiled,
     job,
     path_of,
     stream,
@@ -40,7 +41,7 @@ def ours(pattern: str, feed: str) -> list[str]:
     return lines(run(pattern, feed))
 
 
-def run(pattern: str, feed: str) -> BothEngines:
+def run(pattern: str, feed: str) -> BothMatchers:
     """The job after the feed; ``wm@9`` is a watermark. Offsets count the events."""
     one = job(pattern)
     words = feed.split()
@@ -56,7 +57,7 @@ def run(pattern: str, feed: str) -> BothEngines:
     return one
 
 
-def lines(one: BothEngines) -> list[str]:
+def lines(one: BothMatchers) -> list[str]:
     """Matches, then timeouts, as lines of text."""
     found = [("match", m.steps, m.time) for m in one.outputs.matches]
     found += [("timeout", t.steps, t.deadline) for t in one.outputs.timeouts]
@@ -353,7 +354,7 @@ pattern:
 """
         first, bad, good = written("a=1@1 b@2 b=3@3")
         bad = replace(bad, values={**bad.values, "price": "much"})
-        one = BothEngines(job(rule).plan, RecordTypes())
+        one = BothMatchers(job(rule).plan, RecordTypes())
         one.advance([first, bad, good], END_OF_TIME)
         assert lines(one) == ["match a#0 b#2 at 3"]
         (letter,) = one.outputs.dead_letters
@@ -368,7 +369,8 @@ pattern:
         rule = "emit: {measures: {total: SUM(a.price), last: LAST(a.name)}}\n" + steps("a times: 2")
         first, second = written("a=1@1 a=2@2")
         second = replace(second, values={**second.values, "price": object()})
-        one = job(rule)
+        # A value that is not of its column's type is refused where types are known.
+        one = BothMatchers(compiled(rule), RecordTypes())
         one.advance([first, second], END_OF_TIME)
         assert [match.measures for match in one.outputs.matches] == [{"total": None, "last": "a"}]
         (letter,) = one.outputs.dead_letters

@@ -27,7 +27,7 @@ FORBIDDEN_CALLS = {
     "numpy.load", "np.load", "numpy.fromfile", "pd.read_pickle", "pandas.read_pickle",
     "pd.eval", "pa.deserialize",
 }  # fmt: skip
-PROCESSES = {"service/pipeline/jars.py", "service/pipeline/jvm.py"}
+PROCESSES = {"service/pipeline/spark/jars.py", "service/pipeline/spark/jvm.py"}
 """Modules that start Java, by a list of arguments of their own making, or wait for its end."""
 
 

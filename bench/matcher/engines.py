@@ -7,7 +7,6 @@ its own time: the job has to do it too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, repeat
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,10 +14,9 @@ import numpy as np
 from bench.matcher.stream import Batch
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning
+from service.matcher.columnar.events import EventTable, together
 from service.matcher.columnar.matcher import ColumnarMatcher, Held
-from service.matcher.keyed import KeyedMatcher, KeyState
-from service.matcher.outputs import Outputs
-from service.model import Coordinates, Event
+from service.matcher.columnar.vectors import Bytes, Numbers, Vector
 from service.pattern.types import DOUBLE, STRING, RecordType
 
 #: What the events hold.
@@ -55,56 +53,6 @@ class Engine(Protocol):
         ...
 
 
-class Reference:
-    """The matcher in plain Python."""
-
-    name = "interpreter"
-
-    def prepare(self, rule: Partitioning) -> Runner:
-        """A runner without state."""
-        return _ReferenceRunner(KeyedMatcher(rule, TYPES))
-
-
-class _ReferenceRunner:
-    """Does what the job does for a key group, but keeps the states of keys as they are instead of
-    as bytes."""
-
-    def __init__(self, matcher: KeyedMatcher) -> None:
-        self._matcher = matcher
-        self._states: dict[str, KeyState] = {}
-        self._due: dict[str, int] = {}
-
-    def advance(self, batch: Batch, watermark: int) -> Counts:
-        """Make events, sort them by key, and advance the keys that they or deadlines touch."""
-        arrived: dict[str, list[Event]] = {}
-        columns = [column.tolist() for column in batch.columns]
-        for key, time, offset, bits, cells in zip(
-            batch.key.tolist(),
-            batch.time.tolist(),
-            batch.offset.tolist(),
-            batch.bits.tolist(),
-            zip(*columns, strict=True) if columns else repeat(()),
-            strict=False,
-        ):
-            event = Event(time, Coordinates("events", 0, offset), bits, cells)
-            arrived.setdefault(batch.keys[key], []).append(event)
-        idle_but_due = [
-            key for key, due in self._due.items() if due <= watermark and key not in arrived
-        ]
-        outputs = Outputs()
-        for touched in chain(arrived, idle_but_due):
-            state = self._states.pop(touched, None) or KeyState()
-            self._matcher.advance(touched, state, arrived.get(touched, ()), watermark, outputs)
-            if state.idle:
-                self._due.pop(touched, None)
-            else:
-                self._states[touched] = state
-                self._due[touched] = state.deadline
-        if outputs.dead_letters:
-            raise RuntimeError(f"the rule failed: {outputs.dead_letters[0]}")
-        return Counts(len(outputs.matches), len(outputs.timeouts))
-
-
 class Kernel:
     """The matcher over arrays, compiled: what the job runs."""
 
@@ -122,8 +70,7 @@ class _KernelRunner:
     def __init__(self, matcher: ColumnarMatcher) -> None:
         self._matcher = matcher
         self._held = Held.nothing()
-        self._times = np.zeros(0, np.int64)
-        self._cells: list[tuple[Any, ...]] = []
+        self._events = EventTable.empty()
         self._waiting: Batch | None = None
 
     def advance(self, batch: Batch, watermark: int) -> Counts:
@@ -146,23 +93,30 @@ class _KernelRunner:
         rows = np.flatnonzero(~ahead)
         rows = rows[np.lexsort((offset[rows], time[rows], key[rows]))]
         masks, mask = np.unique(bits[rows], return_inverse=True)
-        times = np.concatenate([self._times, time[rows]])
-        cells = None
-        if columns:
-            came = zip(*(column[rows].tolist() for column in columns), strict=True)
-            cells = self._cells + list(came)
-        run = self._matcher.run(
-            self._held, times, key[rows], masks.tolist(), mask, watermark, cells
+        nothing = np.zeros(len(rows), np.int32)
+        came = EventTable(
+            time[rows],
+            nothing,
+            nothing,
+            offset[rows],
+            nothing,
+            [_vector(column[rows]) for column in columns] or None,
         )
+        events = together([self._events, came])
+        run = self._matcher.run(self._held, events, key[rows], masks.tolist(), mask, watermark)
         matches = timeouts = 0
         for findings in run:
             matches += len(findings.match_key)
             timeouts += len(findings.timeout_key)
         self._held = run.held
-        self._times = times[run.kept_events]
-        if cells is not None:
-            self._cells = [cells[row] for row in run.kept_events.tolist()]
+        self._events = events.take(run.kept_events)
         return Counts(matches, timeouts)
+
+
+def _vector(column: Any) -> Vector:
+    if column.dtype == np.float64:
+        return Numbers(column, np.zeros(len(column), bool))
+    return Bytes.of([text.encode() for text in column.tolist()])
 
 
 def _columns(batch: Batch | None, like: Batch) -> list[Any]:
@@ -172,4 +126,4 @@ def _columns(batch: Batch | None, like: Batch) -> list[Any]:
     return [batch.key, batch.time, batch.offset, batch.bits, *batch.columns]
 
 
-ENGINES: Sequence[Engine] = (Reference(), Kernel())
+ENGINES: Sequence[Engine] = (Kernel(),)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import time
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from bench.command import Command
 from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, TOPIC
-from examples.embedded import ChildProcess
 from examples.embedded.process import free_ports
 
 TOPICS = {
@@ -23,7 +17,6 @@ TOPICS = {
     "late": "soak.late",
     "dead_letter": "soak.dead-letters",
 }
-_ROOT = Path(__file__).parents[2]
 _START_SECONDS = 300.0
 _STOP_SECONDS = 60.0
 
@@ -36,21 +29,10 @@ class SoakJob:
         self.port = free_ports(1)[0]
         self.folders = {"checkpoint": folder / "checkpoint", "scratch": folder / "scratch"}
         self.starts = 0
-        config = folder / "config.yaml"
-        config.write_text(yaml.safe_dump(self._document(folder, jars, bootstrap, registry)))
-        scratch = self.folders["scratch"]
-        scratch.mkdir()
-        self._child = ChildProcess(
-            "the job",
-            [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)],
-            folder / "job.log",
-            folder=_ROOT,
-            environment={
-                "PYTHONPATH": str(_ROOT),
-                "TMPDIR": str(scratch),
-                "SPARK_LOCAL_DIRS": str(scratch),
-                "SPARK_SUBMIT_OPTS": "-Xms1g -XX:+AlwaysPreTouch -XX:+UseSerialGC",
-            },
+        self._child = Command(
+            folder,
+            self._document(folder, jars, bootstrap, registry),
+            {"SPARK_SUBMIT_OPTS": "-Xms1g -XX:+AlwaysPreTouch -XX:+UseSerialGC"},
         )
 
     def _document(self, folder: Path, jars: Path, bootstrap: str, registry: str) -> dict[str, Any]:
@@ -116,16 +98,7 @@ class SoakJob:
 
     def terminate(self) -> int | None:
         """SIGTERM to the driver; its exit code, or ``None`` when it had to be killed."""
-        pid = self.pid
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_SECONDS
-        while self._child.running and time.monotonic() < deadline:
-            time.sleep(0.1)
-        code = self._child.exit_code
-        self._child.kill()
-        return code
+        return self._child.terminate(_STOP_SECONDS)
 
     def _ready(self) -> bool:
         with suppress(OSError):

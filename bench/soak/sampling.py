@@ -7,7 +7,7 @@ import os
 import subprocess
 import urllib.request
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -33,21 +33,28 @@ def processes(driver: int) -> dict[str, float]:
     """Memory, open files and number of the processes in the session that ``driver`` leads, by
     kind."""
     figures: Counter[str] = Counter()
-    for entry in Path("/proc").glob("[0-9]*"):
+    for entry, kind in members(driver):
         with suppress(OSError, IndexError, ValueError):
-            fields = (entry / "stat").read_text("utf-8").rpartition(")")[2].split()
-            if int(fields[3]) != driver:
-                continue
-            pid = int(entry.name)
-            java = (entry / "comm").read_text("utf-8").strip() == "java"
-            kind = "driver" if pid == driver else "jvm" if java else "workers"
             resident = int((entry / "statm").read_text("utf-8").split()[1]) * _PAGE
             figures[f"{kind}_memory_mib"] += resident / _MIB  # type: ignore[assignment]
             figures[f"{kind}_open_files"] += len(list((entry / "fd").iterdir()))
             figures[f"{kind}_processes"] += 1
-            if java:
-                figures["jvm_old_generation_mib"] += _old_generation(pid)  # type: ignore[assignment]
+            if kind == "jvm":
+                old_generation = _old_generation(int(entry.name))
+                figures["jvm_old_generation_mib"] += old_generation  # type: ignore[assignment]
     return {name: float(value) for name, value in figures.items()}
+
+
+def members(driver: int) -> Iterator[tuple[Path, str]]:
+    """The processes in the session that ``driver`` leads, below ``/proc``, and which kind each is:
+    ``driver``, ``jvm`` or ``workers``."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError, ValueError):
+            fields = (entry / "stat").read_text("utf-8").rpartition(")")[2].split()
+            if int(fields[3]) == driver:
+                java = (entry / "comm").read_text("utf-8").strip() == "java"
+                pid = int(entry.name)
+                yield entry, "driver" if pid == driver else "jvm" if java else "workers"
 
 
 def _old_generation(pid: int) -> float:
@@ -70,13 +77,21 @@ def _files(what: str, top: Path) -> dict[str, float]:
     return {f"{what}_files": float(count), f"{what}_mib": size / _MIB}
 
 
-def _metrics(port: int) -> dict[str, float]:
+def totals(port: int) -> Counter[str]:
+    """The job's metrics by name, summed over labels; of memory that has a bound, what is used.
+    OSError where nobody answers."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         text = answer.read().decode()
-    total: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     for family in text_string_to_metric_families(text):
         for each in family.samples:
-            total[each.name] += each.value  # type: ignore[assignment]
+            if each.labels.get("area") != "max":
+                found[each.name] += each.value  # type: ignore[assignment]
+    return found
+
+
+def _metrics(port: int) -> dict[str, float]:
+    total = totals(port)
     prefix = "spark_cep_"
     return {
         "batch_seconds_sum": float(total[f"{prefix}batch_duration_seconds_sum"]),

@@ -22,7 +22,7 @@ from confluent_kafka.cimpl import NewTopic
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
 from service.errors import StartError
-from service.pipeline.jars import find_java, resolve
+from service.pipeline.spark.jars import find_java, resolve
 
 _FOREVER = 2**63 - 1
 _SASL = "secure"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -30,6 +31,8 @@ from service.errors import StartError
 HOST = "127.0.0.1"
 _POLL_SECONDS = 0.05
 _TAIL_LINES = 30
+# Above the well-known ones, below Linux's default ip_local_port_range (32768) and macOS's (49152).
+_SERVER_PORTS = range(20_000, 32_768)
 
 # Run by a bare interpreter that then becomes the server: asks the kernel for SIGKILL at the
 # parent's death (PR_SET_PDEATHSIG, kept over exec) and gives up if the parent is already gone.
@@ -46,12 +49,20 @@ _STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded-starte
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct TCP ports of the loopback interface that nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+    """Distinct TCP ports of the loopback interface that nobody listens on.
+
+    They lie below the range from which the kernel takes the ports of outgoing connections, so that
+    no connection can take one before the server that it is meant for does.
+    """
+    found: list[int] = []
+    while len(found) < count:
+        # Not `random`, which a property test seeds: two of them would get the same ports.
+        port = secrets.choice(_SERVER_PORTS)
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind((HOST, port))
+            if port not in found:
+                found.append(port)
+    return found
 
 
 def listening(port: int) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
 from service.errors import StartError
-from service.pipeline.jars import find_java, resolve
+from service.pipeline.spark.jars import find_java, resolve
 
 _JVM = (
     "-XX:TieredStopAtLevel=1",

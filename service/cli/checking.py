@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from service.codecs.avro_schema import parse
@@ -12,7 +12,7 @@ from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.type_check import type_check
 from service.pattern.types import RecordType, record_type
-from service.rules.folder import read_rules
+from service.rules.folder import examine_rules, read_rules
 from service.rules.rule_set import RuleSet
 
 
@@ -26,24 +26,29 @@ class CheckReport:
 
 def check_rules(path: Path, config: Path | None, schemas: Sequence[Path]) -> CheckReport:
     """Check the rules of ``path``; raises RuleSetError with every problem found."""
-    rules = read_existing(path)
-    against = "their text alone (give --schema or --config to check columns and types too)"
+    _must_exist(path)
+    rules = examine_rules(path)
+    problems = list(rules.problems)
+    checked = "Columns and types were not checked: give --schema or --config."
     if config is not None:
-        _check_with_registry(rules, config)
-        against = f"the registry's schemas of {config}"
+        problems += _registry_problems(rules, config)
+        checked = f"Columns and types were checked against the registry's schemas of {config}."
     elif schemas:
-        check_types(rules.loaded, schemas)
-        against = ", ".join(map(str, schemas))
-    count = len(rules.rules)
-    summary = f"{count} rule{'' if count == 1 else 's'} in order, checked against {against}"
-    return CheckReport(rules.warnings, summary)
+        problems += _type_problems(rules.loaded, _types_of_files(schemas))
+        checked = f"Columns and types were checked against {', '.join(map(str, schemas))}."
+    if problems:
+        raise RuleSetError(sorted(problems, key=_by_place))
+    count, warned = len(rules.rules), len(rules.warnings)
+    valid = "1 rule is valid" if count == 1 else f"{count} rules are valid"
+    if warned:
+        valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
+    return CheckReport(rules.warnings, f"{valid}. {checked}")
 
 
 def read_existing(path: Path) -> RuleSet:
     """The rules of a file or folder; raises ConfigurationError when it is not there, RuleSetError
     with every problem found."""
-    if not path.exists():
-        raise ConfigurationError(f"{path}: there is no such file or folder")
+    _must_exist(path)
     return read_rules(path)
 
 
@@ -51,10 +56,24 @@ def check_types(rules: Sequence[LoadedRule], schemas: Sequence[Path]) -> dict[st
     """The record types of Avro schema files, by full and by short name, once ``rules`` have been
     checked against them; raises RuleSetError with every problem found."""
     types = _types_of_files(schemas)
-    problems = [problem for loaded in rules for problem in type_check(loaded, types)]
+    problems = _type_problems(rules, types)
     if problems:
         raise RuleSetError(problems)
     return types
+
+
+def _must_exist(path: Path) -> None:
+    if not path.exists():
+        raise ConfigurationError(f"{path}: there is no such file or folder")
+
+
+def _by_place(problem: Problem) -> tuple[str, int, int]:
+    span = problem.span
+    return (problem.source or "", *((span.line, span.column) if span else (0, 0)))
+
+
+def _type_problems(rules: Sequence[LoadedRule], types: Mapping[str, RecordType]) -> list[Problem]:
+    return [problem for loaded in rules for problem in type_check(loaded, types)]
 
 
 def _types_of_files(files: Sequence[Path]) -> dict[str, RecordType]:
@@ -72,23 +91,33 @@ def _types_of_files(files: Sequence[Path]) -> dict[str, RecordType]:
     return types
 
 
+def _registry_problems(rules: RuleSet, config: Path) -> list[Problem]:
+    if rules.problems:
+        # A rule that is switched off is checked, and not compiled, which one with parts left out
+        # cannot be.
+        off = (replace(one, rule=replace(one.rule, enabled=False)) for one in rules.loaded)
+        rules = RuleSet(tuple(off))
+    try:
+        _check_with_registry(rules, config)
+    except RuleSetError as error:
+        return list(error.problems)
+    return []
+
+
 def _check_with_registry(rules: RuleSet, config: Path) -> None:
-    # The catalogue needs PySpark's module, though no Spark is started.
+    # Clients of Kafka and the registry are slow to import.
     from service.codecs.registry import Registry
     from service.config import load
-    from service.pipeline.catalogue import build
-    from service.pipeline.kafka import Cluster
-    from service.pipeline.service import checked_plan, registry_settings
+    from service.pipeline.driver.job_plan import plan_job, registry_settings
 
     settings = load(config)
-    patterns = any(source.topic_pattern for source in settings.inputs.values())
-    topics = (
-        Cluster(settings).topics()
-        if patterns
-        else [topic for source in settings.inputs.values() for topic in source.topics]
-    )
+    topics = [topic for source in settings.inputs.values() for topic in source.topics]
+    if any(source.topic_pattern for source in settings.inputs.values()):
+        from service.pipeline.driver.kafka import Cluster
+
+        topics = Cluster(settings).topics()
     registry = Registry(registry_settings(settings))
     try:
-        checked_plan(rules, build(settings, registry, topics))
+        plan_job(rules, settings, registry, topics)
     finally:
         registry.close()

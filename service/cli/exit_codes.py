@@ -8,9 +8,9 @@ from __future__ import annotations
 from enum import IntEnum, unique
 
 from service.errors import (
+    CircuitBreakerError,
     ConfigurationError,
     DependencyError,
-    FuseError,
     GraceError,
     KafkaAwayError,
     OutputError,
@@ -38,7 +38,7 @@ class ExitCode(IntEnum):
     SCHEMAS = 6
     STATE_REFUSED = 7
     TAKEN_OVER = 8
-    FUSE_BLOWN = 9
+    CIRCUIT_BREAKER_OPEN = 9
     KAFKA_AWAY = 10
     REGISTRY_AWAY = 11
     GRACE_RAN_OUT = 12
@@ -57,7 +57,7 @@ _BY_ERROR: dict[type[SparkCepError], ExitCode] = {
     SchemaError: ExitCode.SCHEMAS,
     StateError: ExitCode.STATE_REFUSED,
     TakenOverError: ExitCode.TAKEN_OVER,
-    FuseError: ExitCode.FUSE_BLOWN,
+    CircuitBreakerError: ExitCode.CIRCUIT_BREAKER_OPEN,
     KafkaAwayError: ExitCode.KAFKA_AWAY,
     RegistryAwayError: ExitCode.REGISTRY_AWAY,
     GraceError: ExitCode.GRACE_RAN_OUT,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,11 @@ from service.compiler.plan import LookBackAtom, Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import slots_of
 from service.compiler.wording import condition_name, printable
+from service.documents.nearest import instead
 from service.errors import ConfigurationError, Problem
-from service.matcher.columnar.tables import beyond
+from service.matcher.columnar.look_back_programs import program
 from service.pattern.document import LoadedRule
+from service.pattern.expressions.canonical import expression as expression_of
 from service.pattern.types import RecordType
 from service.rules.rule_set import RuleSet
 
@@ -37,7 +38,7 @@ class RulesToExplain:
     record_types: Mapping[str, RecordType]
     warnings: tuple[Problem, ...]
 
-    def warnings_beside(self, form: Form) -> tuple[Problem, ...]:
+    def warnings_outside(self, form: Form) -> tuple[Problem, ...]:
         """The warnings that ``form`` does not show itself."""
         if form is Form.TEXT:
             return self.warnings
@@ -66,16 +67,13 @@ def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
     by_id = {loaded.rule.id: loaded for loaded in rule_set.loaded}
     if rule_id in by_id:
         return by_id[rule_id]
-    nearest = difflib.get_close_matches(rule_id, by_id, n=1)
-    hint = f"; did you mean `{nearest[0]}`?" if nearest else ""
-    names = ", ".join(by_id) or "none"
     raise ConfigurationError(
-        f"{path}: there is no rule `{rule_id}`{hint}\n  allowed: a rule of this path: {names}"
+        f"{path}: there is no rule `{rule_id}`\n  help: {instead(rule_id, by_id, 'rules')}"
     )
 
 
 def written(rules: RulesToExplain, form: Form) -> str:
-    """The rules in one of the forms, as text with a line end; several are parted by a blank line,
+    """The rules in one of the forms, as text with a line end; a blank line separates several,
     and are clusters of one drawing."""
     plans = [plan for _, plan in rules.rules]
     match form:
@@ -101,14 +99,14 @@ def show(rules: RulesToExplain, console: Console) -> None:
 
 
 def _explanation(loaded: LoadedRule, plan: Plan, rules: RulesToExplain) -> Explanation:
-    explained = explain(plan, loaded.warnings, rules.record_types)
+    explained = explain(plan, loaded.warnings)
     *others, warnings = explained.sections
-    engine = Section("Engine", tuple(_engine(plan, rules.record_types)))
-    return Explanation((*others, engine, warnings))
+    computed = Section("Computed by Python", tuple(_computed(plan, rules.record_types)))
+    return Explanation((*others, computed, warnings))
 
 
-def _engine(plan: Plan, record_types: Mapping[str, RecordType]) -> Iterator[str]:
-    """Which engine runs the rule, and why."""
+def _computed(plan: Plan, record_types: Mapping[str, RecordType]) -> Iterator[str]:
+    """The parts of the conditions that look back for which there is no compiled operation."""
     known = {id(columns): (name, columns) for name, columns in record_types.items()}
     types = RecordTypes(
         tuple(
@@ -117,15 +115,19 @@ def _engine(plan: Plan, record_types: Mapping[str, RecordType]) -> Iterator[str]
             for name, columns in known.values()
         )
     )
-    obstacles = beyond(plan, tuple(slots_of(plan)), types)
-    if not obstacles:
-        yield "  the kernel: compiled, many keys at once"
-    elif not known and any(isinstance(atom, LookBackAtom) for atom in obstacles):
+    slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots_of(plan))}
+    found = False
+    for number, atom in enumerate(plan.atoms):
+        calls = program(atom, plan, slots, types).calls if isinstance(atom, LookBackAtom) else ()
+        for call in calls:
+            found = True
+            if known:
+                part = printable(expression_of(call.node).canonical)
+                yield f"  of {condition_name(number)}  {part}"
+    if found and not known:
         yield "  that depends on the types of what looks back: give --schema to know"
-    else:
-        yield "  the interpreter, which takes tens of times as long as the kernel, because of"
-        for atom in obstacles:
-            yield f"    {condition_name(plan.atoms.index(atom))}  {printable(str(atom))}"
+    elif not found:
+        yield "  nothing: every condition that looks back is compiled"
 
 
 def save(text: str, file: Path) -> None:

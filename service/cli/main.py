@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -17,11 +17,21 @@ from service.cli.exit_codes import ExitCode, exit_code
 from service.cli.forms import Form
 from service.cli.signals import run_until_signalled
 from service.config import Settings, load
-from service.errors import Problem, SparkCepError
+from service.errors import (
+    ConfigurationError,
+    Problem,
+    RuleSetError,
+    SparkCepError,
+    rendered,
+)
 from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
 from service.observability.logs import configure, identify
 from service.observability.metrics import Metrics
+from service.observability.start_clock import Phase, StartClock, of_this_process
+
+if TYPE_CHECKING:
+    from service.pipeline.spark.starting import StartingSpark
 
 app = typer.Typer(
     name="spark-cep",
@@ -46,14 +56,14 @@ def main() -> None:
     """Entry point."""
     try:
         app()
-    except Exception:  # noqa: BLE001  whatever it is: it is ours, and told as a whole
+    except Exception:  # noqa: BLE001  a defect of ours, reported in full
         traceback.print_exc()
         sys.exit(ExitCode.INTERNAL_ERROR)
 
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
         typer.echo(f"spark-cep {__version__}")
@@ -62,24 +72,39 @@ def _root(
 
 @app.command()
 def run(config: ConfigFile) -> None:
-    """Run the service until SIGTERM or Ctrl-C; a second signal ends it at once."""
+    """Run the service until SIGTERM or Ctrl-C; a second signal ends it immediately."""
+    start = of_this_process()
     try:
         settings = load(config)
         configure(settings.observability.log_level, settings.observability.log_format)
-        _run(settings)
+        _run(settings, start)
     except SparkCepError as error:
         _fail(error)
 
 
-def _run(settings: Settings) -> None:
+def _run(settings: Settings, start: StartClock) -> None:
     # Spark is slow to import, and `check` does without it.
-    from service.pipeline.jvm import end_jvm, kill_jvm
-    from service.pipeline.service import Service
+    from service.pipeline.driver.scratch import scratch_folder
+    from service.pipeline.spark.jvm import end_jvm
+    from service.pipeline.spark.starting import StartingSpark
+
+    try:
+        with scratch_folder(settings) as scratch:
+            # First of all, since nothing else takes as long.
+            _serve(settings, start, StartingSpark(settings, scratch, start.meanwhile))
+    finally:
+        end_jvm()
+
+
+def _serve(settings: Settings, start: StartClock, spark: StartingSpark) -> None:
+    from service.pipeline.driver.service import Service
+    from service.pipeline.spark.jvm import end_jvm, kill_jvm
 
     observability = settings.observability
     metrics = Metrics(observability.max_rule_labels)
     health = Health(observability.stall_limit)
-    service = Service(settings, metrics, health)
+    service = Service(settings, metrics, health, spark=spark, start=start)
+    start.done(Phase.IMPORTS)
     identify(service.run_id)
     server: HealthServer | None = None
     if observability.metrics_port:
@@ -103,7 +128,7 @@ def _run(settings: Settings) -> None:
                 server.stop()
 
     def end(code: ExitCode) -> NoReturn:
-        # Nothing of Python's own end: it would wait for threads and tell what went wrong in them.
+        # Not Python's own exit: it would wait for threads and report their exceptions.
         kill_jvm()
         os._exit(code)
 
@@ -126,9 +151,9 @@ def rescale(
         ),
     ],
 ) -> None:
-    """Spread the state of a stopped job over another number of partitions. A batch that the job
-    left undone is done first."""
-    from service.pipeline import rescale as rescaling
+    """Redistribute the state of a stopped job over another number of partitions. An unfinished
+    batch is completed first."""
+    from service.pipeline.driver import rescale as rescaling
 
     try:
         settings = load(config)
@@ -161,10 +186,10 @@ def state(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
 ) -> None:
-    """Show what a checkpoint holds: rules, keys, partial matches, bytes, deadlines, the clock. Only
-    reads, and starts no job; one may run meanwhile."""
+    """Show what a checkpoint holds: rules, keys, partial matches, bytes, deadlines, the clock.
+    Read-only: no job is started, and one may be running."""
     from service.cli import state_text
-    from service.pipeline.state_report import read_state
+    from service.pipeline.driver.state_report import read_state
 
     try:
         settings = load(config)
@@ -198,8 +223,8 @@ def check(
         typer.Option("--schema", "-s", help="Check against this Avro schema file.", dir_okay=False),
     ] = None,
 ) -> None:
-    """Check rules: their text alone, or also against event schemas. Needs neither Spark nor Kafka
-    (with --config, the registry)."""
+    """Check rules, with --schema or --config also against event schemas. Needs neither Spark nor
+    Kafka; --config needs the registry."""
     from service.cli.checking import check_rules
 
     try:
@@ -237,7 +262,7 @@ def explain(
 
     try:
         found = explaining.rules_to_explain(rules, chosen or [], schema or [])
-        _warn(found.warnings_beside(form))
+        _warn(found.warnings_outside(form))
         if output is not None:
             explaining.save(explaining.written(found, form), output)
         elif form is Form.TEXT:
@@ -248,13 +273,17 @@ def explain(
         _fail(error)
 
 
-def _warn(warnings: Iterable[Problem]) -> None:
-    for warning in warnings:
-        _err.print(f"warning: {warning.render()}\n", markup=False)
+def _warn(warnings: Sequence[Problem]) -> None:
+    for warning in rendered(warnings, "warning: "):
+        _err.print(f"{warning}\n", markup=False)
 
 
 def _fail(error: SparkCepError) -> NoReturn:
-    _err.print(f"error: {error}", markup=False)
+    problems = error.problems if isinstance(error, ConfigurationError | RuleSetError) else ()
+    for problem in rendered(problems, "error: "):
+        _err.print(f"{problem}\n", markup=False)
+    count = "1 error" if len(problems) == 1 else f"{len(problems)} errors"
+    _err.print(count if problems else f"error: {error}", markup=False)
     sys.exit(exit_code(error))
 
 

@@ -15,8 +15,8 @@ from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.errors import RuleSetError
 from service.matcher.partial import FOREVER
-from service.pipeline.state_report import PartialMatch, RuleReport, Size, StateReport
-from service.pipeline.watermark import BEGINNING, END
+from service.pipeline.driver.state_report import PartialMatch, RuleReport, Size, StateReport
+from service.pipeline.match.watermark import BEGINNING, END
 from service.rules.folder import read_rules
 
 
@@ -49,7 +49,7 @@ def as_json(report: StateReport, steps: Mapping[str, Sequence[str]]) -> str:
         "committed_batch": position.committed,
         "format": report.layout["format"],
         "key_groups": report.layout["key_groups"],
-        "slots": report.layout["slots"],
+        "buckets": report.layout["buckets"],
         "state_partitions": position.committed_partitions,
         "watermark": moment(report.watermark),
         "next_due": moment(report.next_due),
@@ -67,9 +67,9 @@ def as_json(report: StateReport, steps: Mapping[str, Sequence[str]]) -> str:
             {"key_group": number, "partition": partition, **asdict(size)}
             for number, partition, size in report.groups
         ],
-        "largest_slots": [
-            {"key_group": number, "slot": name, **asdict(size)}
-            for number, name, size in report.slots
+        "largest_buckets": [
+            {"key_group": number, "bucket": name, **asdict(size)}
+            for number, name, size in report.buckets
         ],
     }
     if report.of_key is not None:
@@ -120,7 +120,7 @@ def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Conso
         ("checkpoint", report.checkpoint),
         ("query", f"{position.query}, {done}"),
         ("format", str(layout["format"])),
-        ("key groups", f"{layout['key_groups']}, {layout['slots']} slots together"),
+        ("key groups", f"{layout['key_groups']}, {layout['buckets']} buckets together"),
         ("partitions", str(position.committed_partitions)),
         ("watermark", moment(report.watermark) or "not yet"),
         ("next due", moment(report.next_due) or "nothing"),
@@ -166,9 +166,9 @@ def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Conso
     )
     _table(
         console,
-        "Largest slots",
-        ("key group", "slot", *_SIZE),
-        [[str(number), name, *_size(size)] for number, name, size in report.slots],
+        "Largest buckets",
+        ("key group", "bucket", *_SIZE),
+        [[str(number), name, *_size(size)] for number, name, size in report.buckets],
     )
     if report.of_key is not None:
         _table(

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.codecs.record_bytes import copy_texts
 from service.codecs.record_layout import LayoutWriter
 from service.codecs.result_columns import encode_results
 from service.compiler.record_types import RecordTypes
 from service.errors import StartError
-from service.matcher.columnar import kernel
 from service.matcher.columnar.event_masks import event_masks
 from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.input_batch import InputBatch
+from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.lanes import Lanes
+from service.matcher.columnar.matcher import prepare as prepare_matcher
 from service.matcher.columnar.results import ResultKind, Results
+from service.matcher.columnar.snapshot import StoredKeys, decode_batch, encode, encode_batch
 from service.matcher.columnar.text_hash import text_hashes
+from service.matcher.columnar.vectors import Bytes
+from service.model import Coordinates, Event
 
 
 def prepare() -> None:
@@ -23,9 +27,10 @@ def prepare() -> None:
     Raises StartError when it would have to be kept in a cache that cannot be written.
     """
     try:
-        kernel.prepare()
+        prepare_matcher()
         encode_results(_nothing(), 0, 0)
         _decode_nothing()
+        _store_nothing()
     except OSError as error:
         raise StartError(
             "the folder of compiled code (NUMBA_CACHE_DIR, or the module's own) holds none for"
@@ -37,11 +42,21 @@ def _decode_nothing() -> None:
     """As for one batch without records, whose bytes and ends may not be written to."""
     data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(4), np.int32)
     flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
-    read = LayoutWriter().written(0).read(data, ends, flags.view(np.uint8))
+    layouts = LayoutWriter(Lanes()).written([], [[]])
+    read = layouts.read(data, ends, flags.view(np.uint8), np.zeros(0, np.int32))
     masks = event_masks(RecordTypes(), (), 1, Lanes())
     masks.of(np.zeros(0, np.int32), data, read.wholes, read.doubles, read.nulls)
-    copy_texts(data, longs, flags, data.copy(), ends.copy())
+    Bytes(longs, flags, data).compacted()
     text_hashes(data, ends, longs)
+
+
+def _store_nothing() -> None:
+    """State and events that wait, written and read."""
+    (block,) = encode(KeysState(), ())
+    stored = StoredKeys([block], {})
+    stored.among(stored.texts)
+    event = Event(0, Coordinates("", 0, 0), 0, (), None, None)
+    decode_batch(encode_batch(InputBatch.of({None: [event]}, Names(), ())))
 
 
 def _nothing() -> Results:

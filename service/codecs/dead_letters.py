@@ -176,10 +176,12 @@ def _explain(body: bytes, writer: AvroSchema, reader: AvroSchema) -> tuple[Reaso
 def _beyond(schema: AvroSchema, node: Node, value: Any, path: str) -> Iterator[str]:
     """What is wrong with the values of a datum that was read without its logical types."""
     definition = schema.resolve(node)
+    if value is None:
+        return
     if isinstance(definition, list):
         # The datum does not say which branch it is of.
         branches = [branch for branch in definition if branch != "null"]
-        if value is not None and len(branches) == 1:
+        if len(branches) == 1:
             yield from _beyond(schema, branches[0], value, path)
     elif isinstance(definition, dict):
         match definition["type"]:
@@ -187,7 +189,8 @@ def _beyond(schema: AvroSchema, node: Node, value: Any, path: str) -> Iterator[s
                 for field in definition["fields"]:
                     name = field["name"]
                     below = f"{path}.{name}" if path else name
-                    yield from _beyond(schema, field["type"], value[name], below)
+                    # In a default of a record, what has a default itself may be missing.
+                    yield from _beyond(schema, field["type"], value.get(name), below)
             case "array":
                 for item in value:
                     yield from _beyond(schema, definition["items"], item, f"{path}[]")

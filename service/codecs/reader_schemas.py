@@ -9,10 +9,10 @@ map or a wider union is kept whole.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from service.codecs.avro_schema import AvroSchema, Node, children, reachable
+from service.documents.nearest import nearest
 from service.errors import SchemaError
 
 
@@ -83,8 +83,8 @@ def _keep(
         return
     fields = {field["name"]: field for field in definition["fields"]}
     if path[0] not in fields:
-        near = get_close_matches(path[0], fields, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(fields)}"
+        near = nearest(path[0], fields)
+        hint = f"; did you mean {near!r}?" if near else f"; it has {', '.join(fields)}"
         raise SchemaError(
             f"{schema.origin}: column {column!r}: {definition['name']} has no field"
             f" {path[0]!r}{hint}"

@@ -9,31 +9,45 @@ from __future__ import annotations
 import numpy as np
 
 from service.codecs.framing import PREFIX_LENGTH
-from service.matcher.columnar.kernel import compiled
+from service.matcher.columnar.compilation import compiled
 from service.matcher.columnar.text_hash import little_endian
 
 #: What became of a record: it was read; its bytes are not those of its schema; they are, but a
-#: text is not UTF-8 or a time or day outside the years 1 to 9999; there is no value; it does not
-#: begin as the registry's framing; its schema id is none of those given; it is not to be read.
-READ, UNDECODABLE, BAD_VALUE, ABSENT, NOT_FRAMED, UNKNOWN_ID, SKIPPED = range(7)
+#: text is not UTF-8, a decimal has too many digits, or a time or day is outside the years 1 to
+#: 9999; its types nest too deeply; there is no value; it does not begin as the registry's framing;
+#: its schema id is none of those given; its type is not read; its schema cannot be read.
+(
+    READ, UNDECODABLE, BAD_VALUE, TOO_DEEP, ABSENT, NOT_FRAMED, UNKNOWN_ID, NOT_READ, UNREADABLE,
+) = range(9)  # fmt: skip
 
-#: Operations: ``code, a``. Of a number *a* bytes at most.
-END, SKIP_NUMBER, SKIP_BYTES, SKIP_TEXT, UNION, JUMP, ITEMS, NEXT_ITEM = range(8)
-#: Into lane *a*.
-READ_INT, READ_LONG, READ_TEXT, READ_BOOLEAN, READ_FLOAT, READ_DOUBLE = range(8, 14)
-READ_MILLIS, READ_MICROS = 14, 15
-#: Into lane *a*; the row that follows has their number, and then comes one with the place of each.
-READ_SYMBOL = 16
-#: Days since 1970 into lane *a*.
-READ_DATE = 17
+#: Operations: ``code, a, b, c``. The end, with the outcome *a*; a number of *a* bytes at most.
+END, SKIP_NUMBER, SKIP_BYTES, SKIP_TEXT, UNION, JUMP, ITEMS, NEXT_ITEM, CALL, RETURN = range(10)
+#: The record is of type *a*.
+TYPE = 10
+#: Into lane *a* (below 0: it is only looked at); numbers of *b* bytes at most.
+READ_WHOLE, READ_TEXT, READ_BOOLEAN, READ_FLOAT, READ_DOUBLE = range(11, 16)
+READ_DATE, READ_MILLIS, READ_MICROS = range(16, 19)
+#: A whole number as FLOAT, and as DOUBLE.
+READ_AS_FLOAT, READ_AS_DOUBLE = 19, 20
+#: One of *b* symbols; that many rows follow with the place of each (below 0: there is none).
+READ_SYMBOL = 21
+#: A decimal below *b* in *c* bytes (below 0: their number stands in front).
+READ_DECIMAL = 22
+#: A decimal of *a* bytes (as *c* above) below the number of 128 bits of which *b* and *c* are the
+#: upper and the lower half.
+CHECK_DECIMAL = 23
+#: A constant *b*; a constant text, at place *b* among those of symbols.
+SET, SET_TEXT = 24, 25
+#: A value whose place goes into lane *a* begins, and ends; it is read as lane *b* is told, by *c*.
+BEGIN, FINISH = 26, 27
 
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _MOST_MILLIS = (2**63 - 1) // 1_000
 #: Most bytes of a number.
 INT_BYTES, LONG_BYTES = 5, 10
-#: Bytes of a text that is decoded.
-MOST_TEXT = 16 << 20
+#: Types that contain themselves may do so this often in one record.
+MOST_DEEP = 10_000
 
 
 @compiled
@@ -88,17 +102,48 @@ def _is_utf8(data, at, end):
 
 
 @compiled
+def _unscaled(data, at, length):
+    """Upper and lower half of a big-endian number, and whether it needs no more than both."""
+    sign = np.uint64(0)
+    if data[at] >= 128:
+        sign = ~sign
+    filler = np.uint8(sign & np.uint64(255))
+    first = at
+    while at + length - first > 16:
+        if data[first] != filler:
+            return sign, sign, False
+        first += 1
+    upper = lower = sign
+    for place in range(first, at + length):
+        upper = upper << np.uint64(8) | lower >> np.uint64(56)
+        lower = lower << np.uint64(8) | np.uint64(data[place])
+    # Of 16 bytes the first one has the sign.
+    return upper, lower, (upper >> np.uint64(63)) == (sign & np.uint64(1))
+
+
+@compiled
+def _is_below(upper, lower, most_upper, most_lower):
+    """Whether a number of 128 bits is nearer to 0 than another one, which is above 0."""
+    if upper >> np.uint64(63):
+        upper, lower = ~upper, ~lower + np.uint64(1)
+        if lower == 0:
+            upper += np.uint64(1)
+    return upper < most_upper or (upper == most_upper and lower < most_lower)
+
+
+@compiled
 def _read_record(
-    data, at, end, code, row, symbols, stack, single_bits, single, record, wholes, doubles, nulls
-):
+    data, at, end, code, row, symbols, stack, single_bits, single, record, wholes, doubles, nulls,
+    types,
+):  # fmt: skip
     """Read one record into its row of the lanes; what became of it."""
     result = READ
     top = -1
     while True:
-        what, a = code[row, 0], code[row, 1]
+        what, a, b = code[row, 0], code[row, 1], code[row, 2]
         row += 1
         if what == END:
-            return result
+            return max(result, a)
         if what == SKIP_NUMBER:
             _, at = _number(data, at, end, a)
             if at < 0:
@@ -112,12 +157,11 @@ def _read_record(
             if at < 0 or length < 0 or length > end - at:
                 return UNDECODABLE
             if what == READ_TEXT:
-                if length > MOST_TEXT:
-                    return UNDECODABLE
                 if not _is_utf8(data, at, at + length):
                     result = BAD_VALUE
-                wholes[record, a] = at << 32 | length
-                nulls[record, a] = 0
+                if a >= 0:
+                    wholes[record, a] = at << 32 | length
+                    nulls[record, a] = 0
             at += length
         elif what == UNION:
             # The rows that follow are jumps, one for each branch.
@@ -128,7 +172,8 @@ def _read_record(
         elif what == JUMP:
             row = a
         elif what == ITEMS:
-            # Blocks of an array or a map, whose items end at row ``a``.
+            # Blocks of an array or a map, whose items end at row ``a``; one that says how long it
+            # is is passed over, unless its items are looked at (``b``).
             count = np.int64(-1)
             while count < 0:
                 count, at = _number(data, at, end, LONG_BYTES)
@@ -138,11 +183,18 @@ def _read_record(
                     length, at = _number(data, at, end, LONG_BYTES)
                     if at < 0 or length < 0 or length > end - at:
                         return UNDECODABLE
-                    at += length
+                    if b:
+                        count = -count
+                        if count < 0:
+                            return UNDECODABLE
+                    else:
+                        at += length
             if count == 0:
                 row = a
             else:
                 top += 1
+                if top >= len(stack):
+                    return TOO_DEEP
                 stack[top, 0], stack[top, 1] = count, row
         elif what == NEXT_ITEM:
             stack[top, 0] -= 1
@@ -152,34 +204,78 @@ def _read_record(
                 # To the next block, which begins as the first one did.
                 row = stack[top, 1] - 1
                 top -= 1
+        elif what == CALL:
+            top += 1
+            if top >= len(stack):
+                return TOO_DEEP
+            stack[top, 1] = row
+            row = a
+        elif what == RETURN:
+            row = stack[top, 1]
+            top -= 1
         elif what in (READ_DOUBLE, READ_FLOAT):
             size = 8 if what == READ_DOUBLE else 4
             if at + size > end:
                 return UNDECODABLE
-            if what == READ_DOUBLE:
-                wholes[record, a] = np.int64(little_endian(data, at, 8))
-            else:
-                single_bits[0] = np.uint32(little_endian(data, at, 4))
-                doubles[record, a] = single[0]
-            nulls[record, a] = 0
+            if a >= 0:
+                if what == READ_DOUBLE:
+                    wholes[record, a] = np.int64(little_endian(data, at, 8))
+                else:
+                    single_bits[0] = np.uint32(little_endian(data, at, 4))
+                    doubles[record, a] = single[0]
+                nulls[record, a] = 0
             at += size
         elif what == READ_SYMBOL:
             index, at = _number(data, at, end, INT_BYTES)
-            count = code[row, 1]
-            if at < 0 or not 0 <= index < count:
+            if at < 0 or not 0 <= index < b or code[row + index, 1] < 0:
                 return UNDECODABLE
-            wholes[record, a] = (symbols << 32) + code[row + 1 + index, 1]
-            nulls[record, a] = 0
-            row += 1 + count
+            if a >= 0:
+                wholes[record, a] = (symbols << 32) + code[row + index, 1]
+                nulls[record, a] = 0
+            row += b
         elif what == READ_BOOLEAN:
             if at >= end:
                 return UNDECODABLE
-            wholes[record, a] = data[at] == 1
-            nulls[record, a] = 0
+            if a >= 0:
+                wholes[record, a] = data[at] == 1
+                nulls[record, a] = 0
             at += 1
+        elif what in (READ_DECIMAL, CHECK_DECIMAL):
+            length = a if what == CHECK_DECIMAL else code[row - 1, 3]
+            if length < 0:
+                length, at = _number(data, at, end, LONG_BYTES)
+            if at < 0 or length < 0 or length > end - at:
+                return UNDECODABLE
+            if length == 0:
+                result = BAD_VALUE
+                continue
+            upper, lower, fits = _unscaled(data, at, length)
+            at += length
+            if what == CHECK_DECIMAL:
+                most_upper, most_lower = np.uint64(b), np.uint64(code[row - 1, 3])
+            else:
+                most_upper, most_lower = np.uint64(0), np.uint64(b)
+            if not (fits and _is_below(upper, lower, most_upper, most_lower)):
+                result = BAD_VALUE
+            elif what == READ_DECIMAL and a >= 0:
+                wholes[record, a] = np.int64(lower)
+                nulls[record, a] = 0
+        elif what == TYPE:
+            types[record] = a
+        elif what == SET:
+            wholes[record, a] = b
+            nulls[record, a] = 0
+        elif what == SET_TEXT:
+            wholes[record, a] = (symbols << 32) + b
+            nulls[record, a] = 0
+        elif what == BEGIN:
+            wholes[record, a] = at
+        elif what == FINISH:
+            wholes[record, b] = code[row - 1, 3]
+            wholes[record, a] = wholes[record, a] << 32 | (at - wholes[record, a])
+            nulls[record, a] = 0
         else:
-            most = INT_BYTES if what in (READ_INT, READ_DATE) else LONG_BYTES
-            value, at = _number(data, at, end, most)
+            value, at = _number(data, at, end, b)
             if at < 0:
                 return UNDECODABLE
             if what == READ_MILLIS:
@@ -189,23 +285,33 @@ def _read_record(
             if what == READ_DATE:
                 if not _FIRST_DAY <= value <= _LAST_DAY:
                     result = BAD_VALUE
-            elif what >= READ_MILLIS and not _FIRST_MICROS <= value <= _LAST_MICROS:
+            elif READ_MILLIS <= what <= READ_MICROS and not (
+                _FIRST_MICROS <= value <= _LAST_MICROS
+            ):
                 result = BAD_VALUE
-            wholes[record, a] = value
-            nulls[record, a] = 0
+            if a >= 0:
+                if what == READ_AS_FLOAT:
+                    single[0] = value
+                    doubles[record, a] = single[0]
+                elif what == READ_AS_DOUBLE:
+                    doubles[record, a] = value
+                else:
+                    wholes[record, a] = value
+                nulls[record, a] = 0
 
 
 @compiled
 def read_records(
-    data, ends, present, ids, starts, code, symbols, stack, single_bits, single, wholes, doubles,
-    nulls, layouts, outcomes,
+    data, ends, present, ids, programs, kinds, code, symbols, stack, single_bits, single, wholes,
+    doubles, nulls, types, outcomes,
 ):  # fmt: skip
-    """Read all records of a pool. ``layouts``: the place of each one's schema id in ``ids``;
-    ``symbols``: where those of enums begin in ``data``."""
+    """Read all records of a pool. ``programs``: by kind of topic and place of the schema id in
+    ``ids`` the row of ``code`` that is first; ``symbols``: where those of enums begin in
+    ``data``."""
     known = 0
     for record in range(len(present)):
         at, end = np.int64(ends[record]), np.int64(ends[record + 1])
-        layouts[record] = -1
+        types[record] = -1
         if not present[record]:
             outcomes[record] = ABSENT
             continue
@@ -220,24 +326,7 @@ def read_records(
             if known >= len(ids) or ids[known] != schema:
                 outcomes[record] = UNKNOWN_ID
                 continue
-        layouts[record] = known
-        if starts[known] < 0:
-            outcomes[record] = SKIPPED
-            continue
         outcomes[record] = _read_record(
-            data, at + PREFIX_LENGTH, end, code, starts[known], symbols, stack, single_bits, single,
-            record, wholes, doubles, nulls,
+            data, at + PREFIX_LENGTH, end, code, programs[kinds[record], known], symbols, stack,
+            single_bits, single, record, wholes, doubles, nulls, types,
         )  # fmt: skip
-
-
-@compiled
-def copy_texts(data, places, nulls, out, out_ends):
-    """The texts at ``places`` (start and length) as a pool of their own."""
-    at = 0
-    for row in range(len(places)):
-        if not nulls[row]:
-            start = places[row] >> 32
-            for source in range(start, start + (places[row] & 0xFFFFFFFF)):
-                out[at] = data[source]
-                at += 1
-        out_ends[row + 1] = at

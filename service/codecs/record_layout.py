@@ -1,312 +1,412 @@
 """Columns out of Avro records in one compiled pass, without an object for any of them.
 
-A *layout* says for one writer's schema which bytes to skip and which to read, as rows of operations
-for :mod:`service.codecs.record_bytes`. It covers records whose columns are read as they were
-written: numbers, truth, text, enums, dates and timestamps, nullable or not, also in nested records;
-a column that the writer does not have and that is NULL then. For anything else (decimals, other
-defaults, columns inside arrays and maps, promotions, recursive types) there is none.
+A *layout* says for one writer's schema which bytes to skip and which to read, as rows of
+operations for :mod:`service.codecs.record_bytes`. A column whose values are no numbers and no text
+is looked at (its bytes must be sound) and left where it is: its lane has the place, another lane
+the number of its reader among :attr:`Layouts.readers`, or below 0 that of a constant, for who wants
+the value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.codecs import record_bytes
-from service.codecs.avro_schema import AvroSchema, Node, kind
-from service.pattern.expressions import ColumnPath
-from service.pattern.types import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    STRING,
-    TIMESTAMP,
-    SqlType,
+from service.codecs import record_bytes as ops
+from service.codecs.avro_schema import AvroSchema, Node, children, kind, reachable
+from service.codecs.resolved import (
+    Action,
+    Fields,
+    Items,
+    Member,
+    Nothing,
+    Scalar,
+    Skipped,
+    Symbols,
+    Union,
+    Unreadable,
+    resolved,
 )
-
-#: By type and Avro's name for it.
-_READ: dict[tuple[SqlType, str], int] = {
-    (INT, "int"): record_bytes.READ_INT,
-    (BIGINT, "long"): record_bytes.READ_LONG,
-    (STRING, "string"): record_bytes.READ_TEXT,
-    (DATE, "int"): record_bytes.READ_DATE,
-    (BOOLEAN, "boolean"): record_bytes.READ_BOOLEAN,
-    (FLOAT, "float"): record_bytes.READ_FLOAT,
-    (DOUBLE, "double"): record_bytes.READ_DOUBLE,
-}
-_READ_TIMESTAMP = {
-    "timestamp-millis": record_bytes.READ_MILLIS,
-    "timestamp-micros": record_bytes.READ_MICROS,
-}
-#: Types whose columns can be read.
-READABLE = frozenset({*(of for of, _ in _READ), TIMESTAMP})
+from service.codecs.value_reader import ValueReader
+from service.matcher.columnar.lanes import Lanes
+from service.matcher.columnar.representation import (
+    MOST_WHOLE_DIGITS,
+    Representation,
+    representation,
+    to_whole,
+)
+from service.pattern.expressions import ColumnPath
+from service.pattern.types import BOOLEAN, DATE, STRING, DecimalType, SqlType
 
 _SKIP = {
-    "int": (record_bytes.SKIP_NUMBER, record_bytes.INT_BYTES),
-    "enum": (record_bytes.SKIP_NUMBER, record_bytes.INT_BYTES),
-    "long": (record_bytes.SKIP_NUMBER, record_bytes.LONG_BYTES),
-    "boolean": (record_bytes.SKIP_BYTES, 1),
-    "float": (record_bytes.SKIP_BYTES, 4),
-    "double": (record_bytes.SKIP_BYTES, 8),
-    "string": (record_bytes.SKIP_TEXT, 0),
-    "bytes": (record_bytes.SKIP_TEXT, 0),
+    "int": (ops.SKIP_NUMBER, ops.INT_BYTES),
+    "enum": (ops.SKIP_NUMBER, ops.INT_BYTES),
+    "long": (ops.SKIP_NUMBER, ops.LONG_BYTES),
+    "boolean": (ops.SKIP_BYTES, 1),
+    "float": (ops.SKIP_BYTES, 4),
+    "double": (ops.SKIP_BYTES, 8),
+    "string": (ops.SKIP_TEXT, 0),
+    "bytes": (ops.SKIP_TEXT, 0),
 }
+_MOST_BYTES = {"int": ops.INT_BYTES, "long": ops.LONG_BYTES}
+_LONG = struct.Struct("<q")
+#: A record type that is used often becomes operations of its own once there are so many.
+_MOST_WRITTEN_OUT = 2_000
 
-_Row = tuple[int, int]
+_Row = tuple[int, int, int, int]
 #: Lane and type by column.
 Wanted = Mapping[ColumnPath, tuple[int, SqlType]]
 
 
-class NoLayoutError(Exception):
-    """Records of this writer are not read here; the text says what is in the way."""
-
-
 class Read(NamedTuple):
     """What records hold: a row each of ``wholes`` and ``doubles`` (the same memory) and ``nulls``,
-    the place of its schema id among those of the layouts (-1: none of them), and its outcome
-    (:data:`service.codecs.record_bytes.READ` and what follows it). Texts are places in ``data``."""
+    its type (-1: none that is read), and its outcome (:data:`service.codecs.record_bytes.READ` and
+    what follows it). Texts are places in ``data``."""
 
     data: NDArray[np.uint8]
     wholes: NDArray[np.int64]
     doubles: NDArray[np.float64]
     nulls: NDArray[np.uint8]
-    layouts: NDArray[np.int32]
+    types: NDArray[np.int32]
     outcomes: NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Layouts:
-    """The operations of all schema ids; ``starts`` -1 where records are not to be read;
-    ``symbols``: those of all enums, one behind the other."""
+    """The operations of all schema ids. ``programs``: the first of each id, by kind of topic;
+    ``symbols``: those of all enums, and constant texts, one behind the other; ``depth``: how deep
+    items and types that contain themselves may stand in each other."""
 
     ids: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    programs: NDArray[np.int64]
     code: NDArray[np.int64]
     symbols: bytes
     depth: int
     width: int
+    readers: tuple[ValueReader, ...]
+    constants: tuple[Any, ...]
 
     def read(
-        self, data: NDArray[np.uint8], ends: NDArray[np.int32], present: NDArray[np.uint8]
+        self,
+        data: NDArray[np.uint8],
+        ends: NDArray[np.int32],
+        present: NDArray[np.uint8],
+        kinds: NDArray[np.int32],
     ) -> Read:
-        """The records of a pool: record *i* is ``data[ends[i]:ends[i + 1]]``, framed."""
+        """The records of a pool: record *i* is ``data[ends[i]:ends[i + 1]]``, framed, and of a
+        topic of kind ``kinds[i]``."""
         count, symbols = len(present), len(data)
         if self.symbols:
             data = np.concatenate([data, np.frombuffer(self.symbols, np.uint8)])
             data.flags.writeable = False
         wholes = np.zeros((count, max(1, self.width)), np.int64)
         nulls = np.ones(wholes.shape, np.uint8)
-        layouts, outcomes = np.empty(count, np.int32), np.empty(count, np.uint8)
+        types, outcomes = np.empty(count, np.int32), np.empty(count, np.uint8)
         single = np.zeros(1, np.float32)
-        record_bytes.read_records(
-            data, ends, present, self.ids, self.starts, self.code, symbols,
+        ops.read_records(
+            data, ends, present, self.ids, self.programs, kinds, self.code, symbols,
             np.zeros((self.depth + 1, 2), np.int64), single.view(np.uint32), single,
-            wholes, wholes.view(np.float64), nulls, layouts, outcomes,
+            wholes, wholes.view(np.float64), nulls, types, outcomes,
         )  # fmt: skip
-        return Read(data, wholes, wholes.view(np.float64), nulls, layouts, outcomes)
+        return Read(data, wholes, wholes.view(np.float64), nulls, types, outcomes)
 
 
 class LayoutWriter:
-    """Puts the layouts of several schema ids together."""
+    """Puts the layouts of several schemas together, for columns in ``lanes``."""
 
-    def __init__(self) -> None:
-        self._starts: dict[int, int] = {}
-        self._rows: list[_Row] = []
+    def __init__(self, lanes: Lanes) -> None:
+        self.rows: list[_Row] = []
+        self.depth = 0
+        self.readers: list[ValueReader] = []
+        self.constants: list[Any] = []
+        self.lanes = lanes
         self._symbols = bytearray()
-        self._depth = 0
+        self._ends = {
+            outcome: self.add(ops.END, outcome)
+            for outcome in (ops.NOT_READ, ops.UNREADABLE, ops.UNDECODABLE)
+        }
 
-    def skip(self, schema_id: int) -> None:
-        """Records with this id are not read."""
-        self._starts[schema_id] = -1
+    @property
+    def not_read(self) -> int:
+        """The program of records that are not read."""
+        return self._ends[ops.NOT_READ]
 
-    def add(self, schema_id: int, writer: AvroSchema, reader: AvroSchema, wanted: Wanted) -> None:
-        """Read columns from records of ``writer`` as ``reader`` has them.
+    @property
+    def unreadable(self) -> int:
+        """The program of records whose schema cannot be read."""
+        return self._ends[ops.UNREADABLE]
 
-        Raises NoLayoutError where that is not supported.
-        """
-        if writer.recursive or reader.recursive:
-            raise NoLayoutError("a type contains itself")
-        one = _Layout(writer, reader, wanted, len(self._rows), self._symbols)
-        one.value(writer.root, reader.root, ())
-        one.add(record_bytes.END)
-        self._starts[schema_id] = len(self._rows)
-        self._rows += one.rows
-        self._depth = max(self._depth, one.depth)
-
-    def written(self, width: int) -> Layouts:
-        """All of them, for records with so many lanes."""
-        ids = sorted(self._starts)
-        return Layouts(
-            np.array(ids, np.int64),
-            np.array([self._starts[each] for each in ids], np.int64),
-            np.array(self._rows, np.int64).reshape(-1, 2),
-            bytes(self._symbols),
-            self._depth,
-            width,
-        )
-
-
-class _Layout:
-    """Writes the operations of one schema; ``first`` is the number of their first row. Adds the
-    symbols that they name to ``symbols``."""
-
-    def __init__(
+    def record(
         self,
+        number: int,
         writer: AvroSchema,
         reader: AvroSchema,
         wanted: Wanted,
-        first: int,
-        symbols: bytearray,
-    ) -> None:
-        self.rows: list[_Row] = []
-        self.depth = 0
-        self._writer, self._reader, self._wanted, self._first = writer, reader, wanted, first
-        self._symbols = symbols
-        self._open = 0
+        written: Node | None = None,
+    ) -> int:
+        """The program that reads columns of the type ``written`` of ``writer`` (of all of it) as
+        ``reader`` has them, of records of type ``number``."""
+        layout = _Layout(self, writer, wanted)
+        first = self.add(ops.TYPE, number)
+        layout.value(resolved(writer, reader, written), ())
+        self.add(ops.END, ops.READ)
+        layout.write_called()
+        self.depth = max(self.depth, layout.depth)
+        return first
 
-    def add(self, code: int, a: int = 0) -> int:
-        """One operation; its place."""
-        self.rows.append((code, a))
-        return len(self.rows) - 1
+    def union(self, programs: Sequence[int]) -> int:
+        """The program of a union of records, by that of each branch."""
+        first = self.add(ops.UNION, len(programs))
+        for each in programs:
+            self.add(ops.JUMP, each)
+        return first
 
-    def value(self, writer: Node, reader: Node, path: ColumnPath) -> None:
-        """Read what is wanted of a value, which is the column ``path``."""
-        below = [column for column in self._wanted if column[: len(path)] == path]
-        if not below:
-            self._skip(writer)
-            return
-        written, read = self._writer.resolve(writer), self._reader.resolve(reader)
-        if isinstance(written, list):
-            self._nullable(written, read, path)
-            return
-        if isinstance(read, list):
-            read = self._reader.resolve(_other_than_null(read))
-        if kind(written) == "record" and kind(read) == "record":
-            self._record(written, read, path)
-            return
-        lane, of = self._wanted.get(path, (0, None))
-        alike = kind(written) == kind(read) and _logical(written) == _logical(read)
-        if below != [path] or not alike:
-            raise self._unlike(path)
-        if isinstance(written, dict) and isinstance(read, dict) and kind(written) == "enum":
-            if written["name"] != read["name"] or {*written["symbols"]} - {*read["symbols"]}:
-                raise self._unlike(path)
-            self._enum(written["symbols"], lane)
-            return
-        if of == TIMESTAMP and kind(written) == "long":
-            code = _READ_TIMESTAMP.get(str(_logical(written)))
-        else:
-            code = None if of is None else _READ.get((of, kind(written)))
-        if code is None:
-            raise self._unlike(path)
-        self.add(code, lane)
-
-    def _enum(self, symbols: Sequence[str], lane: int) -> None:
-        self.add(record_bytes.READ_SYMBOL, lane)
-        self.add(record_bytes.READ_SYMBOL, len(symbols))
-        for symbol in symbols:
-            text = symbol.encode()
-            self.add(record_bytes.READ_SYMBOL, len(self._symbols) << 32 | len(text))
-            self._symbols += text
-
-    @staticmethod
-    def _unlike(path: ColumnPath) -> NoLayoutError:
-        return NoLayoutError(f"the column {'.'.join(path)} is not read as it is written")
-
-    def _nullable(self, written: Sequence[Node], read: Node, path: ColumnPath) -> None:
-        if not isinstance(read, list):
-            raise self._unlike(path)
-        inner, of_reader = _other_than_null(written), _other_than_null(read)
-        self._branches(
-            [None if b == "null" else lambda: self.value(inner, of_reader, path) for b in written]
+    def written(self, ids: Sequence[int], programs: Sequence[Sequence[int]]) -> Layouts:
+        """All of them, by kind of topic for each of these schema ids, which are in order."""
+        return Layouts(
+            np.array(ids, np.int64),
+            np.array(programs, np.int64).reshape(len(programs), len(ids)),
+            np.array(self.rows, np.int64).reshape(-1, 4),
+            bytes(self._symbols),
+            self.depth,
+            self.lanes.width,
+            tuple(self.readers),
+            tuple(self.constants),
         )
 
-    def _branches(self, bodies: Sequence[Any]) -> None:
-        """A union: what to do with each of its branches, ``None``: nothing."""
-        self.add(record_bytes.UNION, len(bodies))
-        table = [self.add(record_bytes.JUMP) for _ in bodies]
+    # What layouts are made of.
+
+    def add(self, code: int, a: int = 0, b: int = 0, c: int = 0) -> int:
+        """One operation; its place."""
+        self.rows.append((code, a, b, c))
+        return len(self.rows) - 1
+
+    def jump(self, place: int) -> None:
+        """The jump at ``place`` leads to what is written next."""
+        code, _, b, c = self.rows[place]
+        self.rows[place] = (code, len(self.rows), b, c)
+
+    def text(self, text: str) -> int:
+        """The place of a constant text."""
+        encoded = text.encode()
+        at = self._symbols.find(encoded)
+        if at < 0:
+            at = len(self._symbols)
+            self._symbols += encoded
+        return at << 32 | len(encoded)
+
+
+class _Layout:
+    """Writes the operations of one schema."""
+
+    def __init__(self, out: LayoutWriter, writer: AvroSchema, wanted: Wanted) -> None:
+        self.depth = 0
+        self._out, self._writer, self._wanted = out, writer, wanted
+        self._first = len(out.rows)
+        self._open = 0
+        #: By type that is written once, the calls of it.
+        self._calls: dict[str, list[int]] = {}
+        self._recursive = {
+            name
+            for name, definition in writer.named.items()
+            if any(name in reachable(child, writer.named) for child in children(definition))
+        }
+
+    def value(self, action: Action, path: ColumnPath | None, *, look: bool = False) -> None:
+        """Read what is wanted of a value, which is the column ``path`` (``None``: inside one);
+        ``look``: all of it must be sound."""
+        lane, of = self._wanted.get(path, (-1, None)) if path is not None else (-1, None)
+        if of is not None and representation(of) is Representation.OBJECT:
+            self._left_in_place(action, path, lane)
+        else:
+            self._read(action, path, lane, look=look)
+
+    def _left_in_place(self, action: Action, path: ColumnPath | None, lane: int) -> None:
+        readers = self._out.readers
+        reader = ValueReader(action, self._writer)
+        if reader not in readers:
+            readers.append(reader)
+        self._out.add(ops.BEGIN, lane)
+        nulls = self._read(action, path, -1, look=True)
+        if not isinstance(action, Nothing):
+            self._out.add(ops.FINISH, lane, self._out.lanes.reader(lane), readers.index(reader))
+        for each in nulls:
+            self._out.jump(each)
+
+    def _read(  # noqa: C901  a case for each kind of value
+        self, action: Action, path: ColumnPath | None, lane: int, *, look: bool
+    ) -> list[int]:
+        """Write what reads a value; the jumps to behind it that nulls take."""
+        out = self._out
+        match action:
+            case Nothing():
+                pass
+            case Unreadable():
+                out.add(ops.END, ops.UNDECODABLE)
+            case Skipped(written):
+                self._skip(written)
+            case Scalar():
+                self._scalar(action, lane)
+            case Symbols(symbols):
+                out.add(ops.READ_SYMBOL, lane, len(symbols))
+                for symbol in symbols:
+                    out.add(ops.READ_SYMBOL, -1 if symbol is None else out.text(symbol))
+            case Items(item, is_map):
+                self._items(is_map=is_map, item=partial(self.value, item, None, look=True))
+            case Union(branches):
+                bodies = [partial(self._read, b, path, lane, look=look) for b in branches]
+                return self._union(bodies, [isinstance(b, Nothing) for b in branches])
+            case Member(number, _, value, written):
+                below = None if path is None else (*path, f"member{number}")
+                self._part(value, written, below, look=look)
+            case Fields():
+                for field in action.fields:
+                    below = None if path is None or field.name is None else (*path, field.name)
+                    self._part(field.value, field.written, below, look=look)
+                if path is not None:
+                    for name, value in action.defaults.items():
+                        self._default((*path, name), value)
+        return []
+
+    def _part(self, action: Action, written: Node, path: ColumnPath | None, *, look: bool) -> None:
+        """A part of a value, read where something of it is wanted, or all is looked at."""
+        if look or (path is not None and self._columns(path)):
+            self.value(action, path, look=look)
+        else:
+            self._skip(written)
+
+    def _columns(self, path: ColumnPath) -> list[ColumnPath]:
+        """What is wanted of a column."""
+        return [column for column in self._wanted if column[: len(path)] == path]
+
+    def _default(self, path: ColumnPath, value: Any) -> None:
+        """Write the constants that columns have where the writer has none."""
+        for column in self._columns(path):
+            found = value
+            for name in column[len(path) :]:
+                found = None if found is None else found[name]
+            if found is not None:
+                self._constant(*self._wanted[column], found)
+
+    def _constant(self, lane: int, of: SqlType, value: Any) -> None:
+        out = self._out
+        match representation(of):
+            case Representation.WHOLE:
+                out.add(ops.SET, lane, to_whole(of)(value))
+            case Representation.DOUBLE:
+                out.add(ops.SET, lane, *_LONG.unpack(struct.pack("<d", value)))
+            case Representation.TEXT:
+                out.add(ops.SET_TEXT, lane, out.text(value))
+            case Representation.OBJECT:
+                # Of its place only the row of constants is looked at.
+                out.constants.append(value)
+                out.add(ops.SET, lane, 0)
+                out.add(ops.SET, out.lanes.reader(lane), -len(out.constants))
+
+    def _scalar(self, action: Scalar, lane: int) -> None:
+        out, of, written = self._out, action.type, action.written
+        if isinstance(of, DecimalType):
+            length = action.size if written == "fixed" else -1
+            bound = 10**of.precision
+            if of.precision <= MOST_WHOLE_DIGITS:
+                out.add(ops.READ_DECIMAL, lane, bound, length)
+            else:
+                out.add(ops.CHECK_DECIMAL, length, bound >> 64, _signed(bound))
+        elif written in _MOST_BYTES:
+            out.add(_number_code(action), lane, _MOST_BYTES[written])
+        elif written in ("float", "double"):
+            out.add(ops.READ_FLOAT if written == "float" else ops.READ_DOUBLE, lane)
+        elif of == BOOLEAN:
+            out.add(ops.READ_BOOLEAN, lane)
+        elif of == STRING:
+            out.add(ops.READ_TEXT, lane)
+        elif written == "fixed":
+            out.add(ops.SKIP_BYTES, action.size)
+        else:
+            out.add(ops.SKIP_TEXT)
+
+    def _union(self, bodies: Sequence[Callable[[], Any]], null: Sequence[bool]) -> list[int]:
+        """A union; the jumps of those branches that are ``null``."""
+        out = self._out
+        out.add(ops.UNION, len(bodies))
+        table = [out.add(ops.JUMP) for _ in bodies]
         ends = []
         for place, body in zip(table, bodies, strict=True):
-            self._jump(place)
-            if body is not None:
-                body()
-            ends.append(self.add(record_bytes.JUMP))
+            out.jump(place)
+            body()
+            ends.append(out.add(ops.JUMP))
         for end in ends:
-            self._jump(end)
+            out.jump(end)
+        return [end for end, is_null in zip(ends, null, strict=True) if is_null]
 
-    def _jump(self, place: int) -> None:
-        """The jump at ``place`` leads to what is written next."""
-        self.rows[place] = (self.rows[place][0], self._first + len(self.rows))
+    def _items(self, item: Callable[[], None], *, is_map: bool, look: bool = True) -> None:
+        """An array or a map; ``look``: at its keys, too."""
+        out = self._out
+        items = out.add(ops.ITEMS, 0, int(look))
+        self._open += 1
+        self.depth = max(self.depth, self._open)
+        if is_map:
+            out.add(*(ops.READ_TEXT, -1) if look else _SKIP["string"])
+        item()
+        self._open -= 1
+        out.add(ops.NEXT_ITEM)
+        out.jump(items)
 
-    def _record(self, written: Node, read: Node, path: ColumnPath) -> None:
-        assert isinstance(written, dict)
-        assert isinstance(read, dict)
-        fields = {field["name"]: field for field in read["fields"]}
-        if "aliases" in read or any("aliases" in field for field in fields.values()):
-            raise NoLayoutError("the reader schema has aliases")
-        found = set()
-        for field in written["fields"]:
-            name = field["name"]
-            found.add(name)
-            if name in fields:
-                self.value(field["type"], fields[name]["type"], (*path, name))
-            else:
-                self._skip(field["type"])
-        for column in self._wanted:
-            if column[: len(path)] != path or (name := column[len(path)]) in found:
-                continue
-            # Lanes are NULL until they are read.
-            if fields.get(name, {}).get("default", 0) is not None:
-                raise NoLayoutError(f"the column {'.'.join(column)} has another default than null")
+    def _skip(self, written: Node) -> None:
+        if isinstance(written, str) and written in self._writer.named:
+            long = len(self._out.rows) - self._first > _MOST_WRITTEN_OUT
+            definition = self._writer.named[written]
+            if written in self._recursive or (long and definition["type"] == "record"):
+                self._calls.setdefault(written, []).append(self._out.add(ops.CALL))
+                return
+        self._skip_node(self._writer.resolve(written))
 
-    def _skip(self, writer: Node) -> None:
-        node = self._writer.resolve(writer)
+    def _skip_node(self, node: Node) -> None:
         if isinstance(node, list):
-            self._branches([lambda branch=branch: self._skip(branch) for branch in node])
+            self._union([partial(self._skip, branch) for branch in node], [False] * len(node))
             return
         what = kind(node)
         if what in _SKIP:
-            self.add(*_SKIP[what])
+            self._out.add(*_SKIP[what])
         elif isinstance(node, dict) and what == "fixed":
-            self.add(record_bytes.SKIP_BYTES, node["size"])
+            self._out.add(ops.SKIP_BYTES, node["size"])
         elif isinstance(node, dict) and what == "record":
             for field in node["fields"]:
                 self._skip(field["type"])
         elif isinstance(node, dict) and what in ("array", "map"):
-            self._items(node)
-        elif what != "null":
-            raise NoLayoutError(f"a value of type {what}")
+            item = partial(self._skip, node["items" if what == "array" else "values"])
+            self._items(item, is_map=what == "map", look=False)
 
-    def _items(self, node: Mapping[str, Any]) -> None:
-        items = self.add(record_bytes.ITEMS)
-        self._open += 1
-        self.depth = max(self.depth, self._open)
-        if node["type"] == "map":
-            self.add(*_SKIP["string"])
-            self._skip(node["values"])
-        else:
-            self._skip(node["items"])
-        self._open -= 1
-        if len(self.rows) == items + 1:
-            # Of those a record may claim any number.
-            raise NoLayoutError("an array has items without a byte")
-        self.add(record_bytes.NEXT_ITEM)
-        self._jump(items)
+    def write_called(self) -> None:
+        """Write the types that are written once, behind all others."""
+        written: dict[str, int] = {}
+        while waiting := [name for name in self._calls if name not in written]:
+            for name in waiting:
+                written[name] = len(self._out.rows)
+                self._skip_node(self._writer.named[name])
+                self._out.add(ops.RETURN)
+        if written:
+            self.depth = ops.MOST_DEEP
+        for name, calls in self._calls.items():
+            for call in calls:
+                self._out.rows[call] = (ops.CALL, written[name], 0, 0)
 
 
-def _other_than_null(union: Sequence[Node]) -> Node:
-    others = [branch for branch in union if branch != "null"]
-    if len(others) != 1 or len(union) != 2:  # noqa: PLR2004  null and one more
-        raise NoLayoutError("a column has several types")
-    return others[0]
+def _number_code(action: Scalar) -> int:
+    if action.read in ("float", "double"):
+        return ops.READ_AS_FLOAT if action.read == "float" else ops.READ_AS_DOUBLE
+    if action.micros:
+        return ops.READ_MILLIS if action.micros > 1 else ops.READ_MICROS
+    return ops.READ_DATE if action.type == DATE else ops.READ_WHOLE
 
 
-def _logical(node: Node) -> Any:
-    return node.get("logicalType") if isinstance(node, dict) else None
+def _signed(number: int) -> int:
+    """The lower 64 bits as a signed number."""
+    low = number & (1 << 64) - 1
+    return low - (1 << 64) if low >> 63 else low

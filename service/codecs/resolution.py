@@ -17,7 +17,8 @@ from typing import Any
 
 from service.codecs.avro_schema import AvroSchema, Node, children, kind
 
-_PROMOTIONS = {
+#: What a writer's primitive may be read as.
+PROMOTIONS = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
     "float": ("double",),
@@ -48,11 +49,12 @@ def resolves(writer: AvroSchema, reader: AvroSchema) -> list[str]:
 
 def incompatibilities(writer: AvroSchema, reader: AvroSchema) -> list[Incompatibility]:
     """The same as values, in the order of the reader's fields."""
-    return list(dict.fromkeys(_Resolution(writer, reader).check(writer.root, reader.root, "")))
+    return list(dict.fromkeys(Resolution(writer, reader).check(writer.root, reader.root, "")))
 
 
-class _Resolution:
-    """One comparison; ``_open`` holds the pairs of records being compared, for recursion."""
+class Resolution:
+    """The rules between two schemas; ``_open`` holds the pairs of records being compared, for
+    recursion."""
 
     def __init__(self, writer: AvroSchema, reader: AvroSchema) -> None:
         self._writer = writer
@@ -69,14 +71,15 @@ class _Resolution:
         )
 
     def check(self, writer: Node, reader: Node, path: str) -> Iterator[Incompatibility]:
+        """Why values of ``writer`` cannot be read as ``reader``."""
         w, r = self._writer.resolve(writer), self._reader.resolve(reader)
-        if isinstance(w, list) and isinstance(r, list) and self._equivalent(w, r, set()):
+        if isinstance(w, list) and isinstance(r, list) and self.equivalent(w, r):
             for pair in zip(w, r, strict=True):
                 yield from self.check(*pair, path)
         elif isinstance(w, list):
             yield from self._writer_union(w, reader, path)
         elif isinstance(r, list):
-            branch = self._branch(writer, r)
+            branch = self.branch(writer, r)
             if branch is None:
                 yield Incompatibility(
                     path, f"the writer's {_name(w)} is none of the reader's {_name(r)}"
@@ -85,7 +88,7 @@ class _Resolution:
                 yield from self.check(writer, branch, path)
         elif kind(w) == kind(r):
             yield from self._same_type(w, r, path)
-        elif kind(r) not in _PROMOTIONS.get(kind(w), ()):
+        elif kind(r) not in PROMOTIONS.get(kind(w), ()):
             yield Incompatibility(path, f"the writer has {_name(w)}, the reader {_name(r)}")
 
     def _writer_union(
@@ -97,7 +100,7 @@ class _Resolution:
             for problem in problems:
                 yield Incompatibility(problem.path, problem.message, none_reads and problem.always)
 
-    def _branch(self, writer: Node, branches: list[Node]) -> Node | None:
+    def branch(self, writer: Node, branches: list[Node]) -> Node | None:
         """The branch that Java takes: same type and name, else a record of fitting structure,
         else the first that the writer's type widens to."""
         w = self._writer.resolve(writer)
@@ -115,11 +118,14 @@ class _Resolution:
                 structural = branch if structural is None or same else structural
         if structural is not None:
             return structural
-        widened = _PROMOTIONS.get(kind(w), ())
+        widened = PROMOTIONS.get(kind(w), ())
         return next((b for b in branches if kind(self._reader.resolve(b)) in widened), None)
 
-    def _equivalent(self, writer: Node, reader: Node, seen: set[tuple[str, str]]) -> bool:
+    def equivalent(self, writer: list[Any], reader: list[Any]) -> bool:
         """Whether two unions are the same but for namespaces: then Java goes by position."""
+        return self._equivalent(writer, reader, set())
+
+    def _equivalent(self, writer: Node, reader: Node, seen: set[tuple[str, str]]) -> bool:
         w, r = self._writer.resolve(writer), self._reader.resolve(reader)
         if kind(w) != kind(r):
             return False
@@ -168,7 +174,7 @@ class _Resolution:
         if pair in self._open:
             return
         self._open.add(pair)
-        written = self._fields(w, r)
+        written = self.fields(w, r)
         for field in r["fields"]:
             below = f"{path}.{field['name']}" if path else field["name"]
             sources = written.get(field["name"], [])
@@ -183,7 +189,7 @@ class _Resolution:
                 )
         self._open.discard(pair)
 
-    def _fields(self, w: dict[str, Any], r: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    def fields(self, w: dict[str, Any], r: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
         """The writer's fields by the name that the reader knows."""
         renames = self._renames(w, r)
         written: dict[str, list[dict[str, Any]]] = {}

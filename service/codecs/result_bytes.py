@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.matcher.columnar.kernel import compiled, inlined
+from service.matcher.columnar.compilation import compiled, inlined
 
 #: Characters of a match id.
 ID_LENGTH = 32

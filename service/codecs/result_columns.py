@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from service.codecs.result_bytes import ID_LENGTH, put_long, write_identities, write_values
 from service.match_ids import PERSON
-from service.matcher.columnar.kernel import I64
+from service.matcher.columnar.compilation import I64
 from service.matcher.columnar.results import ResultKind, Results
 
 #: Of a number in Avro, and of all numbers and marks of one row, one step, one event.

@@ -4,9 +4,8 @@ what bounds its state. The text is made from the plan, so it says what runs, not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from service.compiler.assembly import lets_pass
 from service.compiler.conditions import AtomTable
@@ -27,13 +26,9 @@ from service.compiler.wording import (
 from service.durations import format_duration
 from service.errors import Problem
 from service.pattern.canonical import instant
-from service.pattern.expressions import ColumnPath, ExpressionError, to_spark_sql
 from service.pattern.tree import Rule, Step
-from service.pattern.type_check import merged
-from service.pattern.types import RecordType
 
 _Row = tuple[str, str]
-_NO_TYPES: Mapping[str, RecordType] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +52,10 @@ class Explanation:
 def explain(
     plan: Plan,
     warnings: Sequence[Problem] = (),
-    record_types: Mapping[str, RecordType] = _NO_TYPES,
 ) -> Explanation:
-    """Explain ``plan``, whose rule has these ``warnings``.
-
-    ``record_types``: what the rule's events may be, by full and by short name, when that is known.
-    The SQL of a few functions cannot be written without it.
-    """
+    """Explain ``plan``, whose rule has these ``warnings``."""
     rule = plan.rule
-    steps = _Steps(plan, record_types)
+    steps = _Steps(plan)
     return Explanation(
         (
             Section(f"Rule {rule.id}, version {rule.version}", tuple(_head(plan))),
@@ -119,10 +109,9 @@ def _head_rows(plan: Plan, rule: Rule) -> Iterator[_Row]:
 class _Steps:
     """The author's steps, each with the conditions that the compiler has made of its own."""
 
-    def __init__(self, plan: Plan, record_types: Mapping[str, RecordType]) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._atoms = plan.atoms
         self._table = AtomTable(plan.rule, plan.atoms)
-        self._types = record_types
 
     def lines(self, steps: tuple[Step, ...], indent: str) -> Iterator[str]:
         """The steps of one list, groups with their members beneath."""
@@ -158,22 +147,7 @@ class _Steps:
         name = condition_name(number)
         if not isinstance(atom, EventAtom):
             return f"  {name} looks back", condition_text(atom)
-        return f"  {name} in the JVM", self._spark_sql(atom)
-
-    def _spark_sql(self, atom: EventAtom) -> str:
-        if atom.expression is None:
-            return condition_text(atom)
-        found = self._types.get(atom.of_type) if atom.of_type is not None else None
-        types = [found] if found is not None else list(dict.fromkeys(self._types.values()))
-        try:
-            sql = to_spark_sql(atom.expression, _quoted, merged(types) if types else None)
-        except ExpressionError:
-            return f"{atom.expression.canonical} (its SQL depends on the schema)"
-        return sql if atom.of_type is None else f"{sql} in a record of type {atom.of_type}"
-
-
-def _quoted(path: ColumnPath) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+        return f"  {name} on the event", condition_text(atom)
 
 
 def _standing(step: Step) -> str:
@@ -219,7 +193,7 @@ def _events(plan: Plan) -> Iterator[str]:
         yield f"  E{which}, and on which this is true:"
         yield from _alternatives(plan)
         yield "  Any other event changes nothing for this rule. Unless another rule needs it, it is"
-        yield "  dropped in the JVM, and only its time counts."
+        yield "  dropped where it is decoded, and only its time counts."
     yield from _rows(_places_of_conditions(plan))
 
 
@@ -235,7 +209,7 @@ def _places_of_conditions(plan: Plan) -> Iterator[_Row]:
     alone = [n for n, atom in enumerate(plan.atoms) if isinstance(atom, EventAtom)]
     others = [n for n in range(len(plan.atoms)) if n not in alone]
     if alone:
-        yield "in the JVM", f"{_listed(alone)}: once for each event, for all rules in one pass"
+        yield "on the event", f"{_listed(alone)}: once for each event, for all rules in one pass"
     if others:
         yield (
             "in the matcher",

@@ -7,7 +7,6 @@ the matcher with one bit mask and one row of columns.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -113,13 +112,6 @@ class Partitioning:
         """Whether some rule of the partitioning reads input ``name``."""
         events = [rule.plan.rule.events for rule in self.rules]
         return any(not each or name in each for each in events)
-
-    @cached_property
-    def fingerprint(self) -> bytes:
-        """Identity of the bit and slot numbering that stored events use."""
-        names = [condition.name for condition in self.conditions] + ["--"]
-        names += [slot.name for slot in self.slots]
-        return hashlib.sha256("\n".join(names).encode()).digest()[:8]
 
 
 @dataclass(frozen=True)

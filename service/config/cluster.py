@@ -12,14 +12,8 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import AfterValidator, FilePath, model_validator
 
-from service.config.quantities import (
-    Section,
-    Shown,
-    Size,
-    contradiction,
-    refused,
-    setting,
-)
+from service.config.quantities import Section, Shown, Size, setting
+from service.documents.values import contradiction, refused
 
 DRIVER_PORT: Final = 7078
 BLOCK_MANAGER_PORT: Final = 7079
@@ -59,7 +53,7 @@ def _port(value: int) -> int:
 
 def _large_enough(value: int) -> int:
     if value < _LEAST_MEMORY:
-        raise refused("512 MiB and more")
+        raise refused("512 MiB or more")
     return value
 
 
@@ -118,7 +112,7 @@ class Executors(Section):
     memory_overhead: Size | None = setting(
         None,
         description=(
-            "What one executor takes beside its heap: RocksDB and Python workers. Absent: "
+            "What one executor takes in addition to its heap: RocksDB and Python workers. Absent: "
             "`state.rocksdb_memory`, 512 MiB for each core, and 384 MiB."
         ),
     )
@@ -271,7 +265,7 @@ def check_cluster(settings: ClusterSettings, conf: dict[str, Any]) -> None:
     if str(conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true":
         raise contradiction(
             "dynamic allocation takes executors away between batches, and with them the state "
-            "that they hold open and the Python workers: every batch would load both anew. Set "
+            "that they hold open and the Python workers: every batch would load both again. Set "
             "spark.executors.count",
             "conf",
         )

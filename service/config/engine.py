@@ -25,11 +25,10 @@ from service.config.quantities import (
     Section,
     Shown,
     Size,
-    contradiction,
-    refused,
     reveal,
     setting,
 )
+from service.documents.values import contradiction, refused
 
 LATEST, EARLIEST = -1, -2
 """What Kafka writes for "the end" and "the beginning" in place of an offset."""
@@ -136,12 +135,18 @@ class Source(Section):
     )
     max_offsets_per_trigger: int | None = setting(
         2_000_000,
-        description=(
-            "Most records in one batch, over all partitions, which bounds the memory that a batch "
-            "takes; `null`: all there are."
-        ),
+        description=("Most records in one batch, over all partitions; `null`: no such bound."),
         unit="records",
         ge=1,
+    )
+    max_bytes_per_trigger: Size | None = setting(
+        256 * 2**20,
+        description=(
+            "Most bytes in one batch, over all partitions, about: by the mean size of the records "
+            "read last. It bounds how long a batch takes and what it puts on disk, not what it "
+            "holds in memory, which is bounded anyway; `null`: no such bound."
+        ),
+        ge=2**20,
     )
     min_partitions: int | None = setting(
         None,
@@ -149,19 +154,11 @@ class Source(Section):
         unit="tasks",
         ge=1,
     )
-    decoder: Literal["auto", "spark"] = setting(
-        "auto",
-        description=(
-            "What decodes records and tests conditions: compiled loops in the Python workers where "
-            "columns, conditions and keys are simple enough, else Spark; or always Spark. The "
-            "loops need all bytes of every record in the workers."
-        ),
-    )
     fail_on_data_loss: bool = setting(
         True,
         description=(
             "Whether the job stops when records were deleted before it read them, or a topic was "
-            "made anew."
+            "created again."
         ),
     )
     commit_offsets: bool = setting(
@@ -187,7 +184,7 @@ class Source(Section):
             for partition, offset in offsets.items():
                 if partition < 0 or offset < EARLIEST:
                     raise contradiction(
-                        f"{topic}, partition {partition}: {offset} is no offset (0 and more, "
+                        f"{topic}, partition {partition}: {offset} is not an offset (0 or more, "
                         "-1 for the end, -2 for the beginning)",
                         "starting_positions",
                     )
@@ -226,10 +223,10 @@ class State(Section):
         ge=1,
         le=32_768,
     )
-    slot_size: Size = setting(
+    bucket_size: Size = setting(
         64 * 2**10,
         description=(
-            "Keys of a key group share slots of about so many bytes, which are read together; "
+            "Keys of a key group share buckets of about so many bytes, which are read together; "
             "there are more of them as the state grows."
         ),
         ge=1_024,
@@ -319,13 +316,15 @@ class Trigger(Section):
 class Rules(Section):
     """The rule set."""
 
-    folder: Path = setting(Path("rules"), description="Folder of rule files (`.yaml`, `.yml`).")
+    folder: Path = setting(
+        Path("rules"), description="Folder of rule files (`.yaml`, `.yml`, `.json`)."
+    )
     max_rules: int = setting(
         1000, description="Most rules that are accepted.", unit="rules", ge=1, le=100_000
     )
 
 
-class Fuse(Section):
+class CircuitBreaker(Section):
     """When too much ends as dead letters."""
 
     max_share: float | None = setting(

@@ -17,15 +17,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from service.config.quantities import (
-    Properties,
-    Section,
-    Shown,
-    contradiction,
-    refused,
-    reveal,
-    setting,
-)
+from service.config.quantities import Properties, Section, Shown, reveal, setting
+from service.documents.values import contradiction, refused
 from service.errors import ConfigurationError
 
 CLIENT_ID: Final = "spark-cep"
@@ -42,6 +35,7 @@ waits: after each poll Spark asks for the partition's newest offset, on the conn
 client has already asked for the next records, and the broker answers in order; at the end of a
 partition that took half a second."""
 
+_QUEUE: Final = "queue.buffering.max.kbytes"
 SINK_DEFAULTS: Final[dict[str, Any]] = {
     "acks": "all",
     "enable.idempotence": True,
@@ -51,6 +45,8 @@ SINK_DEFAULTS: Final[dict[str, Any]] = {
     "reconnect.backoff.ms": 20,
     # That of the Java clients, so that a key's output stands in the partition of its input.
     "partitioner": "murmur2_random",
+    # Of a producer, which each task that writes has; librdkafka's own bound is 1 GiB.
+    _QUEUE: 64 << 10,
 }
 
 _SPARKS_OWN: Final = (
@@ -230,7 +226,8 @@ class Kafka(Section):
         description=(
             "Further properties of the Java consumer that reads the input; they win. Preset: "
             + ", ".join(f"`{name}={value}`" for name, value in SOURCE_DEFAULTS.items())
-            + "."
+            + "; `max.poll.records` and `max.partition.fetch.bytes` less with large records and "
+            "with more than 4 partitions."
         ),
     )
     sink_properties: Properties = setting(
@@ -296,7 +293,14 @@ class Kafka(Section):
 
     def producer_config(self) -> dict[str, Any]:
         """Configuration of the librdkafka producer, for any machine; holds secrets."""
-        return {**self._portable_connection(), **SINK_DEFAULTS, **self._sink()}
+        sink = self._sink()
+        # librdkafka waits for ever with a record that is larger than its queue.
+        queue = int(sink.get("message.max.bytes", 0)) >> 9
+        config = {**self._portable_connection(), **SINK_DEFAULTS}
+        config["queue.buffering.max.kbytes"] = max(
+            queue, SINK_DEFAULTS["queue.buffering.max.kbytes"]
+        )
+        return {**config, **sink}
 
     def admin_config(self) -> dict[str, Any]:
         """Configuration of a librdkafka administration client of this machine; holds secrets.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from service.config.quantities import PositiveDuration, Section, contradiction, setting
+from service.config.quantities import PositiveDuration, Section, setting
+from service.documents.values import contradiction
 
 
 class Lifecycle(Section):

@@ -22,11 +22,10 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.config import JsonDict
-from pydantic_core import PydanticCustomError
 
 from service.config.redaction import names_a_secret
-from service.durations import ALLOWED as DURATION_ALLOWED
-from service.durations import format_duration, parse_duration
+from service.documents.values import duration, refused
+from service.durations import format_duration
 
 SIZE_ALLOWED: Final = "a whole number and a unit, one of B, KiB, MiB, GiB, kB, MB, GB (64 MiB)"
 _SIZE: Final = re.compile(r"\s*([0-9]{1,15})\s*([A-Za-z]+)\s*")
@@ -64,25 +63,6 @@ def setting(default: Any = ..., *, description: str, unit: str = "", **limits: A
     """A documented setting; without ``default`` it is required."""
     extra: JsonDict | None = {"x-unit": unit} if unit else None
     return Field(default, description=description, json_schema_extra=extra, **limits)
-
-
-def refused(allowed: str) -> PydanticCustomError:
-    """The error of a value that is not what is ``allowed``; it never holds the value itself."""
-    return PydanticCustomError("allowed", "{allowed}", {"allowed": allowed})
-
-
-def contradiction(sentence: str, at: str = "") -> PydanticCustomError:
-    """The error of settings that do not go together; ``at``: the setting to point to."""
-    return PydanticCustomError("contradiction", "{sentence}", {"sentence": sentence, "at": at})
-
-
-def _duration(value: Any) -> int:
-    if not isinstance(value, str):
-        raise refused(DURATION_ALLOWED)
-    try:
-        return parse_duration(value)
-    except ValueError:
-        raise refused(DURATION_ALLOWED) from None
 
 
 def _above_zero(value: int) -> int:
@@ -144,7 +124,7 @@ _DURATION_SCHEMA: Final = {"type": "string", "examples": ["10 seconds", "500 ms"
 
 Duration = Annotated[
     int,
-    BeforeValidator(_duration),
+    BeforeValidator(duration),
     PlainSerializer(format_duration, return_type=str, when_used="json-unless-none"),
     WithJsonSchema(_DURATION_SCHEMA),
     Shown("duration", "with its unit"),
@@ -153,7 +133,7 @@ Duration = Annotated[
 
 PositiveDuration = Annotated[
     int,
-    BeforeValidator(_duration),
+    BeforeValidator(duration),
     AfterValidator(_above_zero),
     PlainSerializer(format_duration, return_type=str, when_used="json-unless-none"),
     WithJsonSchema(_DURATION_SCHEMA),

@@ -11,9 +11,9 @@ from typing import Any, Final
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from service.config.quantities import format_size
+from service.config.quantities import Shown, format_size
 from service.config.settings import Settings
-from service.config.shapes import FREE_KEY, Form, Shape, of_annotation, of_field, walk
+from service.documents.shapes import FREE_KEY, Form, Shape, of_annotation, of_field, walk
 from service.durations import format_duration
 
 _HEAD: Final = """\
@@ -125,11 +125,16 @@ def _rows(shape: Shape, prefix: str = "") -> Iterator[tuple[str, str, str, str, 
 
 def unit_of(info: FieldInfo) -> str:
     """The unit of a setting: the type's, or the one it was declared with."""
-    shown = of_field(info).shown
+    shown = _shown(of_field(info))
     if shown is not None and shown.unit:
         return shown.unit
     extra = info.json_schema_extra
     return str(extra["x-unit"]) if isinstance(extra, dict) and "x-unit" in extra else ""
+
+
+def _shown(shape: Shape) -> Shown | None:
+    """How the type is shown, where it says so."""
+    return next((mark for mark in shape.marks if isinstance(mark, Shown)), None)
 
 
 def _type(shape: Shape) -> str:
@@ -138,8 +143,8 @@ def _type(shape: Shape) -> str:
         kinds.append("section")
     elif shape.form is Form.LIST:
         kinds.append(f"list of {_type(of_annotation(shape.item))}s")
-    elif shape.shown is not None:
-        kinds.append(shape.shown.type)
+    elif (shown := _shown(shape)) is not None:
+        kinds.append(shown.type)
     elif shape.form is Form.MAP:
         kinds.append("map")
     else:
@@ -161,7 +166,7 @@ def _default(info: FieldInfo) -> str:
 
 def _quantity(info: FieldInfo) -> str:
     """The default of a duration or size as it is written; nothing for other settings."""
-    shown = of_field(info).shown
+    shown = _shown(of_field(info))
     if shown is not None and shown.type.startswith("duration"):
         return format_duration(info.default)
     if shown is not None and shown.type == "size":

@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.config.cluster import check_checkpoint, check_overhead, cluster_conf
-from service.config.engine import Fuse, Observability, Rules, Source, Spark, State, Time, Trigger
+from service.config.engine import (
+    CircuitBreaker,
+    Observability,
+    Rules,
+    Source,
+    Spark,
+    State,
+    Time,
+    Trigger,
+)
 from service.config.kafka import Kafka
 from service.config.lifecycle import Lifecycle
-from service.config.problems import Origin, SettingProblem, describe
-from service.config.quantities import contradiction, refused, setting
+from service.config.quantities import Section, setting
 from service.config.redaction import redact
-from service.config.shapes import Form, Shape
-from service.config.sources import Given, Reader, default_paths, read_environment, read_file
+from service.config.sources import Reader
 from service.config.topics import Input, Outputs, Registry, topic_name
-from service.errors import ConfigurationError
-
-_SOURCES: ContextVar[tuple[PydanticBaseSettingsSource, ...]] = ContextVar("sources", default=())
+from service.documents.shapes import Form, Shape
+from service.documents.values import contradiction, refused
+from service.errors import ConfigurationError, rendered
 
 
 def _input_name(value: str) -> str:
@@ -42,10 +47,8 @@ def _input_name(value: str) -> str:
     return value
 
 
-class Settings(BaseSettings):
+class Settings(Section):
     """Every setting of the service, by section."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     kafka: Kafka = setting(description="The Kafka cluster.")
     inputs: dict[Annotated[str, AfterValidator(_input_name)], Input] = setting(
@@ -60,20 +63,10 @@ class Settings(BaseSettings):
     trigger: Trigger = setting(Trigger(), description="When batches run.")
     lifecycle: Lifecycle = setting(Lifecycle(), description="Waiting and stopping.")
     rules: Rules = setting(Rules(), description="The rule set.")
-    fuse: Fuse = setting(Fuse(), description="Too many dead letters.")
+    circuit_breaker: CircuitBreaker = setting(
+        CircuitBreaker(), description="Too many dead letters."
+    )
     observability: Observability = setting(Observability(), description="Metrics, health and logs.")
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is pydantic-settings'
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The sources of :func:`load`; without it, what the constructor was given."""
-        return _SOURCES.get() or (init_settings,)
 
     @model_validator(mode="after")
     def _no_circle(self) -> Settings:
@@ -144,31 +137,20 @@ def load(path: Path | None, environ: Mapping[str, str] | None = None) -> Setting
     Relative paths start at the folder of the file, or at the working directory without one.
     ``ConfigurationError`` lists everything that is wrong.
     """
-    variables = os.environ if environ is None else environ
     folder = Path.cwd() if path is None else path.absolute().parent
-    reader = Reader(ROOT, folder, variables)
-    nowhere = Origin("environment" if path is None else str(path))
-    problems: list[SettingProblem] = []
-    sources = (
-        Given(Settings, read_environment(reader)),
-        Given(Settings, {} if path is None else read_file(reader, path)),
-        Given(Settings, default_paths(reader)),
-    )
-    token = _SOURCES.set(sources)
-    try:
-        settings = Settings()
-    except ValidationError as error:
-        problems = describe(error, ROOT, reader.origins, nowhere)
-    finally:
-        _SOURCES.reset(token)
-    already = {problem.setting for problem in reader.problems}
-    problems = reader.problems + [p for p in problems if p.setting not in already]
-    if problems:
-        raise ConfigurationError(_report(problems))
+    reader = Reader(ROOT, folder, os.environ if environ is None else environ)
+    reader.read_defaults()
+    if path is not None:
+        reader.read_file(path)
+    reader.read_environment()
+    problems = list(reader.problems)
+    settings = None
+    if reader.is_readable:
+        try:
+            settings = Settings.model_validate(reader.values)
+        except ValidationError as error:
+            problems += reader.explained(error)
+    if settings is None or problems:
+        problems.sort(key=lambda problem: problem.span.line if problem.span else 0)
+        raise ConfigurationError("\n".join(rendered(problems)), problems)
     return settings
-
-
-def _report(problems: list[SettingProblem]) -> str:
-    ordered = sorted(problems, key=lambda p: (p.origin.line or 0, p.origin.file, p.setting))
-    count = "1 problem" if len(ordered) == 1 else f"{len(ordered)} problems"
-    return "\n".join([f"{count} in the configuration:", *(f"  {problem}" for problem in ordered)])

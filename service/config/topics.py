@@ -8,14 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from service.config.quantities import (
-    PositiveDuration,
-    Section,
-    Shown,
-    contradiction,
-    refused,
-    setting,
-)
+from service.config.quantities import PositiveDuration, Section, Shown, setting
+from service.documents.values import contradiction, refused
 
 KAFKA_TIMESTAMP: Final = "kafka_timestamp"
 """``event_time`` of an input whose events bear the time of their Kafka record."""
@@ -104,7 +98,7 @@ class Input(Section):
         if bool(self.topics) == (self.topic_pattern is not None):
             raise contradiction("exactly one of topics and topic_pattern is needed")
         if len(set(self.topics)) != len(self.topics):
-            raise contradiction("a topic stands here twice", "topics")
+            raise contradiction("a topic is listed twice", "topics")
         return self
 
     def source_options(self) -> dict[str, str]:
@@ -151,7 +145,7 @@ class NewTopics(Section):
     @model_validator(mode="after")
     def _some_copies(self) -> NewTopics:
         if self.replication == 0:
-            raise contradiction("0 copies hold nothing: -1, or 1 and more", "replication")
+            raise contradiction("0 is not a number of copies: -1, or 1 or more", "replication")
         return self
 
 

@@ -1,8 +1,7 @@
-"""Runs a whole rule set over records in this process: no Spark, same answers.
+"""Runs a whole rule set over records in this process: no Spark, the same matcher, same answers.
 
-Conditions are evaluated in Python by the same expression trees that Spark gets as SQL, and the
-watermark is the caller's. For tests, test kits and short back-tests; the service itself evaluates
-conditions in the JVM.
+Conditions are evaluated one by one, and the watermark is the caller's. For tests, test kits and
+short back-tests; the service itself evaluates conditions over columns.
 """
 
 from __future__ import annotations
@@ -15,7 +14,10 @@ from service.compiler.key_text import key_text
 from service.compiler.plan import Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
-from service.matcher.engines import Engine, PartitioningMatcher, PartitioningState
+from service.matcher.columnar.events import Names
+from service.matcher.columnar.input_batch import InputBatch, batches_together, reached
+from service.matcher.columnar.keys import KeysMatcher, KeysState
+from service.matcher.columnar.snapshot import decode, decode_batch, encode, encode_batch
 from service.matcher.live import PartialMatch, live_partials
 from service.matcher.outputs import Outputs
 from service.matcher.partial import RuleState
@@ -38,7 +40,7 @@ class Record:
 
 
 class EventReader:
-    """What Spark does to an event for one partitioning: key, bits, columns."""
+    """What the decoder does to an event for one partitioning: key, bits, columns."""
 
     def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self._partitioning = partitioning
@@ -64,6 +66,20 @@ class EventReader:
         if len(parts) == 1:
             return parts[0]
         return key_text([str(part) for part in parts])
+
+    def by_key(self, records: Iterable[Record], outputs: Outputs) -> dict[str | None, list[Event]]:
+        """The events that the partitioning's rules read, by key. Those without key are dead letters
+        in ``outputs``."""
+        events: dict[str | None, list[Event]] = {}
+        for record in records:
+            if not self._partitioning.reads(record.input):
+                continue
+            letter = self.missing_key(record)
+            if letter is not None:
+                outputs.dead_letters.append(letter)
+                continue
+            events.setdefault(self.key(record), []).append(self.event(record, outputs))
+        return events
 
     def event(self, record: Record, outputs: Outputs) -> Event:
         """The event as the matcher wants it. A condition that fails is not true of it, and is
@@ -97,6 +113,15 @@ class EventReader:
 
 
 @dataclass
+class _PartitioningState:
+    """What is remembered for one partitioning, and the events ahead of the watermark."""
+
+    keys: KeysState = field(default_factory=KeysState)
+    ahead: InputBatch = field(default_factory=InputBatch)
+    names: Names = field(default_factory=Names)
+
+
+@dataclass
 class LocalJob:
     """A rule set with its state. Records are given in arrival order.
 
@@ -107,40 +132,24 @@ class LocalJob:
     watermark: int = BEFORE_TIME
     outputs: Outputs = field(default_factory=Outputs)
     late: list[LateEvent] = field(default_factory=list)
-    engine: Engine = Engine.FASTEST
     columns: bool = False
 
     def __post_init__(self) -> None:
         self._readers = [EventReader(part, self.types) for part in self.plan.partitionings]
         self._matchers = [
-            PartitioningMatcher(part, self.types, self.engine, columns=self.columns)
-            for part in self.plan.partitionings
+            KeysMatcher(part, self.types, self.columns) for part in self.plan.partitionings
         ]
-        self._states = [PartitioningState() for _ in self._readers]
+        self._states = [_PartitioningState() for _ in self._readers]
 
     def advance(self, records: Iterable[Record], watermark: int) -> None:
         """Take in ``records``; those at or before the watermark so far are late. Then move on."""
-        fresh = []
-        for record in records:
-            if record.time <= self.watermark:
-                self.late.append(LateEvent(record.at, record.time, self.watermark, None, None))
-            else:
-                fresh.append(record)
+        fresh = timely(records, self.watermark, self.late)
         self.watermark = max(self.watermark, watermark)
-        for partitioning, reader, matcher, state in zip(
-            self.plan.partitionings, self._readers, self._matchers, self._states, strict=True
-        ):
-            events: dict[str | None, list[Event]] = {}
-            for record in fresh:
-                if not partitioning.reads(record.input):
-                    continue
-                letter = reader.missing_key(record)
-                if letter is not None:
-                    self.outputs.dead_letters.append(letter)
-                    continue
-                event = reader.event(record, self.outputs)
-                events.setdefault(reader.key(record), []).append(event)
-            matcher.advance(state, events, self.watermark, self.outputs)
+        for reader, matcher, state in zip(self._readers, self._matchers, self._states, strict=True):
+            events = InputBatch.of(reader.by_key(fresh, self.outputs), state.names, matcher.slots)
+            ready, state.ahead = reached(batches_together([state.ahead, events]), self.watermark)
+            for found in matcher.advance(state.keys, ready, self.watermark, state.names):
+                self.outputs.add(found)
 
     def partial_matches(self) -> Iterator[PartialMatch]:
         """The live partial matches, key by key."""
@@ -150,12 +159,28 @@ class LocalJob:
     def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
         """What is remembered: key, rule, and the rule's state for the key."""
         for matcher, state in zip(self._matchers, self._states, strict=True):
-            yield from matcher.rule_states(state)
+            rules = matcher.partitioning.rules
+            for key, number, rule_state in matcher.rule_states(state.keys, state.names):
+                yield key, rules[number].plan, rule_state
 
     def reload(self) -> None:
         """Write the whole state to bytes and read it back, as a restart does."""
         for matcher, state in zip(self._matchers, self._states, strict=True):
-            matcher.reload(state)
+            numbers = range(len(matcher.partitioning.rules))
+            (stored,) = encode(state.keys, numbers)
+            state.keys = decode(stored, dict(enumerate(numbers)))
+            state.ahead = decode_batch(encode_batch(state.ahead))
+
+
+def timely(records: Iterable[Record], watermark: int, late: list[LateEvent]) -> list[Record]:
+    """The records that are not late; the others are added to ``late``."""
+    fresh = []
+    for record in records:
+        if record.time <= watermark:
+            late.append(LateEvent(record.at, record.time, watermark, None, None))
+        else:
+            fresh.append(record)
+    return fresh
 
 
 def _evaluator(

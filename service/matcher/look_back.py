@@ -1,11 +1,11 @@
-"""Evaluates what reads the events already taken: look-back conditions, gaps and measures."""
+"""Evaluates what reads the events of a match: measures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from service.compiler.plan import AnyAtom, EventAtom, GapAtom, LookBackAtom, Plan
+from service.compiler.plan import Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Slot, column_path
 from service.matcher.partial import Taken
@@ -19,13 +19,11 @@ from service.pattern.expressions import (
     bind,
 )
 
-#: ``last`` is ``None`` while nothing has been taken.
-Test = Callable[[Taken | None, Event], bool]
 _Reader = Callable[[Taken | None], Any]
 
 
 class LookBacks:
-    """The look-back atoms and measures of one plan, bound to a slot numbering."""
+    """The measures of one plan, bound to a slot numbering."""
 
     def __init__(self, plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> None:
         self._plan = plan
@@ -33,11 +31,6 @@ class LookBacks:
         self._step_types = types.by_step(plan)
         self._slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots)}
         self._steps = {name: number for number, name in enumerate(plan.steps)}
-        self.tests: tuple[tuple[int, AnyAtom, Test], ...] = tuple(
-            (1 << number, atom, self._test(atom))
-            for number, atom in enumerate(plan.atoms)
-            if not isinstance(atom, EventAtom)
-        )
         self.measures: tuple[tuple[str, _Reader], ...] = tuple(
             (name, self._measure(expression))
             for name, expression in plan.rule.emit.measures.items()
@@ -55,27 +48,6 @@ class LookBacks:
         self, paths: Iterable[ColumnPath], of_type: str | None
     ) -> Mapping[ColumnPath, int]:
         return {path: self._slots[(self._plan.rule.events, of_type, path)] for path in paths}
-
-    def _test(self, atom: AnyAtom) -> Test:
-        if isinstance(atom, GapAtom):
-            gap = atom.gap_ms
-            return lambda last, event: last is None or event.time - last.event.time < gap
-        assert isinstance(atom, LookBackAtom)
-        expression = atom.expression
-        readers = tuple(self._reader(look_back) for look_back in expression.look_backs)
-        value = bind(
-            expression,
-            self._columns(expression.columns, atom.of_type),
-            {look_back: number for number, look_back in enumerate(expression.look_backs)},
-            self._types.of(self._plan.rule.events, atom.of_type),
-            self._step_types,
-        )
-        if len(readers) == 1:
-            only = readers[0]
-            return lambda last, event: value(event.columns, (only(last),)) is True
-        return lambda last, event: (
-            value(event.columns, [reader(last) for reader in readers]) is True
-        )
 
     def _measure(self, expression: Expression) -> _Reader:
         readers = tuple(self._reader(look_back) for look_back in expression.look_backs)

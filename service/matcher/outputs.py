@@ -10,8 +10,8 @@ from typing import Any
 from service.compiler.plan import Plan
 from service.match_ids import match_id
 from service.matcher.columnar.results import Results
+from service.matcher.found import Failure, Found
 from service.matcher.look_back import LookBacks
-from service.matcher.machine import Failure, Found
 from service.matcher.partial import Taken
 from service.model import DeadLetter, Event, Match, TakenEvent, Timeout
 

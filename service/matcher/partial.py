@@ -84,10 +84,6 @@ class RuleState:
         """Whether nothing needs to be remembered."""
         return not (self.partials or self.finished or self.paused or self.quiet_until is not None)
 
-    def refresh_deadline(self) -> None:
-        """Set ``deadline`` to the earliest of the partial matches."""
-        self.deadline = min((partial.deadline for partial in self.partials), default=FOREVER)
-
 
 def order(event: Event) -> tuple[int, tuple[str, int, int]]:
     """Events are applied, and starts compared, in this order: time, then coordinates."""

@@ -70,9 +70,15 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent(
         "query_started",
         _INFO,
-        "at the start, and after each rebuild; `decoder` is what decodes records (`compiled` or"
-        " `spark`), and `reason` why it is Spark",
-        ("checkpoint", "decoder", "reason"),
+        "at the start, and again when schemas were learnt or Kafka was away",
+        ("checkpoint",),
+    ),
+    LogEvent(
+        "started",
+        _INFO,
+        "the first batch is committed; `seconds` since the process began, by phase, and at which"
+        " second what is done in threads meanwhile was done",
+        ("seconds", "phases", "meanwhile"),
     ),
     LogEvent("batch_started", _DEBUG, "a batch begins"),
     LogEvent(
@@ -91,7 +97,7 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent(
         "rule_paused",
         _WARNING,
-        "the fuse paused a rule: share, limit, reasons",
+        "the circuit breaker paused a rule: share, limit, reasons",
         ("version", "reason"),
     ),
     LogEvent(

@@ -71,15 +71,14 @@ PHASES: Final = {
 """Phases of a batch, one after another."""
 
 STAGES: Final = {
-    "source": "reading Kafka, and the way to Python; also decoding and conditions, where Spark does"
-    " them (`source.decoder`)",
-    "decode": "decoding and conditions, where compiled code does them",
+    "source": "reading Kafka, and the way to Python",
+    "decode": "decoding and conditions",
     "pack": "rows to packets by key group",
     "shuffle": "what the matcher waited for its packets: the shuffle, and their way to Python",
-    "state_read": "reading key groups and slots",
+    "state_read": "reading key groups and buckets",
     "match": "order, rules, deadlines",
     "encode": "matches and timeouts to output records",
-    "state_write": "writing key groups and slots",
+    "state_write": "writing key groups and buckets",
     "state_commit": "Spark's commit of the state",
     "sink": "records to Kafka, until they are committed",
 }
@@ -332,7 +331,7 @@ RULE_ERRORS = Counter(
 )
 RULE_PROCESSING = Counter(
     "spark_cep_rule_processing_seconds_total",
-    "Time of the matcher, summed over tasks: that of an engine, key group and batch, shared out to "
+    "Time of the matcher, summed over tasks: that of a key group and batch, shared out to "
     "its rules by tests (partial matches that an event met, and the one it might begin), matches "
     "and timeouts. An estimate: one loop runs all rules, and each test is taken to cost the same.",
     "seconds",
@@ -342,7 +341,10 @@ RULES_LOADED = Gauge(
     "spark_cep_rules_loaded_info", "A rule that is running.", "1", ("rule", "version")
 )
 RULE_PAUSED = Gauge(
-    "spark_cep_rule_paused_info", "A rule that the fuse has paused.", "1", ("rule", "version")
+    "spark_cep_rule_paused_info",
+    "A rule that the circuit breaker has paused.",
+    "1",
+    ("rule", "version"),
 )
 
 # The process and its parts.
@@ -360,6 +362,13 @@ PYTHON_WORKERS = Gauge(
 JVM_HEAP = Gauge(
     "spark_cep_jvm_heap_bytes",
     "Heap of the driver's JVM: used, and the most that it may use.",
+    "bytes",
+    ("area",),
+    values=(("area", ("used", "max")),),
+)
+JVM_DIRECT = Gauge(
+    "spark_cep_jvm_direct_bytes",
+    "Direct memory of the driver's JVM (Arrow, Netty): used, and the most that each may use.",
     "bytes",
     ("area",),
     values=(("area", ("used", "max")),),
@@ -419,6 +428,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     MEMORY,
     PYTHON_WORKERS,
     JVM_HEAP,
+    JVM_DIRECT,
     BUILD,
 )
 """All metrics, in the order of the documentation."""

@@ -48,7 +48,10 @@ _Dumper.add_representer(str, _text)
 
 
 def to_data(rule: Rule) -> dict[str, Any]:
-    """The canonical document of a rule as plain data."""
+    """The canonical document of a rule as plain data; ``TypeError`` for what is not a rule."""
+    if not isinstance(rule, Rule):
+        hint = "; end it with .rule(id, …)" if hasattr(rule, "rule") else ""
+        raise TypeError(f"a Rule is expected, found a {type(rule).__name__}{hint}")
     return _given(
         id=rule.id,
         version=rule.version,

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
+from service.documents.nearest import nearest
 from service.pattern.expressions import Expression
+from service.pattern.expressions.nodes import Call, Node
 from service.pattern.findings import Finding, Placed, is_last_event, place_steps, repeats
-from service.pattern.references import mention
-from service.pattern.tree import Contiguity, Loop, Rule, Skip, Within, walk
+from service.pattern.references import expressions_of, mention
+from service.pattern.tree import Contiguity, Loop, Rule, Skip, Step, Within, walk
+
+_ALIKE = 0.75
+"""How much a record's name has in common with a step's to be taken for a slip: one swapped pair of
+letters in four."""
 
 
 def cautions(rule: Rule) -> Iterator[Finding]:
@@ -38,6 +44,39 @@ def warn_greedy_last(rule: Rule) -> Iterator[Finding]:
                 "`greedy` on a step that another one follows",
                 warning=True,
             )
+
+
+def warn_swallowed(rule: Rule) -> Iterator[Finding]:
+    """A greedy loop without end goes first: what fits it too never reaches the next step."""
+    for placed in place_steps(rule.pattern):
+        loop, step = placed.previous, placed.step
+        if loop is None or step.group is not None or step.negative or not _takes_all(loop):
+            continue
+        same_type = loop.of_type in (None, step.of_type)
+        if same_type and _conditions(loop.where) <= _conditions(step.where):
+            yield placed.finding(
+                f"`{step.name}` never takes an event: each one that fits it also fits the greedy"
+                f" loop `{loop.name}`, which takes it first",
+                "where" if step.where is not None else "step",
+                f"a condition of `{loop.name}` that excludes the events of `{step.name}`; or"
+                f" `until` on `{loop.name}`, or no `greedy`",
+                warning=True,
+            )
+
+
+def _takes_all(step: Step) -> bool:
+    """Whether it is a greedy loop of single events that nothing ends."""
+    looping = step.times is not None and step.times.looping
+    return looping and step.greedy and step.group is None and step.until is None
+
+
+def _conditions(where: Expression | None) -> frozenset[Node]:
+    """The conditions that must all hold."""
+    if where is None:
+        return frozenset()
+    node = where.node
+    parts = node.arguments if isinstance(node, Call) and node.operator == "AND" else (node,)
+    return frozenset(parts)
 
 
 def warn_void_not(rule: Rule) -> Iterator[Finding]:
@@ -147,6 +186,27 @@ def warn_later_steps(rule: Rule) -> Iterator[Finding]:
                 )
 
 
+def warn_misspelt_step(rule: Rule) -> Iterator[Finding]:
+    """``fial.ip`` is a column of a record ``fial`` when no step has that name; without a schema
+    nobody knows that there is no such record."""
+    steps = [p.step.name for p in place_steps(rule.pattern) if p.step.group is None]
+    records = {path[0] for expression in rule.key for path in expression.columns}
+    for expression, path, step in expressions_of(rule):
+        arguments = (look.argument for look in expression.look_backs)
+        columns = {c for one in (expression, *arguments) if one is not None for c in one.columns}
+        for name in sorted({c[0] for c in columns if len(c) > 1} - records):
+            meant = nearest(name, steps, _ALIKE)
+            if meant is not None:
+                yield Finding(
+                    f"there is no step `{name}`, so `{name}.…` is read as a record of the event",
+                    path,
+                    f"did you mean the step `{meant}`?",
+                    step,
+                    warning=True,
+                    offsets=mention(expression, name),
+                )
+
+
 def _come_round(one: Placed, other: Placed) -> bool:
     # A group itself counts: its `until` is asked after its members have been taken.
     around = {placed.path for placed in (*one.parents, one) if repeats(placed.step)}
@@ -156,9 +216,11 @@ def _come_round(one: Placed, other: Placed) -> bool:
 _CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
     warn_no_key,
     warn_greedy_last,
+    warn_swallowed,
     warn_void_not,
     warn_endless_loop,
     warn_skip_without_window,
     warn_cost,
     warn_later_steps,
+    warn_misspelt_step,
 )

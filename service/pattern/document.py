@@ -1,8 +1,9 @@
 """Rule documents: YAML or JSON text in, rules out, or every problem of the text at once.
 
-A text is read in stages: plain data with places (``yaml_source``), its shape (``shape``), the SQL
-expressions in it, the tree, and the checks of the tree (``validation``). Expressions are read even
-where the shape is wrong, so one look shows both; the tree is checked only once the shape is right.
+A text is read in stages: plain data with places (``service.documents``), its shape (``shape``), the
+SQL expressions in it, the tree, and the checks of the tree (``validation``). Expressions are read
+even where the shape is wrong, so one look shows both; the tree is checked only once the shape is
+right. What is right of a wrong rule can still be held against schemas (:func:`examine_rules`).
 
 ``python -m service.pattern.document schema`` prints the JSON Schema of a document, which is kept
 in ``schemas/rule.schema.json``.
@@ -12,16 +13,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
 
+from service.documents.places import Path, Places
+from service.documents.reading import UNREADABLE, Document, read_documents
 from service.errors import Problem, RuleSetError
 from service.pattern.expressions import Expression, ExpressionError, parse
-from service.pattern.places import Path, RulePlaces
 from service.pattern.shape import (
     RuleShape,
     SkipToShape,
@@ -43,8 +47,7 @@ from service.pattern.tree import (
     Times,
     Within,
 )
-from service.pattern.validation import loop_on_single, optional_after_greedy, validate
-from service.pattern.yaml_source import SourceDocument, read_documents
+from service.pattern.validation import check_rule, loop_on_single, optional_after_greedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +56,38 @@ class LoadedRule:
 
     rule: Rule
     warnings: tuple[Problem, ...]
-    places: RulePlaces
+    places: Places
 
 
 def load_rules(text: str, source: str) -> list[LoadedRule]:
     """The rules of a text, in its order; ``RuleSetError`` with all its problems.
 
-    ``source`` names the text in messages. Documents are parted by ``---``.
+    ``source`` names the text in messages. Documents are separated by ``---``.
     """
-    loaded: list[LoadedRule] = []
-    problems: list[Problem] = []
-    documents = read_documents(text, source)
-    for document in documents:
-        rule, found = _load(document)
-        problems += found
-        if rule is not None:
-            loaded.append(rule)
-    if not documents:
-        nowhere = RulePlaces(source, ("",))
-        problems.append(nowhere.problem("there is no rule", (), allowed="one rule or more"))
+    loaded, problems = examine_rules(text, source)
     if problems:
         raise RuleSetError(problems)
     return loaded
 
 
-def load_document(document: SourceDocument) -> LoadedRule:
+def examine_rules(text: str, source: str) -> tuple[list[LoadedRule], list[Problem]]:
+    """The rules of a text, and all its problems.
+
+    If there is a problem none of the rules may run: of one that is wrong, the wrong parts are left
+    out, so that the others can be checked too.
+    """
+    documents = read_documents(text, source)
+    if not documents:
+        return [], [Places(source, ("",)).problem("there is no rule", (), allowed="a rule or more")]
+    read = [_load(document) for document in documents]
+    loaded = [rule for rule, _ in read if rule is not None]
+    return loaded, [problem for _, problems in read for problem in problems]
+
+
+def load_document(document: Document) -> LoadedRule:
     """The rule of one document; ``RuleSetError`` with all its problems."""
     rule, problems = _load(document)
-    if rule is None:
+    if rule is None or problems:
         raise RuleSetError(problems)
     return rule
 
@@ -90,46 +97,79 @@ def write_schema() -> str:
     return json.dumps(rule_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _load(document: SourceDocument) -> tuple[LoadedRule | None, list[Problem]]:
+def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
     data = document.data
-    problems = list(document.problems)
     if not isinstance(data, dict):
-        if data is not None:
-            message, allowed = "a rule must be a mapping", "`id`, `pattern` and more keys"
-            problems.append(document.places.problem(message, (), allowed=allowed))
+        problems = list(document.problems.values())
+        if data is not UNREADABLE and not problems:
+            allowed = "`id: …`, `pattern: …` and other keys"
+            problems.append(
+                document.places.problem("a rule must be a mapping", (), allowed=allowed)
+            )
         return None, problems
-    steps = dict(_step_names(data.get("pattern"), ("pattern",)))
+    written = _written_steps(data.get("pattern"), ("pattern",))
+    steps = {path: step["step"] for path, step in written if isinstance(step.get("step"), str)}
     rule_id = data.get("id")
     places = replace(
         document.places,
         steps=MappingProxyType(steps),
         rule=rule_id if isinstance(rule_id, str) else None,
-        texts=MappingProxyType({path: text.strip() for path, text, _ in _texts(data)}),
+        texts=MappingProxyType(_texts(data)),
     )
-    problems = [replace(problem, rule=problem.rule or places.rule) for problem in problems]
-    expressions, wrong = _read_expressions(data, places)
-    problems += wrong
+    wrong = {path: replace(p, rule=places.rule) for path, p in document.problems.items()}
+    wrong |= {path: _no_value(path, places) for path in _empty(data, ()) if path not in wrong}
+    expressions, problems = _read_expressions(places)
     warnings: list[Problem] = []
-    rule = None
     try:
         shape = RuleShape.model_validate(data)
     except ValidationError as error:
-        problems += [p for p in shape_problems(error, places) if p not in problems]
+        misshapen = shape_problems(error, places, wrong)
+        rest = _without(data, (*wrong, *misshapen))
+        rule = None if rest is None else _rule(rest, expressions)
+        problems += misshapen.values()
     else:
         rule = replace(_rule(shape, expressions), source=places.source)
         problems += _check_words(shape, places)
-        for finding in validate(rule):
-            problem = places.problem(
-                finding.message,
-                finding.path,
-                allowed=finding.allowed,
-                at=finding.at,
-                offsets=finding.offsets,
-            )
-            (warnings if finding.warning else problems).append(problem)
-    if rule is None or problems:
-        return None, sorted(problems, key=_place)
-    return LoadedRule(rule, tuple(sorted(warnings, key=_place)), places), []
+        found, warnings = check_rule(rule, places)
+        problems += found
+    problems = sorted((*wrong.values(), *problems), key=_place)
+    if rule is None:
+        return None, problems
+    return LoadedRule(rule, tuple(sorted(warnings, key=_place)), places), problems
+
+
+def _empty(data: Mapping[str, Any], path: Path) -> Iterator[Path]:
+    """The keys without a value, which would pass for absent ones."""
+    for name, value in data.items():
+        here = (*path, name)
+        if value is None:
+            yield here
+        for number, item in enumerate(value) if isinstance(value, list) else ():
+            if isinstance(item, dict):
+                yield from _empty(item, (*here, number))
+        if isinstance(value, dict):
+            yield from _empty(value, here)
+
+
+def _no_value(path: Path, places: Places) -> Problem:
+    message = f"`{path[-1]}` has no value"
+    return places.problem(message, path, allowed="a value; or leave the key out", at="key")
+
+
+def _without(data: Mapping[str, Any], paths: Iterable[Path]) -> RuleShape | None:
+    """The shape of what is left without these parts, if that is a rule at all."""
+    rest = {"id": "?", **deepcopy(dict(data))}
+    for *around, last in filter(None, paths):
+        home: Any = rest
+        with suppress(LookupError, TypeError):  # the part around it went before
+            for part in around:
+                home = home[part]
+            if isinstance(home, dict) and last != "group":
+                home.pop(last, None)
+    try:
+        return RuleShape.model_validate(rest)
+    except ValidationError:
+        return None
 
 
 def _place(problem: Problem) -> tuple[int, int]:
@@ -138,62 +178,58 @@ def _place(problem: Problem) -> tuple[int, int]:
     return problem.span.line, problem.span.column
 
 
-def _step_names(steps: object, path: Path) -> Iterator[tuple[Path, str]]:
-    """The names of steps and groups by path, from data whose shape may be wrong."""
+def _written_steps(steps: object, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The steps and groups by path, from data whose shape may be wrong."""
     for number, step in enumerate(steps if isinstance(steps, list) else ()):
         if isinstance(step, dict):
             here = (*path, number)
-            if isinstance(step.get("step"), str):
-                yield here, step["step"]
-            yield from _step_names(step.get("group"), (*here, "group"))
+            yield here, step
+            yield from _written_steps(step.get("group"), (*here, "group"))
 
 
-def _texts(data: Mapping[str, Any]) -> Iterator[tuple[Path, str, bool]]:
-    """Each expression in the data: its path, its text, and whether it is a measure."""
-    key = data.get("key")
-    for number, text in enumerate(key if isinstance(key, list) else [key]):
-        if isinstance(text, str):
-            yield ("key", number), text, False
-    yield from _conditions(data.get("pattern"), ("pattern",))
-    emit = data.get("emit")
+def _texts(data: Mapping[str, Any]) -> dict[Path, str]:
+    """The text of each expression in the data by path, stripped. What is empty as it was written
+    is left to the shape."""
+    key, emit = data.get("key"), data.get("emit")
     measures = emit.get("measures") if isinstance(emit, dict) else None
+    found: dict[Path, object] = {}
+    for number, text in enumerate(key if isinstance(key, list) else [key]):
+        found[("key", number)] = text
+    for path, step in _written_steps(data.get("pattern"), ("pattern",)):
+        found |= {(*path, field): step.get(field) for field in ("where", "until")}
     for name, text in measures.items() if isinstance(measures, dict) else ():
-        if isinstance(text, str):
-            yield ("emit", "measures", name), text, True
+        found[("emit", "measures", name)] = text
+    return {path: text.strip() for path, text in found.items() if text and isinstance(text, str)}
 
 
-def _conditions(steps: object, path: Path) -> Iterator[tuple[Path, str, bool]]:
-    for number, step in enumerate(steps if isinstance(steps, list) else ()):
-        if isinstance(step, dict):
-            for field in ("where", "until"):
-                if isinstance(step.get(field), str):
-                    yield (*path, number, field), step[field], False
-            yield from _conditions(step.get("group"), (*path, number, "group"))
-
-
-def _read_expressions(
-    data: Mapping[str, Any], places: RulePlaces
-) -> tuple[dict[Path, Expression], list[Problem]]:
+def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Problem]]:
     """The expressions by path; those that are wrong are left out, and said."""
     names = frozenset(places.steps.values())
     expressions: dict[Path, Expression] = {}
     problems: list[Problem] = []
-    for path, text, measure in _texts(data):
-        if not text:
-            continue  # the shape says so
+    for path, text in places.texts.items():
         steps = frozenset() if path[0] == "key" else names
         try:
-            expressions[path] = parse(text.strip(), steps=steps, measure=measure)
+            expressions[path] = parse(text, steps=steps, measure=path[0] == "emit")
         except ExpressionError as error:
-            for problem in error.problems:
+            cut = _CUT if places.ends_at_comment(path) and _is_open(text) else None
+            for problem in {p.message: p for p in reversed(error.problems)}.values():
                 offsets = (problem.start, problem.end)
+                allowed = cut or problem.allowed
                 problems.append(
-                    places.problem(problem.message, path, allowed=problem.allowed, offsets=offsets)
+                    places.problem(problem.message, path, allowed=allowed, offsets=offsets)
                 )
     return expressions, problems
 
 
-def _check_words(shape: RuleShape, places: RulePlaces) -> list[Problem]:
+_CUT = "quotes around the whole value: ` #` begins a comment in YAML"
+
+
+def _is_open(text: str) -> bool:
+    return any(text.count(quote) % 2 for quote in ("'", '"'))
+
+
+def _check_words(shape: RuleShape, places: Places) -> list[Problem]:
     """What is refused for the words used, where the tree has one form for two ways to write."""
     problems: list[Problem] = []
 

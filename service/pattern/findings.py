@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from service.pattern.places import Path
+from service.documents.places import Path
 from service.pattern.tree import Step
 
 

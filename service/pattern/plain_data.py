@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
+from service.documents.places import Path, Places
+from service.documents.reading import MOST_DEPTH, read_documents
 from service.durations import format_duration
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule, load_document
-from service.pattern.places import Path, RulePlaces
-from service.pattern.yaml_source import MOST_DEPTH, read_documents
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -33,8 +33,10 @@ def load_data(data: Mapping[str, object], source: str) -> LoadedRule:
         raise RuleSetError(document.problems)
     # DEL may stand in JSON as it is, and not in YAML.
     (read,) = read_documents(json.dumps(plain).replace("\x7f", "\\u007f"), source)
-    problems = tuple(replace(problem, span=None, excerpt=None) for problem in read.problems)
-    return load_document(replace(read, places=RulePlaces(source, ()), problems=problems))
+    problems = {
+        path: replace(problem, span=None, excerpt=None) for path, problem in read.problems.items()
+    }
+    return load_document(replace(read, places=Places(source, ()), problems=problems))
 
 
 def duration_text(value: str | timedelta) -> str:
@@ -98,7 +100,7 @@ class _Document:
         return text
 
     def _refuse(self, message: str, path: Path, allowed: str) -> None:
-        places = RulePlaces(self.source, (), steps=self._steps, rule=self._rule)
+        places = Places(self.source, (), steps=self._steps, rule=self._rule)
         self.problems.append(places.problem(message, path, allowed=allowed))
 
 

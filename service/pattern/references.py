@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from service.documents.nearest import instead
+from service.documents.places import Path
 from service.durations import MAX_DURATION_MS, format_duration
 from service.pattern.expressions import ALL_STEPS, Expression
 from service.pattern.findings import Finding, place_steps
-from service.pattern.places import Path
 from service.pattern.tree import Rule, walk
 
 LONGEST_NAME = 100
@@ -78,7 +79,7 @@ def check_look_backs(rule: Rule) -> Iterator[Finding]:
     }
     usable = [name for name, kind in kinds.items() if kind is None]
     known = {*usable, ALL_STEPS}
-    for expression, path, step in _expressions(rule):
+    for expression, path, step in expressions_of(rule):
         for name in dict.fromkeys(look_back.step for look_back in expression.look_backs):
             if name in known:
                 continue
@@ -88,7 +89,7 @@ def check_look_backs(rule: Rule) -> Iterator[Finding]:
                 if kind
                 else f"there is no step `{name}` to refer to",
                 path,
-                "a step that takes events: " + (", ".join(usable) or "none here"),
+                instead(name, usable, "steps that take events"),
                 step,
                 offsets=mention(expression, name),
             )
@@ -140,7 +141,7 @@ def check_lists(rule: Rule) -> Iterator[Finding]:
     if not isinstance(rule.emit.events, str):
         yield from _each_once(rule.emit.events, ("emit", "events"), "column")
         if not rule.emit.events:
-            allowed = "`all`, `none` or one column and more"
+            allowed = "`all`, `none`, or one column or more"
             yield Finding("`emit.events` names no column", ("emit", "events"), allowed)
 
 
@@ -155,7 +156,8 @@ def _each_once(names: Iterable[str], path: Path, what: str) -> Iterator[Finding]
         seen.add(name)
 
 
-def _expressions(rule: Rule) -> Iterator[tuple[Expression, Path, str | None]]:
+def expressions_of(rule: Rule) -> Iterator[tuple[Expression, Path, str | None]]:
+    """Each condition and measure with its path, and the step that it belongs to."""
     for placed in place_steps(rule.pattern):
         for field in ("where", "until"):
             expression: Expression | None = getattr(placed.step, field)

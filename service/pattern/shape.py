@@ -21,16 +21,16 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
+from service.documents.values import contradiction, duration, refused
 from service.durations import ALLOWED as ALLOWED_DURATIONS
-from service.durations import parse_duration
 from service.pattern.tree import Limits
 
 SCHEMA_ID: Final = "urn:spark-cep:rule"
 
 _TIMES = re.compile(r"\s*(-?\d{1,9})\s*(?:(\+)|\.\.\s*(-?\d{1,9})\s*)?\s*")
 _ALLOWED_TIMES = "`3` (exactly), `2..4` (from, to), `2+` (or more), `0..2` (none or up to two)"
+_ALLOWED_INSTANTS = "an ISO 8601 timestamp such as `2030-01-31T00:00:00Z`; without a zone it is UTC"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -68,31 +68,18 @@ def parse_instant(value: object) -> int:
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000 + elapsed.microseconds // 1_000
 
 
-def _duration(value: object) -> int:
-    if not isinstance(value, str):
-        raise PydanticCustomError(
-            "duration", "{found} is not a duration: its unit is missing", {"found": f"`{value}`"}
-        )
-    try:
-        return parse_duration(value)
-    except ValueError:
-        message = "{found} is not a duration"
-        raise PydanticCustomError("duration", message, {"found": f"`{value}`"}) from None
-
-
 def _instant(value: object) -> int:
     try:
         return parse_instant(value)
     except ValueError:
-        message = "{found} is not a timestamp"
-        raise PydanticCustomError("instant", message, {"found": f"`{value}`"}) from None
+        raise refused(_ALLOWED_INSTANTS, "is not a timestamp") from None
 
 
 def _times(value: object) -> Repetitions:
     try:
         return parse_times(value)
-    except ValueError as error:
-        raise PydanticCustomError("times", "{said}", {"said": str(error)}) from None
+    except ValueError:
+        raise refused(_ALLOWED_TIMES, "is not a number of repetitions") from None
 
 
 def _form(value: object) -> str:
@@ -103,7 +90,7 @@ def _form(value: object) -> str:
 
 
 Text = Annotated[str, Field(min_length=1)]
-Duration = Annotated[int, PlainValidator(_duration, json_schema_input_type=str)]
+Duration = Annotated[int, PlainValidator(duration, json_schema_input_type=str)]
 Instant = Annotated[int, PlainValidator(_instant, json_schema_input_type=str)]
 TimesField = Annotated[
     Repetitions,
@@ -166,8 +153,7 @@ class SkipToShape(Shape):
     @model_validator(mode="after")
     def _one_target(self) -> SkipToShape:
         if (self.skip_to_first is None) == (self.skip_to_last is None):
-            message = "`after_match` needs exactly one of `skip_to_first` and `skip_to_last`"
-            raise PydanticCustomError("skip", message)
+            raise contradiction("exactly one of `skip_to_first` and `skip_to_last` is needed")
         return self
 
 
@@ -264,8 +250,7 @@ class RuleShape(Shape):
     enabled: bool = Field(default=True, description="`true` (default) or `false`")
     effective_from: Instant | None = Field(
         default=None,
-        description="the event time from which the rule runs: an ISO 8601 timestamp such as"
-        " `2030-01-31T00:00:00Z`; without a zone it is UTC",
+        description=f"the event time from which the rule runs: {_ALLOWED_INSTANTS}",
     )
     events: Texts | None = Field(
         default=None, description="the name of an input, or a list of them; absent: the only one"

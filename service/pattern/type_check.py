@@ -7,9 +7,10 @@ them goes with everything here and is NULL in the events that do not have it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 
+from service.documents.nearest import instead
+from service.documents.places import Path, Places
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pattern.expressions import (
@@ -21,12 +22,14 @@ from service.pattern.expressions import (
 )
 from service.pattern.expressions.nodes import Column
 from service.pattern.findings import Placed, place_steps
-from service.pattern.places import Path, RulePlaces
 from service.pattern.tree import Rule
 from service.pattern.types import (
+    BIGINT,
     BOOLEAN,
+    DAY_TIME,
     DOUBLE,
     FLOAT,
+    INT,
     NULL,
     UNKNOWN,
     ArrayType,
@@ -34,6 +37,12 @@ from service.pattern.types import (
     RecordType,
     SqlType,
 )
+
+#: Of two sizes of a number, the larger one.
+WIDER: Mapping[frozenset[SqlType], SqlType] = {
+    frozenset({INT, BIGINT}): BIGINT,
+    frozenset({FLOAT, DOUBLE}): DOUBLE,
+}
 
 
 def type_check(loaded: LoadedRule, record_types: Mapping[str, RecordType]) -> list[Problem]:
@@ -63,15 +72,13 @@ def _both(one: SqlType, other: SqlType) -> SqlType:
         return other
     if isinstance(one, RecordType) and isinstance(other, RecordType):
         return merged([one, other])
-    return UNKNOWN
+    return WIDER.get(frozenset({one, other}), UNKNOWN)
 
 
 class _Check:
     """One rule against one set of types."""
 
-    def __init__(
-        self, rule: Rule, places: RulePlaces, record_types: Mapping[str, RecordType]
-    ) -> None:
+    def __init__(self, rule: Rule, places: Places, record_types: Mapping[str, RecordType]) -> None:
         self._rule = rule
         self._places = places
         self._types = record_types
@@ -114,10 +121,7 @@ class _Check:
                 yield self._places.problem(message, path, allowed=allowed)
 
     def _unknown_type(self, name: str, path: Path) -> Problem:
-        names = sorted(self._types)
-        nearest = difflib.get_close_matches(name, names, n=1)
-        hint = f"`{nearest[0]}`, which is the nearest; " if nearest else ""
-        allowed = f"{hint}record types here are " + ", ".join(names)
+        allowed = instead(name, sorted(self._types), "record types")
         return self._places.problem(f"unknown record type `{name}`", path, allowed=allowed)
 
     def _key_problems(self) -> Iterator[Problem]:
@@ -133,7 +137,7 @@ class _Check:
                     message = f"the key is {_article(kind)}"
                     allowed = "a key that is text, a whole number, a decimal, a date or a time"
                     yield self._places.problem(message, path, allowed=allowed)
-                elif isinstance(kind, ArrayType | MapType | RecordType):
+                elif isinstance(kind, ArrayType | MapType | RecordType) or kind == DAY_TIME:
                     message = f"the key is {_article(kind)}"
                     yield self._places.problem(message, path, allowed="a single value as key")
 

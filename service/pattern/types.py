@@ -119,6 +119,10 @@ TIMESTAMP = PrimitiveType("TIMESTAMP")
 TIMESTAMP_NTZ = PrimitiveType("TIMESTAMP_NTZ")
 DATE = PrimitiveType("DATE")
 BINARY = PrimitiveType("BINARY")
+DAY_TIME = PrimitiveType("INTERVAL DAY TO SECOND")
+"""A span of time of fixed length, in whole microseconds."""
+YEAR_MONTH = PrimitiveType("INTERVAL YEAR TO MONTH")
+"""A number of months; it is only added to and subtracted from dates and timestamps."""
 NULL = PrimitiveType("NULL")
 """The type of a bare ``NULL``; goes with every other type."""
 UNKNOWN = PrimitiveType("UNKNOWN")
@@ -156,6 +160,11 @@ def record_type(avro_schema: Mapping[str, Any] | str) -> RecordType:
     if not isinstance(converted, RecordType):
         raise SchemaError(f"the Avro schema is {converted}; an event must be a record")
     return converted
+
+
+def scalar_type(node: Mapping[str, Any] | str) -> SqlType:
+    """The type of a primitive, an enum or a fixed."""
+    return _AvroReader().convert(node, namespace="", place="the schema", depth=0)
 
 
 class _AvroReader:

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from service.documents.places import Places
 from service.errors import Problem
 from service.pattern.cautions import cautions
 from service.pattern.findings import Finding, Placed, is_last_event, place_steps
-from service.pattern.places import field_of
 from service.pattern.references import check_references
 from service.pattern.tree import Contiguity, Loop, Rule, Skip, Step, Within
 
@@ -48,19 +48,21 @@ def refusals(rule: Rule) -> Iterator[Finding]:
     yield from check_references(rule)
 
 
-def check_rule(rule: Rule) -> tuple[list[Problem], list[Problem]]:
-    """The reasons to refuse a rule that has no text, and the warnings about it."""
+def check_rule(rule: Rule, places: Places | None = None) -> tuple[list[Problem], list[Problem]]:
+    """The reasons to refuse a rule, and the warnings about it; at its ``places`` if it has some."""
+    if places is None:
+        steps = {placed.path: placed.step.name for placed in place_steps(rule.pattern)}
+        places = Places(rule.source or "<rule>", (), steps=steps, rule=rule.id)
     problems: list[Problem] = []
     warnings: list[Problem] = []
     for finding in validate(rule):
         (warnings if finding.warning else problems).append(
-            Problem(
-                message=finding.message,
-                source=rule.source,
-                rule=rule.id,
-                step=finding.step,
+            places.problem(
+                finding.message,
+                finding.path,
                 allowed=finding.allowed,
-                field=field_of(finding.path),
+                at=finding.at,
+                offsets=finding.offsets,
             )
         )
     return problems, warnings

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from service.documents.reading import MOST_CHARACTERS
 from service.errors import Problem, RuleSetError
-from service.pattern.document import LoadedRule, load_rules
-from service.pattern.yaml_source import MOST_CHARACTERS
-from service.rules.rule_set import RuleSet, assemble
+from service.pattern import document
+from service.pattern.document import LoadedRule
+from service.rules.rule_set import RuleSet, assemble, repeated
 
 SUFFIXES = (".yaml", ".yml", ".json")
 MOST_FILES = 10_000
@@ -23,9 +24,15 @@ _MOST_BYTES = 4 * MOST_CHARACTERS
 
 def read_rules(path: Path) -> RuleSet:
     """The rules of a folder, or of one file; ``RuleSetError`` with every problem found."""
-    loaded: list[LoadedRule] = []
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
+    rules = examine_rules(path)
+    if rules.problems:
+        raise RuleSetError(rules.problems)
+    return rules
+
+
+def examine_rules(path: Path) -> RuleSet:
+    """The same with its problems: if there is one, what is right of the rules can be checked, and
+    none of them may run. ``RuleSetError`` when the folder cannot be read."""
     try:
         files = [path] if path.is_file() else rule_files(path)
     except OSError as error:
@@ -39,26 +46,29 @@ def read_rules(path: Path) -> RuleSet:
         message = f"the folder holds {len(files):,} rule files"
         allowed = f"at most {MOST_FILES:,}"
         raise RuleSetError([Problem(message=message, source=str(path), allowed=allowed)])
+    warnings = []
     if not files:
         allowed = "files named *.yaml, *.yml or *.json"
         warnings.append(
             Problem(message="the folder holds no rules", source=str(path), allowed=allowed)
         )
     inside = path.resolve()
+    loaded: list[LoadedRule] = []
+    problems: list[Problem] = []
     for file in files:
         try:
             if file is not path and not file.resolve().is_relative_to(inside):
                 raise RuleSetError([_leads_out(file, path)])
-            loaded += load_rules(_text(file), str(file))
+            rules, found = document.examine_rules(_text(file), str(file))
         except RuleSetError as error:
             problems += error.problems
-    try:
-        rule_set = assemble(loaded, warnings)
-    except RuleSetError as error:
-        problems += error.problems
+        else:
+            loaded += rules
+            problems += found
+    problems += repeated(loaded)
     if problems:
-        raise RuleSetError(problems)
-    return rule_set
+        return RuleSet(tuple(loaded), tuple(warnings), tuple(problems))
+    return assemble(loaded, warnings)
 
 
 def rule_files(folder: Path) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,10 +14,14 @@ from service.pattern.tree import Rule
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """One version of each rule, by id. Rules that are switched off are members too."""
+    """One version of each rule, by id. Rules that are switched off are members too.
+
+    A set with ``problems`` is no more than read: all versions, wrong parts left out.
+    """
 
     loaded: tuple[LoadedRule, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -42,34 +45,39 @@ def assemble(loaded: Iterable[LoadedRule], warnings: Iterable[Problem] = ()) -> 
 
     Versions that give way are warned about. ``RuleSetError`` if one version is there twice.
     """
-    by_id: dict[str, list[LoadedRule]] = defaultdict(list)
-    for rule in loaded:
-        by_id[rule.rule.id].append(rule)
+    several = list(loaded)
+    problems = repeated(several)
+    if problems:
+        raise RuleSetError(problems)
     chosen: list[LoadedRule] = []
-    problems: list[Problem] = []
     notes = list(warnings)
-    for rule_id in sorted(by_id):
-        versions = by_id[rule_id]
-        problems += _repeated(versions)
+    for versions in _by_id(several).values():
         best = max(versions, key=lambda one: (one.rule.enabled, one.rule.version))
         notes += [_gives_way(other, best) for other in versions if other is not best]
         notes += best.warnings
         chosen.append(best)
-    if problems:
-        raise RuleSetError(problems)
     return RuleSet(tuple(chosen), tuple(notes))
 
 
-def _repeated(versions: list[LoadedRule]) -> list[Problem]:
-    first: dict[int, LoadedRule] = {}
+def repeated(loaded: Iterable[LoadedRule]) -> list[Problem]:
+    """A problem for each rule that is there twice in one version."""
     problems = []
-    for one in versions:
-        before = first.setdefault(one.rule.version, one)
-        if before is not one:
-            message = f"version {one.rule.version} of this rule is also in {_where(before)}"
-            allowed = "each version of a rule once; a change is a higher version"
-            problems.append(one.places.problem(message, ("id",), allowed=allowed))
+    for versions in _by_id(loaded).values():
+        first: dict[int, LoadedRule] = {}
+        for one in versions:
+            before = first.setdefault(one.rule.version, one)
+            if before is not one:
+                message = f"version {one.rule.version} of this rule is also in {_where(before)}"
+                allowed = "each version of a rule once; a change is a higher version"
+                problems.append(one.places.problem(message, ("id",), allowed=allowed))
     return problems
+
+
+def _by_id(loaded: Iterable[LoadedRule]) -> dict[str, list[LoadedRule]]:
+    by_id: dict[str, list[LoadedRule]] = {}
+    for one in sorted(loaded, key=lambda one: one.rule.id):
+        by_id.setdefault(one.rule.id, []).append(one)
+    return by_id
 
 
 def _gives_way(other: LoadedRule, best: LoadedRule) -> Problem:

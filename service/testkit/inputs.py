@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,6 +11,7 @@ from typing import Any
 from service.codecs.avro_schema import parse
 from service.codecs.reader_schemas import record_names, record_schema
 from service.compiler.record_types import RecordTypes
+from service.documents.nearest import nearest
 from service.errors import Problem, RuleSetError
 from service.pattern.canonical import to_data
 from service.pattern.document import LoadedRule
@@ -37,7 +37,7 @@ def rule_set(rules: Rules) -> RuleSet:
     problem."""
     if isinstance(rules, str | PathLike):
         return read_rules(Path(rules))
-    several = [rules] if isinstance(rules, Rule | LoadedRule) else rules
+    several = rules if isinstance(rules, Iterable) else [rules]
     loaded: list[LoadedRule] = []
     problems: list[Problem] = []
     for rule in several:
@@ -154,5 +154,5 @@ def _types(schema: Schema) -> dict[str, RecordType]:
 
 def _instead(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    nearest = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {nearest[0]!r}?" if nearest else f": there are {', '.join(names)}"
+    meant = nearest(name, names)
+    return f"; did you mean {meant!r}?" if meant else f": there are {', '.join(names)}"

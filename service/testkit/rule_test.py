@@ -8,7 +8,6 @@ from typing import Any
 
 from service.compiler.rule_set import compile_rules
 from service.errors import Problem
-from service.matcher.engines import Engine
 from service.matcher.live import PartialMatch
 from service.matcher.local import BEFORE_TIME, LocalJob, Record
 from service.model import Coordinates, TakenEvent
@@ -68,7 +67,6 @@ class RuleTest:
             compile_rules(self._rules.enabled),
             self._inputs.record_types,
             watermark=self._followed(BEFORE_TIME),
-            engine=Engine.REFERENCE,  # the kernel would be compiled first, for few events
         )
         self._step_names = {plan.rule.id: plan.steps for plan in self._job.plan.plans}
         self._sent: list[SentEvent] = []

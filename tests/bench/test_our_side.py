@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.cliff_kinds import KINDS, Kind
+from bench.cliffs import Workload, cliffs
 from bench.comparison import in_turn, profile, ratio
 from bench.contenders import Course, ceiling, job
+from bench.events import logins
 from bench.rules import write_rules
 from bench.testbed import TestBed, all_cores
 from tests.conftest import JARS
@@ -23,7 +26,7 @@ def test_job_and_ceiling_take_turns_on_one_topic(tmp_path: Path) -> None:
     with TestBed(tmp_path / "bed", JARS, all_cores()[:2], said.append) as bed:
         side = bed.our_side()
         rules = write_rules(bed.folder / "rules", "open", 60_000)
-        topic = bed.logins("logins", EVENTS)
+        topic = bed.filled("logins", logins(EVENTS), EVENTS)
         course = Course(topic, topic, "open", rules, batch=EVENTS // 2)
         results = in_turn([job(bed, side, course), ceiling(bed, side, course)], 2, said.append)
     assert topic.records == EVENTS + 4
@@ -37,3 +40,19 @@ def test_job_and_ceiling_take_turns_on_one_topic(tmp_path: Path) -> None:
     stages = {"pack", "state_read", "match", "encode", "state_write", "sink", "addBatch"}
     assert stages <= profile(results["ours"]).keys()
     assert ratio("share", results, "ours", "Spark alone").ratio > 0
+
+
+def test_kinds_of_condition_are_measured_on_one_session(tmp_path: Path) -> None:
+    """Next to the plain rule, with the same outputs; records of two types come from a topic of
+    their own; a rule that the service refuses is told, and the next one runs."""
+    said: list[str] = []
+    refused = Kind("random", "RAND() < 0.5", "is_high")
+    kinds = [refused, KINDS["several record types"], KINDS["measure, SUM of DECIMAL"]]
+    with TestBed(tmp_path / "bed", JARS, all_cores()[:2], said.append) as bed:
+        found = cliffs(bed, events=EVENTS, runs=1, kinds=kinds, workloads=[Workload.PAYMENTS])
+    none, *measured = found["cliffs"]
+    assert "RAND" in none["refused"]
+    for row in measured:
+        assert "differs" not in row
+        assert row["ratio"] > 0
+        assert row["timeouts"] > 0

@@ -33,7 +33,7 @@ from service.model import Coordinates, Match, Timeout
 from service.pattern.document import load_rules
 from service.rules.folder import read_rules
 
-JAVA_RULES = Path(__file__).parents[2] / "bench/flink/src/main/java/bench/job/Rules.java"
+JAVA_RULES = Path(__file__).parents[2] / "bench/flink/src/main/java/bench/job/LoginRules.java"
 RULES = ("fails", "relevant", "look_back", "open")
 
 
@@ -308,7 +308,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
         "benchmark": "state-growth", "runs_each": 8, "facts": FACTS,
         "growth": [
             {"keys": n, "batch_seconds": 1.5, "bytes": {"ours": 60 * n, "Flink, hashmap": 99 * n},
-             "memory_mib": {"workers_memory_mib": 300}}
+             "memory_mib": {"workers": 300}}
             for n in (50_000, 1_000_000)
         ],
         "costs": [{"name": "a batch", "ratio": 1.4, "aim": 2.0}],

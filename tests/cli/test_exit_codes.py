@@ -41,7 +41,7 @@ def test_every_error_has_its_code() -> None:
         "StartError": 5,
         "KafkaAwayError": 10,
         "GraceError": 12,
-        "FuseError": 9,
+        "CircuitBreakerError": 9,
     }
     assert exit_code(ZeroDivisionError()) == ExitCode.INTERNAL_ERROR
 

@@ -19,7 +19,6 @@ from service.compiler.state_bounds import bounds, events_of_match
 from service.compiler.wording import condition_name, repetition
 from service.pattern.document import load_rules
 from service.pattern.tree import Loop, Rule, Step, Times, walk
-from service.pattern.types import DOUBLE, INT, RecordType
 from tests.compiler.test_plan_text import RULES
 from tests.matcher.strategies import rules
 
@@ -28,10 +27,10 @@ EXPLAINED = ("strict", "loop", "until", "group", "not_middle", "not_end", "look_
 A = "{step: a, where: \"name = 'a'\"}"
 
 
-def _explained(text: str, record_types: dict[str, RecordType] | None = None) -> Explanation:
+def _explained(text: str) -> Explanation:
     """The explanation of the rule whose fields besides id are ``text``."""
     (loaded,) = load_rules(f"id: r\n{text}", "r.yaml")
-    return explain(lower(loaded.rule), loaded.warnings, record_types or {})
+    return explain(lower(loaded.rule), loaded.warnings)
 
 
 def _section(text: str, heading: str) -> str:
@@ -64,7 +63,7 @@ def test_every_condition_stands_at_a_step(rule: Rule) -> None:
     for step in walk(rule.pattern):
         assert any(line.lstrip().startswith(f"{step.name}: ") for line in steps)
     for number, atom in enumerate(plan.atoms):
-        place = "in the JVM" if isinstance(atom, EventAtom) else "looks back"
+        place = "on the event" if isinstance(atom, EventAtom) else "looks back"
         label = f"{condition_name(number)} {place}  "
         assert any(line.lstrip().startswith(label) for line in steps)
 
@@ -119,27 +118,10 @@ def test_head_says_what_is_missing() -> None:
 SIGNED = 'key: k\npattern: [{step: a, of_type: Trade, where: "ABS(cost) > 1 AND b.c = 2"}]'
 
 
-def test_sql_that_needs_a_type_is_not_invented() -> None:
-    """Without the schema the condition is shown as it is, and the reason."""
+def test_a_condition_is_shown_as_it_is_compared() -> None:
+    """In its canonical text, with the record type that it is asked of."""
     text = str(_explained(SIGNED))
-    assert "ABS(cost) > 1 AND b.c = 2 (its SQL depends on the schema)" in text
-
-
-@pytest.mark.parametrize(
-    ("types", "sql"),
-    [
-        ({"Trade": DOUBLE, "Other": INT}, "abs(`cost`)"),
-        ({"Unnamed": INT}, "try_cast(abs(CAST(`cost` AS BIGINT)) AS INT)"),
-    ],
-)
-def test_sql_follows_the_schema(types: dict[str, object], sql: str) -> None:
-    """With the schema it is what Spark evaluates: of the step's record type, if that is known."""
-    known = {
-        name: RecordType({"cost": kind, "b": RecordType({"c": INT})}, name)  # type: ignore[dict-item]
-        for name, kind in types.items()
-    }
-    text = str(_explained(SIGNED, known))
-    assert f"(({sql} > (1)) AND (`b`.`c` = (2))) in a record of type Trade" in text
+    assert "c1 on the event  type is Trade and ABS(cost) > 1 AND b.c = 2" in text
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def _pods(**more: Any) -> dict[str, Any]:
             {"rocksdb_memory": "512 MiB"},
             "Python workers need room",
         ),
-        ({"master": "spark://m:7077", "executors": {"memory": "100 MiB"}}, {}, "512 MiB and more"),
+        ({"master": "spark://m:7077", "executors": {"memory": "100 MiB"}}, {}, "512 MiB or more"),
         ({"master": "spark://m:7077", "driver": {"port": 80}}, {}, "1024 to 65535"),
         (_pods(driver_pod="Cep"), {}, "a name in Kubernetes"),
         (_pods(namespace="a.b"), {}, "the name of a namespace"),
@@ -206,7 +206,9 @@ def test_a_refusal_names_the_place(tmp_path: Path) -> None:
         f"spark:\n  master: {K8S}\n  kubernetes:\n    namespace: cep\n    image: i\n",
         "utf-8",
     )
-    with pytest.raises(Exception, match=r"config\.yaml:7: spark\.kubernetes\.driver_pod: missing"):
+    with pytest.raises(
+        Exception, match=r"config\.yaml:7:3: `spark\.kubernetes\.driver_pod`: missing"
+    ):
         load(file, {})
 
 

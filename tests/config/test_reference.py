@@ -11,7 +11,7 @@ from service.config import Settings
 from service.config.__main__ import main
 from service.config.quantities import format_size, parse_size
 from service.config.reference import config_schema, render_reference, unit_of
-from service.config.shapes import Form, walk
+from service.documents.shapes import Form, walk
 
 ROOT = Path(__file__).parents[2]
 

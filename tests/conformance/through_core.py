@@ -1,4 +1,4 @@
-"""The cases through rule loading, compiler and both engines of the matcher, in this process.
+"""The cases through rule loading, compiler, the matcher and its reference, in this process.
 
 The state is written to bytes and read back after every watermark.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import RuleSetPlan
 from service.errors import RuleSetError
-from service.matcher.engines import Engine
 from service.matcher.local import LocalJob
 from service.model import TakenEvent
 from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType
 from tests.conformance.answer import Answer, compare
 from tests.conformance.case import Case, feed, plan_of
+from tests.reference.job import ReferenceJob
 
 #: What a feed's events hold.
 TYPES = RecordTypes(
@@ -40,20 +39,21 @@ def difference(case: Case) -> str | None:
 
 
 def _answer(case: Case) -> Answer:
-    """The core's answer to a case: that of the engine that differs from Flink, if one does."""
+    """The core's answer to a case; the reference's, if that differs from Flink's."""
     try:
         plan = plan_of(case)
     except RuleSetError as error:
         return Answer(refused=str(error))
-    answers = [_answer_of(engine, plan, case) for engine in Engine]
+    jobs = LocalJob(plan, TYPES), ReferenceJob(plan, TYPES)
+    answers = [_answer_of(job, case) for job in jobs]
     return next((answer for answer in answers if compare(case, answer)), answers[0])
 
 
-def _answer_of(engine: Engine, plan: RuleSetPlan, case: Case) -> Answer:
-    job = LocalJob(plan, TYPES, engine=engine)
+def _answer_of(job: LocalJob | ReferenceJob, case: Case) -> Answer:
     for records, watermark in feed(case):
         job.advance(records, job.watermark if watermark is None else watermark)
-        job.reload()
+        if isinstance(job, LocalJob):
+            job.reload()
     return Answer(
         [(_ids(match.steps), match.time) for match in job.outputs.matches],
         [(_ids(timeout.steps), timeout.deadline) for timeout in job.outputs.timeouts],

@@ -11,7 +11,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from service.config import Settings
 from service.errors import KafkaAwayError, StartError
-from service.pipeline.kafka import Cluster
+from service.pipeline.driver.kafka import Cluster
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka

@@ -17,15 +17,16 @@ from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates
-from service.pipeline.progress import BatchReport
-from service.pipeline.service import Service
+from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.service import Service
+from service.pipeline.wire.reports import Count
 from service.rules.folder import read_rules
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
 
 EVENTS, BATCHES, KEYS = 400, 3, 25
-STATE = {"key_groups": 8, "slot_size": "1 KiB", "state_partitions": 2}
+STATE = {"key_groups": 8, "bucket_size": "1 KiB", "state_partitions": 2}
 _TIME = {"allowed_disorder": "15 seconds"}
 _END = 1_000_000.0
 _RULES = (
@@ -88,7 +89,7 @@ class Copy:
 
         def stop(report: BatchReport) -> None:
             self.scenario.reports.append(report)
-            if report.total("records"):
+            if report.total(Count.RECORDS):
                 service.stop()
 
         sections = self.sections(source={"max_offsets_per_trigger": records})

@@ -113,7 +113,7 @@ def values(key: str, name: str, time_ms: int, v: float = 0.0, **more: Any) -> di
 
 
 def rules() -> list[dict[str, Any]]:
-    """Rules of both engines that read columns of every type, in Spark and in Python."""
+    """Rules that read columns of every type, in Spark, compiled and in Python."""
     plain = sequence("plain", "a", "followed_by b", within="5 minutes")
     columns = ["tags", "attributes", "seen", "day", "wide", "mood", "n"]
     plain["emit"] = {"events": columns}

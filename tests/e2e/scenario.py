@@ -26,8 +26,10 @@ from pyspark.sql import SparkSession
 from service.codecs.framing import frame
 from service.config import Settings
 from service.observability.metrics import Metrics
-from service.pipeline.progress import BatchReport
-from service.pipeline.service import Service
+from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.service import Service
+from service.pipeline.spark.starting import StartingSpark
+from service.pipeline.wire.reports import Count
 from tests.e2e.outputs import Outputs
 from tests.kafka_access import KafkaAccess, Sent
 
@@ -38,7 +40,11 @@ class Scenario:
     """A job and everything around it."""
 
     def __init__(
-        self, kafka: KafkaAccess, registry: str, spark: SparkSession | None, folder: Path
+        self,
+        kafka: KafkaAccess,
+        registry: str,
+        spark: SparkSession | StartingSpark | None,
+        folder: Path,
     ) -> None:
         self.kafka = kafka
         self.folder = folder
@@ -51,7 +57,7 @@ class Scenario:
         self._registry = SchemaRegistryClient({"url": registry})
         self._spark = spark
         self._name = f"t{uuid.uuid4().hex[:10]}"
-        self._inputs: dict[str, dict[str, Any]] = {}
+        self.inputs: dict[str, dict[str, Any]] = {}
         self._schemas: dict[int, Any] = {}
         self._sent: Counter[tuple[str, int]] = Counter()
 
@@ -61,7 +67,7 @@ class Scenario:
         """Make a topic and an input that reads it; the topic's name."""
         topic = self.topic(name)
         self.kafka.create_topics({topic: partitions})
-        self._inputs[name] = {"topics": [topic], "event_time": "ts", **settings}
+        self.inputs[name] = {"topics": [topic], "event_time": "ts", **settings}
         return topic
 
     def topic(self, name: str) -> str:
@@ -102,7 +108,7 @@ class Scenario:
         """The configuration; ``sections`` add to those of the scenario or change them."""
         document: dict[str, Any] = {
             "kafka": {"bootstrap_servers": self.kafka.bootstrap},
-            "inputs": self._inputs,
+            "inputs": self.inputs,
             "outputs": {
                 "topics": {kind: self.topic(kind) for kind in Outputs.KINDS},
                 "create_topics": {"partitions": 1, "replication": 1},
@@ -112,7 +118,7 @@ class Scenario:
             "state": {
                 "checkpoint": str(self.folder / "checkpoint"),
                 "key_groups": 2,
-                "slot_size": "1 KiB",
+                "bucket_size": "1 KiB",
                 "state_partitions": 1,
             },
             "trigger": {"mode": "available_now", "interval": "0 ms"},
@@ -136,7 +142,7 @@ class Scenario:
         """A service of its own, not yet running; ``on_batch`` is called instead of keeping its
         reports."""
         settings = Settings.model_validate(self.document(**sections))
-        if self._spark is not None:
+        if isinstance(self._spark, SparkSession):
             partitions = str(settings.state.state_partitions)
             self._spark.conf.set("spark.sql.shuffle.partitions", partitions)
         self._metrics = Metrics()
@@ -193,12 +199,12 @@ class Scenario:
     def wait_for_records(self, count: int, seconds: float = _SECONDS) -> None:
         """Wait until batches with this many records in all are done."""
         deadline = time.monotonic() + seconds
-        while self.total("records") < count:
+        while self.total(Count.RECORDS) < count:
             self._raise_failure()
             assert time.monotonic() < deadline, f"waited in vain for {count} records"
             time.sleep(0.05)
 
-    def total(self, what: str) -> int:
+    def total(self, what: Count) -> int:
         """A count of the batches so far, summed up."""
         return sum(report.total(what) for report in self.reports)
 

@@ -28,10 +28,12 @@ def rules(tmp_path: Path) -> Path:
 
 
 def test_sound_rules_pass(rules: Path) -> None:
-    """Exit code 0 and a summary."""
+    """Exit code 0 and a summary, which says what was not checked."""
     result = _invoke("check", rules)
     assert result.exit_code == 0
-    assert "1 rule in order" in result.stdout
+    assert result.stdout == (
+        "1 rule is valid. Columns and types were not checked: give --schema or --config.\n"
+    )
 
 
 def test_a_wrong_rule_is_underlined(rules: Path) -> None:
@@ -46,6 +48,48 @@ def test_a_wrong_rule_is_underlined(rules: Path) -> None:
     start = lines[place].index("rand")
     assert lines[place + 1][start:].startswith("^")
     assert not lines[place + 1][:start].strip()
+
+
+def test_each_problem_is_an_error_and_they_are_counted(rules: Path) -> None:
+    """So is each warning one, and each begins a block of its own."""
+    (rules / "bad.yaml").write_text(
+        "id: bad\npattern: [{step: a}]\ncolour: red\nsize: 1\n", "utf-8"
+    )
+    result = _invoke("check", rules)
+    starts = [block.split(":")[0] for block in result.stderr.strip().split("\n\n")]
+    assert starts == ["error", "error", "2 errors"]
+    (rules / "bad.yaml").write_text("id: bad\npattern: [{step: a}]\n", "utf-8")
+    result = _invoke("check", rules)
+    assert result.stderr.startswith("warning: ")
+    assert result.stdout.startswith("2 rules are valid, with 1 warning. ")
+
+
+def test_an_error_in_a_text_hides_no_error_of_types(rules: Path, tmp_path: Path) -> None:
+    """Neither in other rules nor in other parts of the same rule, whose shape may be wrong too."""
+    schema = tmp_path / "event.avsc"
+    schema.write_text(
+        '{"type": "record", "name": "E", "fields": [{"name": "name", "type": "string"}]}', "utf-8"
+    )
+    (rules / "ab.yaml").write_text(
+        "id: ab\nkey: nome\nwithin: 10\npattern:\n"
+        "  - {step: a, where: name = 1}\n"
+        "  - {step: b, after: nxt, where: name >}\n",
+        "utf-8",
+    )
+    (rules / "other.yaml").write_text(
+        "id: other\nkey: name\npattern: [{step: a, where: nume = 'x'}]\n", "utf-8"
+    )
+    lines = _invoke("check", rules, "--schema", schema).stderr.splitlines()
+    places = [line.split(":")[:3] for line in lines if line.startswith("error: ")]
+    assert [(Path(place[1].strip()).name, place[2]) for place in places] == [
+        ("ab.yaml", "2"),
+        ("ab.yaml", "3"),
+        ("ab.yaml", "5"),
+        ("ab.yaml", "6"),
+        ("ab.yaml", "6"),
+        ("other.yaml", "3"),
+    ]
+    assert lines[-1] == "6 errors"
 
 
 def test_a_missing_folder_is_a_matter_of_configuration(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_rule_is_explained(folder: Path) -> None:
     for part in (
         "Rule one, version 1\n",
         "  a: once\n",
-        "in the JVM  ABS(cost) > 1 (its SQL depends on the schema)\n",
+        "on the event  ABS(cost) > 1\n",
         "looks back  cost > LAST(a.cost)\n",
         "      take, go to 1 b  if ABS(cost) > 1\n",
         "What a key may hold\n",
@@ -93,8 +93,9 @@ def test_an_unknown_rule_names_the_nearest(folder: Path) -> None:
     """Exit code 3, the nearest id and all that there are."""
     result = _invoke(folder, "--rule", "onne")
     assert result.exit_code == 3
-    assert "there is no rule `onne`; did you mean `one`?" in result.stderr
-    assert "one, two" in result.stderr
+    assert (
+        "there is no rule `onne`\n  help: did you mean `one`? rules here: one, two" in result.stderr
+    )
     assert "did you mean" not in _invoke(folder, "--rule", "zzz").stderr
 
 
@@ -143,11 +144,11 @@ def test_headings_stand_out_on_a_terminal(folder: Path) -> None:
 
 
 def test_schemas_settle_types(folder: Path, tmp_path: Path) -> None:
-    """With ``--schema`` the SQL is of the columns' types, and unknown columns are exit code 4."""
+    """With ``--schema`` conditions are checked, and unknown columns are exit code 4."""
     schema = tmp_path / "sale.avsc"
     schema.write_text(SCHEMA, "utf-8")
     result = _invoke(folder, "--rule", "one", "--schema", schema)
-    assert "(try_cast(abs(CAST(`cost` AS BIGINT)) AS INT) > (1))" in result.stdout
+    assert result.exit_code == 0
     result = _invoke(folder, "--schema", schema)
     assert result.exit_code == 4
     assert "the event has no column kind" in result.stderr

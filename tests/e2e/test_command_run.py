@@ -11,6 +11,7 @@ import pytest
 
 from examples.embedded.process import free_ports
 from service.observability.log_events import EVENTS
+from service.observability.start_clock import Phase
 from tests.conftest import JARS
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found
@@ -106,6 +107,16 @@ def test_it_answers_over_http_while_it_runs(restarted: Command) -> None:
     assert 'spark_cep_timeouts_total{rule="abc"} 1.0' in metrics
     assert 'spark_cep_rules_loaded_info{rule="ab",version="1"} 1.0' in metrics
     assert restarted.page("/nowhere")[0] == 404
+
+
+def test_each_start_says_how_long_its_phases_took(restarted: Command) -> None:
+    """All phases, in order, which add up; Spark was started meanwhile."""
+    starts = restarted.events("started")
+    assert starts
+    for each in starts:
+        assert list(each["phases"]) == list(Phase)
+        assert sum(each["phases"].values()) == pytest.approx(each["seconds"], abs=0.1)
+        assert 0 < each["meanwhile"]["session"] < each["seconds"]
 
 
 def test_sigterm_ends_it_in_good_order(restarted: Command) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from service.pipeline.wire.reports import Count
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
@@ -44,7 +45,7 @@ def test_an_idle_input_moves_the_deadline(scenario: Scenario) -> None:
         outputs = scenario.wait_for(lambda out: len(out.timeouts) >= 2)
     expected = [found("ab", "x", at(10), a=0), found("ab", "y", at(15), a=1)]
     assert outputs.of("ab") == ([], expected)
-    assert scenario.total("records") == 2
+    assert scenario.total(Count.RECORDS) == 2
 
 
 def test_without_it_an_idle_input_waits(scenario: Scenario) -> None:

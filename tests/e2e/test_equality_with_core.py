@@ -22,7 +22,7 @@ EVENTS, PARTITIONS, KEYS, DISORDER = 300, 3, 6, 5.0
 ALL_OVER = EVENTS + 1000.0
 CUTS: dict[str, tuple[int, dict[str, Any]]] = {
     "small batches": (70, {"key_groups": 2, "state_partitions": 1}),
-    "other groups": (200, {"key_groups": 7, "slot_size": "1 KiB", "state_partitions": 2}),
+    "other groups": (200, {"key_groups": 7, "bucket_size": "1 KiB", "state_partitions": 2}),
 }
 
 

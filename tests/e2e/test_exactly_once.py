@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import SparkCepError, StateError
-from service.pipeline.progress import BatchReport
+from service.pipeline.driver.progress import BatchReport
 from tests.conftest import JARS
 from tests.e2e.command import running
 from tests.e2e.scenario import Scenario
@@ -34,8 +34,7 @@ def test_a_crash_between_the_outputs_commit_and_the_checkpoints(scenario: Scenar
     """The worst moment: Spark runs the batch again, and nothing of it is written again."""
     stream = _ab(scenario)
     stream.send(("k", "a", 0), ("k", "b", 1), ("k", "x", 9), ("k", "a", 10), ("k", "b", 2))
-    service = scenario.service()
-    service._on_batch = _crash
+    service = scenario.service(on_batch=_crash)
     with pytest.raises(SparkCepError, match=BROKEN_OFF):
         service.run()
     written = scenario.outputs()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from service.pipeline.wire.reports import Count
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
@@ -49,13 +50,13 @@ def runs(new_scenario: Callable[[], Scenario]) -> dict[str, Run]:
     for mode in MODES:
         shutil.copytree(scenario.folder / "checkpoint", scenario.folder / mode)
         topics = {kind: scenario.topic(f"{kind}-{mode}") for kind in Outputs.KINDS}
-        before = scenario.total("late")
+        before = scenario.total(Count.LATE_EVENTS)
         scenario.run(
             time=time,
             state={"checkpoint": str(scenario.folder / mode)},
             outputs={"late_events": mode, "topics": topics},
         )
-        runs[mode] = Run(scenario.outputs(**topics), scenario.total("late") - before)
+        runs[mode] = Run(scenario.outputs(**topics), scenario.total(Count.LATE_EVENTS) - before)
     return runs
 
 

@@ -82,13 +82,14 @@ def _until(condition: Callable[[], Any]) -> None:
 
 @pytest.fixture(scope="module")
 def job(new_scenario: Callable[[], Scenario], kafka: KafkaAccess) -> Job:
-    """Two rules, one for each engine; records of which one is no Avro; a schema that comes late."""
+    """Two rules, one with a condition that calls Python; records of which one is no Avro; a schema
+    that comes late."""
     scenario = new_scenario()
     stream = Stream(scenario, partitions=2)
-    scenario.rule(sequence("kernel", "a", "followed_by b", after_match="skip_past_last_event"))
+    scenario.rule(sequence("compiled", "a", "followed_by b", after_match="skip_past_last_event"))
     scenario.rule(
         {
-            **sequence("interpreter", "a", "followed_by b"),
+            **sequence("called", "a", "followed_by b"),
             "pattern": [
                 {"step": "a", "where": "name = 'a'"},
                 {
@@ -167,10 +168,11 @@ def test_lag_is_nothing_when_all_is_read(job: Job) -> None:
         assert job.last.value("spark_cep_consumer_lag_seconds", **labels) == 0
 
 
-@pytest.mark.parametrize("rule", ["kernel", "interpreter"])
+@pytest.mark.parametrize("rule", ["compiled", "called"])
 def test_counts_of_a_rule(job: Job, rule: str) -> None:
-    """Both engines count alike; the skip strategy of one gives up a match."""
-    skips = rule == "kernel"
+    """Rules count alike, whatever computes their conditions; the skip strategy of one gives up a
+    match."""
+    skips = rule == "compiled"
     expected = {
         # The last one waits for the watermark.
         "spark_cep_rule_events_total": 3,

@@ -158,7 +158,7 @@ def test_a_condition_is_true_of_exactly_these(outputs: Outputs, condition: str) 
 def test_a_condition_that_looks_back_is_true_of_exactly_these(
     outputs: Outputs, condition: str
 ) -> None:
-    """Columns of every type against those of the event before, in whichever engine."""
+    """Columns of every type against those of the event before, compiled or called."""
     rule = f"look-back-{list(LOOK_BACKS).index(condition)}"
     expected = [found(rule, "k", at(n), s=n - 1, t=n) for n in LOOK_BACKS[condition]]
     assert outputs.of(rule) == (expected, [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.codecs.framing import frame
+from service.pipeline.wire.reports import Count
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import field, record
@@ -44,7 +45,7 @@ def test_a_new_schema_loses_and_doubles_nothing(scenario: Scenario) -> None:
     ]
     assert outputs.of("ab") == (expected, [])
     assert outputs.reasons() == [(5, "unknown_schema_id"), (8, "unknown_schema_id")]
-    assert (scenario.total("records"), outputs.late) == (10, [])
+    assert (scenario.total(Count.RECORDS), outputs.late) == (10, [])
     assert outputs.dead_letters[0].body["record_value"] == unknown
     restarts = scenario.metric("spark_cep_query_restarts_total", reason="new_schema")
     assert restarts == 1

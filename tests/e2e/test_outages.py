@@ -17,6 +17,7 @@ from examples.embedded.process import free_ports
 from service.cli.exit_codes import ExitCode
 from service.errors import KafkaAwayError, RegistryAwayError
 from service.observability.health import Health
+from service.pipeline.wire.reports import Count
 from tests.conftest import JARS
 from tests.e2e.command import running
 from tests.e2e.outputs import found
@@ -89,7 +90,7 @@ def test_the_registry_is_away_when_a_schema_is_new(
                 stream.send(Sent(scenario.avro(newer, datum)))
                 _until(lambda: _waits_for(health, f"schema registry {behind} cannot be reached"))
                 assert health.live().ok
-                assert scenario.total("records") == 1
+                assert scenario.total(Count.RECORDS) == 1
             finally:
                 relay.connect() if how == "refused" else own_registry.resume()
             scenario.wait_for_records(2)

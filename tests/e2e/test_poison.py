@@ -13,6 +13,7 @@ from service.codecs.framing import frame
 from service.compiler.rule_set import compile_rules
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates
+from service.pipeline.wire.reports import Count
 from service.rules.folder import read_rules
 from tests.e2e import poison
 from tests.e2e.outputs import Outputs
@@ -124,7 +125,7 @@ def test_every_broken_record_has_one_dead_letter(run: Run) -> None:
     what = {offset: each.what for offset, each in run.broken.items()}
     found = run.outputs.reasons()
     assert [(o, r, what.get(o)) for o, r in found] == [(o, r, what[o]) for o, r in expected]
-    assert run.scenario.total("dead_letters") == len(expected)
+    assert run.scenario.total(Count.DEAD_LETTERS) == len(expected)
 
 
 def test_dead_letters_hold_the_original_bytes(run: Run) -> None:
@@ -138,4 +139,4 @@ def test_dead_letters_hold_the_original_bytes(run: Run) -> None:
 
 def test_the_job_took_several_batches(run: Run) -> None:
     """The clock went on over the broken records from batch to batch."""
-    assert sum(report.total("records") > 0 for report in run.scenario.reports) >= 3
+    assert sum(report.total(Count.RECORDS) > 0 for report in run.scenario.reports) >= 3

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from examples.embedded.process import free_ports
 from service.errors import ConfigurationError, RegistryAwayError, RuleSetError, StateError
+from service.pipeline.spark.starting import StartingSpark
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess
@@ -15,10 +17,22 @@ from tests.kafka_access import KafkaAccess
 pytestmark = pytest.mark.kafka
 
 
+class NoSpark(StartingSpark):
+    """Does not start; otherwise it would go on in its thread when the test is over, and change the
+    session of the next one."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+
+    def session(self) -> SparkSession:
+        """Must not be asked for."""
+        pytest.fail("came as far as Spark")
+
+
 @pytest.fixture
 def sparkless(kafka: KafkaAccess, registry: str, tmp_path: Path) -> Scenario:
     """A scenario that never comes as far as Spark."""
-    return Scenario(kafka, registry, None, tmp_path)
+    return Scenario(kafka, registry, NoSpark(tmp_path), tmp_path)
 
 
 def test_every_wrong_rule_is_reported_at_once(sparkless: Scenario) -> None:

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from service.errors import ConfigurationError, StateError
-from service.pipeline.checkpoint_files import CheckpointFiles, Position
-from service.pipeline.rescale import Rescaled, rescale
+from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position
+from service.pipeline.driver.rescale import Rescaled, rescale
 from tests.e2e.halfway import BATCHES, STATE, Copy, Halfway
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

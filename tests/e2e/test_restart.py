@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from service.pipeline.wire.reports import Count
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
@@ -28,4 +29,4 @@ def test_partial_matches_outlive_a_stop(scenario: Scenario) -> None:
         [found("abc", "q", at(62), a=2)],
     )
     assert outputs.of("strict") == ([found("strict", "k", at(1), a=0, b=1)], [])
-    assert (scenario.total("records"), outputs.late) == (8, [])
+    assert (scenario.total(Count.RECORDS), outputs.late) == (8, [])

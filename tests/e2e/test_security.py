@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from service.errors import ConfigurationError, SparkCepError
-from service.pipeline.service import JobFailedError
+from service.pipeline.driver.failures import JobFailedError
 from tests.certificates import STORE_PASSWORD, Authority, encrypted
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -170,7 +170,7 @@ def test_a_refusal_names_the_setting(
     said: str,
 ) -> None:
     """At once, without waiting for what does not pass, and without the secret."""
-    monkeypatch.setattr("service.pipeline.kafka._SECONDS", 2.0)
+    monkeypatch.setattr("service.pipeline.driver.kafka._SECONDS", 2.0)
     with pytest.raises(kind, match=said) as refused:
         scenario.run(kafka=section(secure))
     told = f"{refused.value} {refused.value.__cause__}"

@@ -17,9 +17,9 @@ from pyspark.sql.streaming.stateful_processor import ValueState
 from service.cli.exit_codes import exit_code
 from service.errors import StateError
 from service.packing import pack, unpack, unsealed
-from service.pipeline import dataflow
-from service.pipeline.match import MatchProcessor
-from service.pipeline.pipelined_map import PipelinedMap
+from service.pipeline.driver import dataflow
+from service.pipeline.match.match import MatchProcessor
+from service.pipeline.state.pipelined_map import PipelinedMap
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
 from tests.e2e.stream import EVENT
@@ -151,19 +151,21 @@ def writing(change: Callable[[MatchProcessor], None]) -> type[MatchProcessor]:
     by value."""
 
     class Changed(MatchProcessor):
-        def open(self, group: ValueState, slots: PipelinedMap) -> None:
-            super().open(group, slots)
+        def open(self, group: ValueState, entries: PipelinedMap) -> None:
+            super().open(group, entries)
             change(self)
 
     return Changed
 
 
-def test_a_bit_of_a_slot(halfway: Halfway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bit_of_a_bucket(
+    halfway: Halfway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What reached Spark's store with one bit changed is refused when it is read."""
 
     def change(processor: MatchProcessor) -> None:
-        slots = processor._slot_state
-        put = slots.put
+        entries = processor._entry_state
+        put = entries.put
 
         def flipped(value: bytes | None) -> bytes | None:
             return None if value is None else value[:-1] + bytes([value[-1] ^ 1])
@@ -171,7 +173,7 @@ def test_a_bit_of_a_slot(halfway: Halfway, tmp_path: Path, monkeypatch: pytest.M
         def flipping(values: Sequence[tuple[str, bytes | None]]) -> None:
             put([(name, flipped(value)) for name, value in values])
 
-        slots.put = flipping  # type: ignore[method-assign]
+        entries.put = flipping  # type: ignore[method-assign]
 
     copy = halfway.copy(tmp_path)
     monkeypatch.setattr(dataflow, "MatchProcessor", writing(change))

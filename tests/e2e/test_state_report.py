@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from service.cli.state_text import as_json, step_names
 from service.errors import StateError
-from service.pipeline.state_report import read_state
+from service.pipeline.driver.state_report import read_state
 from tests.conftest import JARS, ROOT
 from tests.e2e.halfway import STATE, Halfway
 from tests.e2e.stream import at
@@ -46,7 +46,7 @@ def test_what_is_held(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> 
     sizes = [size.bytes for size in report.partitions.values()]
     assert len(sizes) == STATE["state_partitions"]
     assert sum(sizes) == report.total.bytes > 1000
-    assert report.slots[0][2].bytes == max(slot[2].bytes for slot in report.slots)
+    assert report.buckets[0][2].bytes == max(bucket[2].bytes for bucket in report.buckets)
 
 
 def test_one_key(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
@@ -121,5 +121,5 @@ def test_the_commands(halfway: Halfway, tmp_path: Path) -> None:
     assert found["total"]["partial_matches"] == sum(filter(None, halfway.live.values()))
     tables = command("state", "--checkpoint", str(halfway.scenario.folder / "checkpoint"))
     assert tables.returncode == 0, tables.stderr
-    for text in ("watermark", "abc", "all-keys", "Largest slots"):
+    for text in ("watermark", "abc", "all-keys", "Largest buckets"):
         assert text in tables.stdout

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from service.pipeline.wire.reports import Count
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
@@ -81,7 +82,7 @@ def test_one_job_through_all_of_it(scenario: Scenario) -> None:
     newest = "spark_cep_newest_event_timestamp_seconds"
     assert scenario.metric(newest, topic=other.topic, partition="0") == at(HOUR) / 1000
     assert scenario.metric(newest, topic=stream.topic, partition="2") == at(10 * HOUR) / 1000
-    assert (outputs.dead_letters, scenario.total("records")) == ([], 26)
+    assert (outputs.dead_letters, scenario.total(Count.RECORDS)) == ([], 26)
 
 
 @pytest.mark.parametrize(("policy", "late"), [("partition_minimum", False), ("maximum", True)])
@@ -107,11 +108,11 @@ def test_the_policies(scenario: Scenario, policy: str, late: bool) -> None:
         for record in outputs.late
     ]
     assert (len(outputs.matches), sorted(written), len(outputs.dead_letters)) == expected
-    assert scenario.total("late") == len(written)
+    assert scenario.total(Count.LATE_EVENTS) == len(written)
     scenario.run(
         time=time,
         state={"checkpoint": str(scenario.folder / "dropping")},
         outputs={"late_events": "drop"},
     )
     assert len(scenario.outputs().late) == len(written)
-    assert scenario.total("late") == 2 * len(written)
+    assert scenario.total(Count.LATE_EVENTS) == 2 * len(written)

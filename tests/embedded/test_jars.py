@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from service.errors import DependencyError, StartError
-from service.pipeline import jars
-from service.pipeline.jars import Coordinates, Group, Jar
+from service.pipeline.spark import jars
+from service.pipeline.spark.jars import Coordinates, Group, Jar
 
 LOCK = """
 [small]
@@ -101,7 +101,7 @@ def test_a_different_file_is_refused_with_both_checksums(full: Path) -> None:
     assert "two-2.0" not in text
     assert hashlib.sha256(b"one").hexdigest() in text
     assert hashlib.sha256(b"other").hexdigest() in text
-    assert f"python -m service.pipeline.jars fetch small --into {full}" in text
+    assert f"python -m service.pipeline.spark.jars fetch small --into {full}" in text
 
 
 @pytest.mark.usefixtures("pinned")

@@ -61,7 +61,7 @@ class Job:
                 "checkpoint": str(self.folder / "checkpoint"),
                 "state_partitions": 2,
                 "key_groups": 4,
-                "slot_size": "2 KiB",
+                "bucket_size": "2 KiB",
                 "snapshot_after_batches": 3,
                 "maintenance_interval": "2 seconds",
             },

@@ -19,6 +19,7 @@ from tests.config.test_load import MINIMAL, write
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 INSTALL = (ROOT / "image" / "install.sh").read_text("utf-8")
+_LAST_STEPS = ("compile_kernel", "archive_classes", "remove_the_rest")
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -73,8 +74,15 @@ def test_nothing_is_installed_without_its_hash() -> None:
     for line in INSTALL.splitlines():
         if " install " in line and "PIP[@]" in line:
             assert "--require-hashes" in line or "--no-deps" in line, line
-    assert "service.pipeline.jars fetch spark" in INSTALL
+    assert "service.pipeline.spark.jars fetch spark" in INSTALL
     assert "uninstall --yes setuptools pip" in INSTALL
+
+
+def test_the_archive_of_classes_is_made_of_the_jars_that_stay() -> None:
+    """With the packages, the connectors and the kernel at their places."""
+    *_, compiled, archived, removed = [line for line in INSTALL.splitlines() if line in _LAST_STEPS]
+    assert (compiled, archived, removed) == _LAST_STEPS
+    assert 'service.pipeline.spark.class_archive --jars "$TARGET/jars"' in INSTALL
 
 
 def test_what_runs_is_what_was_installed() -> None:
@@ -161,5 +169,5 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_the_package_is_whole(wheel: set[str]) -> None:
     """What lies beside the modules comes along, such as the log's configuration."""
     needed = tracked("service", "schemas")
-    assert "service/pipeline/log4j2.properties" in needed
+    assert "service/pipeline/spark/log4j2.properties" in needed
     assert needed - wheel == set()

@@ -9,7 +9,6 @@ from typing import Any
 from service.compiler.plan import Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import RuleSetPlan, compile_rules
-from service.matcher.engines import Engine
 from service.matcher.local import LocalJob, Record
 from service.matcher.outputs import Outputs
 from service.matcher.partial import RuleState, Taken
@@ -19,10 +18,11 @@ from service.pattern.expressions import parse
 from service.pattern.tree import Rule
 from service.pattern.types import INT, STRING, RecordType
 from tests.oracle import Answer, Path, Seen
+from tests.reference.job import ReferenceJob
 
 KEY = parse("key", steps=frozenset())
 END_OF_TIME = 1 << 60
-#: What the events of ``stream`` and ``written`` hold: for unknown types the kernel has no programs.
+#: What the events of ``stream`` and ``written`` hold.
 TYPES = RecordTypes((("", "Event", RecordType({"key": STRING, "name": STRING, "price": INT})),))
 
 
@@ -48,47 +48,44 @@ def path_of(steps: Mapping[str, Sequence[TakenEvent]]) -> Path:
 
 
 @dataclass
-class BothEngines:
-    """A job that the interpreter and the kernel run side by side: after every call, both must have
+class BothMatchers:
+    """A job that the reference and the kernel run side by side: after every call, both must have
     found and remember the same."""
 
     plan: RuleSetPlan
     types: RecordTypes = TYPES
 
     def __post_init__(self) -> None:
-        self.reference = LocalJob(self.plan, self.types, engine=Engine.REFERENCE)
-        self.fastest = LocalJob(self.plan, self.types)
+        self.reference = ReferenceJob(self.plan, self.types)
+        self.kernel = LocalJob(self.plan, self.types)
 
     def advance(self, records: Iterable[Record], watermark: int) -> None:
         """As the job's."""
         given = list(records)
         self.reference.advance(given, watermark)
-        self.fastest.advance(given, watermark)
+        self.kernel.advance(given, watermark)
         self._agree()
 
     def reload(self) -> None:
         """As the job's."""
-        self.reference.reload()
-        self.fastest.reload()
+        self.kernel.reload()
         self._agree()
 
     def _agree(self) -> None:
-        assert found_by(self.fastest) == found_by(self.reference)
-        assert remembered(self.fastest) == remembered(self.reference)
+        assert found_by(self.kernel) == found_by(self.reference)
+        assert remembered(self.kernel) == remembered(self.reference)
         self._each_event_is_held_once()
 
     def _each_event_is_held_once(self) -> None:
         """However many rules and partial matches hold it, and not longer than one does."""
-        for matcher, state in zip(self.fastest._matchers, self.fastest._states, strict=True):
-            if matcher.kernel is None:
-                continue
+        for matcher, state in zip(self.kernel._matchers, self.kernel._states, strict=True):
             held = {
                 (key, taken.event.at, taken.event.time)
-                for key, _, rule in matcher.kernel.rule_states(state.together, state.names)
+                for key, _, rule in matcher.rule_states(state.keys, state.names)
                 for one in (*rule.partials, *rule.finished)
                 for taken in one.last.chain()
             }
-            assert len(state.together.events) == len(held)
+            assert len(state.keys.events) == len(held)
 
     def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
         """What both remember."""
@@ -107,11 +104,11 @@ class BothEngines:
     @property
     def late(self) -> list[LateEvent]:
         """What came too late for both."""
-        assert self.fastest.late == self.reference.late
+        assert self.kernel.late == self.reference.late
         return self.reference.late
 
 
-def found_by(job: LocalJob) -> tuple[Any, ...]:
+def found_by(job: LocalJob | ReferenceJob) -> tuple[Any, ...]:
     """Everything that a job has found, whatever the order."""
     outputs = job.outputs
     return (
@@ -125,7 +122,7 @@ def found_by(job: LocalJob) -> tuple[Any, ...]:
     )
 
 
-def remembered(job: LocalJob) -> dict[tuple[Any, str], Any]:
+def remembered(job: LocalJob | ReferenceJob) -> dict[tuple[Any, str], Any]:
     """Everything that a job remembers of its rules, as values."""
     return {
         (key, plan.rule.id): (
@@ -145,12 +142,12 @@ def _chain(last: Taken) -> list[tuple[int, Coordinates, int]]:
 
 
 def answers(rule: Rule, streams: Mapping[str, Sequence[Seen]]) -> dict[str, Answer]:
-    """What both engines answer to each stream, each as the stream of one key."""
+    """What both answer to each stream, each as the stream of one key."""
     plan = compile_rules([replace(rule, key=(KEY,))])
     fed = [record for key, events in streams.items() for record in records(key, events)]
     answered = []
-    for engine in Engine:
-        job = LocalJob(plan, TYPES, engine=engine)
+    for kind in (ReferenceJob, LocalJob):
+        job = kind(plan, TYPES)
         job.advance(fed, END_OF_TIME)
         answered.append({key: Answer({}, {}) for key in streams} | read(job.outputs))
     assert answered[0] == answered[1]
@@ -175,11 +172,16 @@ def read(outputs: Outputs) -> dict[str, Answer]:
     return {key: Answer(matches.get(key, {}), timeouts.get(key, {})) for key in keys}
 
 
-def job(text: str) -> BothEngines:
-    """A job for rules in YAML, without ``id`` and ``key`` where there is one."""
+def compiled(text: str) -> RuleSetPlan:
+    """Rules in YAML, without ``id`` and ``key`` where there is one, compiled."""
     if not text.lstrip().startswith("id:"):
         text = f"id: r\nkey: key\n{text}"
-    return BothEngines(compile_rules(one.rule for one in load_rules(text, "rules")))
+    return compile_rules(one.rule for one in load_rules(text, "rules"))
+
+
+def job(text: str) -> BothMatchers:
+    """A job for rules in YAML."""
+    return BothMatchers(compiled(text))
 
 
 def written(text: str, key: str = "k") -> list[Record]:
@@ -198,19 +200,19 @@ def written(text: str, key: str = "k") -> list[Record]:
     return made
 
 
-def run(rule: str, events: str, watermark: int = END_OF_TIME) -> BothEngines:
+def run(rule: str, events: str, watermark: int = END_OF_TIME) -> BothMatchers:
     """The job after the events, at the watermark."""
     one = job(rule)
     one.advance(written(events), watermark)
     return one
 
 
-def matched(one: BothEngines) -> list[tuple[str, int]]:
+def matched(one: BothMatchers) -> list[tuple[str, int]]:
     """Matches as text, such as ``a0 b1 b2``, with their times."""
     return sorted((_text(match.steps), match.time) for match in one.outputs.matches)
 
 
-def timed_out(one: BothEngines) -> list[tuple[str, int, bool]]:
+def timed_out(one: BothMatchers) -> list[tuple[str, int, bool]]:
     """Timeouts as text, with deadlines and whether they had matched."""
     found = one.outputs.timeouts
     return sorted((_text(each.steps), each.deadline, each.already_matched) for each in found)

@@ -10,11 +10,14 @@ import pytest
 
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, compile_rules
-from service.matcher.keyed import KeyedMatcher, KeyState
+from service.matcher.columnar.events import Names
+from service.matcher.columnar.input_batch import InputBatch, batches_together, reached
+from service.matcher.columnar.keys import KeysMatcher, KeysState
+from service.matcher.columnar.snapshot import decode, decode_batch, encode, encode_batch
 from service.matcher.local import EventReader
 from service.matcher.outputs import Outputs
-from service.matcher.snapshot import SnapshotCodec
 from service.pattern.document import load_rules
+from service.pipeline.state.known_rules import Translation
 from tests.matcher.runs import END_OF_TIME, written
 
 RULE = """\
@@ -90,25 +93,39 @@ class Job:
 
     def __init__(self, *texts: str) -> None:
         self.outputs = Outputs()
-        self.state = KeyState()
+        self.state, self.ahead, self._names = KeysState(), InputBatch(), Names()
         self._use(partitioning(*texts))
 
     def _use(self, part: Partitioning) -> None:
-        self._matcher = KeyedMatcher(part)
+        # Without types, columns are values as they are.
+        self._matcher = KeysMatcher(part, RecordTypes())
         self._reader = EventReader(part, RecordTypes())
-        self._fingerprints = [rule.plan.fingerprint for rule in part.rules]
+        self._meaning = self._matcher.meaning
 
     def advance(self, events: str, watermark: int) -> None:
         """Take in events and move to the watermark."""
         made = [self._reader.event(record, self.outputs) for record in written(events)]
-        self._matcher.advance("k", self.state, made, watermark, self.outputs)
+        batch = InputBatch.of({"k": made}, self._names, self._matcher.slots)
+        ready, self.ahead = reached(batches_together([self.ahead, batch]), watermark)
+        for found in self._matcher.advance(self.state, ready, watermark, self._names):
+            self.outputs.add(found)
 
     def change(self, *texts: str) -> None:
         """Stop, and go on with other rules."""
-        topics: list[str] = []
-        data = SnapshotCodec(self._fingerprints, topics).encode(self.state)
+        was = self._matcher.fingerprints
+        (data,), ahead = encode(self.state, range(len(was))), encode_batch(self.ahead)
+        before = self._meaning
         self._use(partitioning(*texts))
-        self.state = SnapshotCodec(self._fingerprints, topics).decode(data)
+        now = {was.index(f): n for n, f in enumerate(self._matcher.fingerprints) if f in was}
+        self.state, self.ahead = decode(data, now), decode_batch(ahead)
+        translation = Translation(before, self._meaning, self._matcher.slots)
+        translation.state(self.state)
+        translation.batch(self.ahead)
+
+    @property
+    def units(self) -> int:
+        """For how many rules something is remembered."""
+        return len(self.state.held.units)
 
 
 @pytest.mark.parametrize("change", HARMLESS)
@@ -120,7 +137,7 @@ def test_harmless_changes_keep_partial_matches(change: str) -> None:
     job.advance("a@1 b@2", 3)
     job.change(OTHER, text, OTHER.replace("other", "third"))
     if change == "a later beginning":
-        assert len(job.state.rules) == 1
+        assert job.units == 1
         return
     job.advance("c@4", END_OF_TIME)
     (match,) = job.outputs.matches
@@ -134,9 +151,9 @@ def test_telling_changes_drop_partial_matches(change: str) -> None:
     assert fingerprint(text) != fingerprint(RULE)
     job = Job(RULE)
     job.advance("a@1 b@2", 3)
-    assert job.state.rules
+    assert job.units
     job.change(OTHER, text)
-    assert job.state.rules == {}
+    assert job.units == 0
     job.advance("c@4 d@5", END_OF_TIME)
     assert (job.outputs.matches, job.outputs.timeouts, job.outputs.dead_letters) == ([], [], [])
 

@@ -1,49 +1,61 @@
-"""The kernel's state as bytes, put together and parted: nothing is lost, whatever the order.
+"""State and events that wait as bytes, put together and divided: nothing is lost, whatever the
+order.
 
-``tests/golden/state`` holds states in columnar format 1 beside those of the interpreter. They must
-load for ever; ``REWRITE_GOLDEN=1`` writes only those that are missing.
+``tests/golden/state`` holds both as blocks of formats 3 and 4, to load for ever;
+``REWRITE_GOLDEN=1`` writes only those that are missing.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from service.compiler.rule_set import compile_rules
 from service.errors import StateError
-from service.matcher.columnar.conversion import key_states, keys_state
-from service.matcher.columnar.events import EventTable, Names
-from service.matcher.columnar.kernel import FINISHED, FOREVER, NEVER, PARTIAL
-from service.matcher.columnar.keys import KeysMatcher, KeysState
+from service.matcher.columnar.compilation import FOREVER, NEVER
+from service.matcher.columnar.events import EventTable, Names, SlotType
+from service.matcher.columnar.input_batch import InputBatch, batches_together, reached
+from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
+from service.matcher.columnar.keys import KeysMatcher, KeysState, rule_states
+from service.matcher.columnar.keys_state import chosen, joined
 from service.matcher.columnar.matcher import NODE, UNIT, Held
 from service.matcher.columnar.snapshot import (
+    StoredKeys,
     decode,
+    decode_batch,
     encode,
-    joined,
-    packed_numbers,
-    parted,
-    unpacked_numbers,
+    encode_batch,
 )
-from service.matcher.engines import fingerprints_of
+from service.matcher.columnar.texts import TextSet
+from service.matcher.columnar.vectors import Bytes, Numbers, Objects
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates, Event
-from service.packing import pack, unpack
 from service.pattern.tree import Rule
+from service.pattern.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    DecimalType,
+)
 from tests.matcher.runs import TYPES, found_by, job, remembered, written
 from tests.matcher.strategies import rules, streams
-from tests.matcher.test_snapshot import GOLDEN
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "state"
 KEYS = "klmn"
 
 property_of = settings(
@@ -53,53 +65,6 @@ property_of = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
-
-
-# Columns of numbers.
-
-
-def columns_of(kind: type[np.generic]) -> st.SearchStrategy[Any]:
-    """Columns of any, of close and of extreme values."""
-    info = np.iinfo(kind)  # type: ignore[type-var]
-    ends = st.sampled_from([info.min, info.max, 0])
-    near = st.integers(max(info.min, -3), 300).filter(lambda value: value <= info.max)
-    lengths = st.integers(0, 9)
-    return st.one_of(
-        hnp.arrays(kind, lengths),
-        hnp.arrays(kind, lengths, elements=ends),
-        hnp.arrays(kind, lengths, elements=near),
-    )
-
-
-@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8])
-def test_numbers_come_back(kind: type[np.generic]) -> None:
-    """Values and type, through MessagePack."""
-
-    @settings(property_of, max_examples=200)
-    @given(columns_of(kind))
-    def come_back(column: Any) -> None:
-        read = unpacked_numbers(unpack(pack(packed_numbers(column))), kind)
-        assert read.dtype == kind
-        assert read.tolist() == column.tolist()
-
-    come_back()
-
-
-@pytest.mark.parametrize(
-    ("values", "width"),
-    [
-        ([], 0), ([7], 0), ([FOREVER] * 9, 0), ([NEVER] * 9, 0),
-        ([0, 255], 1), ([-128, 127], 1), ([1 << 60, (1 << 60) + 255], 1),
-        ([0, 256], 2), ([0, (1 << 16) - 1], 2), ([0, 1 << 16], 4), ([0, (1 << 32) - 1], 4),
-        ([0, 1 << 32], 8), ([NEVER, FOREVER], 8), ([NEVER, 0, FOREVER], 8),
-    ],
-)  # fmt: skip
-def test_numbers_take_the_width_of_their_range(values: list[int], width: int) -> None:
-    """However large they are themselves."""
-    packed = packed_numbers(np.array(values, np.int64))
-    assert packed[2] == width
-    assert len(packed[3]) == width * len(values)
-    assert unpacked_numbers(packed, np.int64).tolist() == values
 
 
 # States out of random runs.
@@ -127,18 +92,17 @@ RULE_SETS = st.tuples(
 
 
 class Run:
-    """A job under the kernel, stopped in mid-stream: its state, and how to go on with another."""
+    """A job stopped in mid-stream: its state, and how to go on with another."""
 
     def __init__(self, rule_set: Sequence[Rule], records: Sequence[Record], cut: int) -> None:
         self.plan = compile_rules(rule_set)
         self.job = self._job()
-        assume(self.job._matchers[0].interpreter is None)
         self.watermark = records[cut].time if cut < len(records) else 0
         self.before = [r for r in records if r.time <= self.watermark + 2]
         self.after = [r for r in records if r.time > self.watermark + 2]
         self.job.advance(self.before, self.watermark)
-        self.kernel: KeysMatcher = self.job._matchers[0].kernel
-        self.fingerprints = fingerprints_of(self.kernel.partitioning)
+        self.matcher: KeysMatcher = self.job._matchers[0]
+        self.numbers = [5, 900]
 
     def _job(self) -> LocalJob:
         return LocalJob(self.plan, TYPES)
@@ -146,42 +110,60 @@ class Run:
     @property
     def state(self) -> KeysState:
         """What is remembered."""
-        return self.job._states[0].together
+        return self.job._states[0].keys
+
+    @property
+    def ahead(self) -> InputBatch:
+        """The events that wait."""
+        return self.job._states[0].ahead
 
     def content(self, state: KeysState) -> Any:
         """Everything in a state, in no order of keys."""
-        return content(state, self.job._states[0].names)
+        return content(state, self.job._states[0].names, self.matcher.slots)
 
     def goes_on(self, state: KeysState, keys: str = KEYS) -> LocalJob:
         """A job that has this state and is given the later events of these keys."""
         other = self._job()
         other.watermark = self.watermark
-        other._states[0].names = self.job._states[0].names
-        other._states[0].together = state
+        mine = np.array([key in keys for key in self.ahead.keys], bool)
+        held = other._states[0]
+        held.names, held.keys = self.job._states[0].names, state
+        held.ahead = self.ahead.take(np.flatnonzero(mine[self.ahead.key]))
         other.advance([r for r in self.after if r.values["key"] in keys], self.watermark + 5)
         return other
 
     def copy(self) -> KeysState:
         """The state, to be changed."""
-        return decode(encode(self.state, self.fingerprints), self.fingerprints)
+        return decode(self.written(self.state), self.rules)
+
+    def written(self, state: KeysState) -> bytes:
+        """A state as one block."""
+        (block,) = encode(state, self.numbers)
+        return block
+
+    @property
+    def rules(self) -> dict[int, int]:
+        """The number of each rule, by what names it in a block."""
+        return {name: number for number, name in enumerate(self.numbers)}
+
+    def parts(self, homes: Any, count: int) -> list[KeysState]:
+        """The state divided over blocks, and read of each."""
+        return [
+            decode(block, self.rules) for block in encode(self.state, self.numbers, homes, count)
+        ]
 
 
-def content(state: KeysState, names: Names) -> Any:
+def value(event: Event) -> Event:
+    """The event with its columns as a tuple."""
+    return event._replace(columns=tuple(event.columns))
+
+
+def content(state: KeysState, names: Names, slots: Sequence[SlotType]) -> Any:
     """A state's events and partial matches as values, by key."""
-
-    def value(event: Event) -> Event:
-        # Rows of columns are tuples as they come, lists once they were stored.
-        return event._replace(columns=list(event.columns))
 
     def chain(last: Any) -> Any:
         return [(taken.step, value(taken.event)) for taken in last.chain()]
 
-    waiting = [
-        (state.keys[key], state.masks[mask], value(state.waiting.event(row, names)))
-        for row, (key, mask) in enumerate(
-            zip(state.waiting_key.tolist(), state.waiting_mask.tolist(), strict=True)
-        )
-    ]
     units = [
         (
             (key, number),
@@ -192,13 +174,19 @@ def content(state: KeysState, names: Names) -> Any:
             [(value(f.first), chain(f.last), f.time) for f in rule.finished],
             (rule.deadline, rule.quiet_until, rule.paused, rule.limited, rule.events_at_most),
         )
-        for key, number, rule in KeysMatcher.rule_states(state, names)
+        for key, number, rule in rule_states(state, names, slots)
     ]
     # Sorting by key is stable: what is of one key must stay in its order.
-    return (
-        sorted(waiting, key=lambda one: one[0] or ""),
-        sorted(units, key=lambda one: (one[0][0] or "", one[0][1])),
-    )
+    return sorted(units, key=lambda one: (one[0][0] or "", one[0][1]))
+
+
+def waiting(batch: InputBatch, names: Names, slots: Sequence[SlotType]) -> Any:
+    """The events of a batch as values: key, mask and the event, in their order."""
+    event = batch.events.objects(names, slots)
+    return [
+        (batch.keys[key], batch.masks[mask], value(event(row)))
+        for row, (key, mask) in enumerate(zip(batch.key, batch.mask, strict=True))
+    ]
 
 
 runs = st.builds(Run, RULE_SETS, keyed().filter(bool), st.integers(0, 12))
@@ -206,36 +194,26 @@ runs = st.builds(Run, RULE_SETS, keyed().filter(bool), st.integers(0, 12))
 
 @property_of
 @given(runs)
-def test_the_interpreter_can_take_over_and_give_back(run: Run) -> None:
-    """Nothing is lost on the way to the interpreter's states and back, and all goes on the same."""
-    names = run.job._states[0].names
-    read = keys_state(key_states(run.state, names), names)
-    assert run.content(read) == run.content(run.state)
-    assert found_by(run.goes_on(read)) == found_by(run.goes_on(run.copy()))
-
-
-@property_of
-@given(runs)
 def test_round_trip(run: Run) -> None:
     """The same state comes back, and its bytes are the same again."""
-    data = encode(run.state, run.fingerprints)
-    read = decode(data, run.fingerprints)
+    data = run.written(run.state)
+    read = decode(data, run.rules)
     assert run.content(read) == run.content(run.state)
     assert read.deadline == run.state.deadline
     assert read.idle == run.state.idle
-    assert encode(read, run.fingerprints) == data
+    assert run.written(read) == data
 
 
 @property_of
 @given(runs, st.data())
-def test_parted_and_joined(run: Run, data: st.DataObject) -> None:
+def test_divided_and_joined(run: Run, data: st.DataObject) -> None:
     """By whatever assignment of keys, in whatever order: it goes on as if nothing had been."""
     whole = run.state
     count = data.draw(st.integers(1, 4))
     assignment = data.draw(
         hnp.arrays(np.int64, len(whole.keys), elements=st.integers(0, count - 1))
     )
-    parts = parted(run.copy(), assignment, count)
+    parts = run.parts(assignment, count)
     assert len(parts) == count
     for number, part in enumerate(parts):
         assert set(part.keys) == {
@@ -243,8 +221,6 @@ def test_parted_and_joined(run: Run, data: st.DataObject) -> None:
         }
     expected = run.goes_on(run.copy())
     order = data.draw(st.permutations(parts))
-    if data.draw(st.booleans()):
-        order = [decode(encode(part, run.fingerprints), run.fingerprints) for part in order]
     again = joined(order)
     assert run.content(again) == run.content(whole)
     assert again.deadline == whole.deadline
@@ -260,7 +236,7 @@ def test_each_part_goes_on_alone(run: Run, data: st.DataObject) -> None:
     homes = {key: data.draw(st.integers(0, 2)) for key in KEYS}
     expected = run.goes_on(run.copy())
     numbers = np.array([homes[str(key)] for key in run.state.keys], np.int64)
-    parts = parted(run.copy(), numbers, 3)
+    parts = run.parts(numbers, 3)
     jobs = [
         run.goes_on(part, "".join(key for key in KEYS if homes[key] == number))
         for number, part in enumerate(parts)
@@ -272,19 +248,36 @@ def test_each_part_goes_on_alone(run: Run, data: st.DataObject) -> None:
 
 
 @property_of
+@given(runs, st.data())
+def test_chosen(run: Run, data: st.DataObject) -> None:
+    """The state of some keys and that of the others are the whole, and neither has events of the
+    other."""
+    whole = run.copy()
+    wanted = data.draw(hnp.arrays(bool, len(whole.keys)))
+    some, others = chosen(whole, wanted), chosen(whole, ~wanted)
+    both = [*run.content(some), *run.content(others)]
+    assert sorted(both, key=lambda one: one[0]) == run.content(whole)
+    assert some.keys == [key for key, one in zip(whole.keys, wanted, strict=True) if one]
+    assert len(some.events) + len(others.events) == len(whole.events)
+    assert len(some.held.nodes) + len(others.held.nodes) == len(whole.held.nodes)
+    assert min(some.deadline, others.deadline) == whole.deadline
+
+
+@property_of
 @given(runs)
 def test_unknown_rules_are_dropped(run: Run) -> None:
     """A rule that changed or went starts empty; the others keep what they had, by any number."""
-    data = encode(run.state, run.fingerprints)
-    first, second = run.fingerprints
-    waiting, units = run.content(run.state)
-    read = decode(data, ["new", second])
-    assert run.content(read) == (waiting, [unit for unit in units if unit[0][1] == 1])
-    moved = decode(data, [second, first])
-    assert {(k, 1 - n) for (k, n), *_ in units} == {u[0] for u in run.content(moved)[1]}
-    nothing = decode(data, [])
-    assert run.content(nothing) == (waiting, [])
-    assert nothing.idle == (not waiting)
+    data = run.written(run.state)
+    first, second = run.numbers
+    units = run.content(run.state)
+    read = decode(data, {7: 0, second: 1})
+    assert run.content(read) == [unit for unit in units if unit[0][1] == 1]
+    assert set(read.keys) == {key for (key, number), *_ in units if number == 1}
+    moved = decode(data, {second: 0, first: 1})
+    assert {(k, 1 - n) for (k, n), *_ in units} == {u[0] for u in run.content(moved)}
+    nothing = decode(data, {})
+    assert nothing.idle
+    assert (nothing.keys, len(nothing.events)) == ([], 0)
 
 
 SIMPLE = """
@@ -299,99 +292,59 @@ pattern:
 
 def simple(*names: str) -> LocalJob:
     """A job of rules that wait for a second event, the first being of the rule's name."""
-    return job("---".join(SIMPLE.format(name=name) for name in names).lstrip()).fastest
+    return job("---".join(SIMPLE.format(name=name) for name in names).lstrip()).kernel
 
 
 def test_what_a_dropped_rule_held_goes_with_the_next_run() -> None:
     """Its events and nodes stay no longer than that."""
     one = simple("a", "b")
     one.advance(written("a@1 b@2 a@3"), 5)
-    kernel = one._matchers[0].kernel
-    assert kernel is not None
-    first, second = fingerprints_of(kernel.partitioning)
-    read = decode(encode(one._states[0].together, [first, second]), ["", second])
-    one._states[0].together = read
+    (data,) = encode(one._states[0].keys, [0, 1])
+    read = decode(data, {1: 1})
+    one._states[0].keys = read
     assert len(read.events) == 3
     one.advance([], 6)
     assert [partial.rule_id for partial in one.partial_matches()] == ["b"]
     assert len(read.events) == len(read.event_key) == len(read.held.nodes) == 1
 
 
+@property_of
+@given(runs, st.data())
+def test_some_keys_of_many_blocks(run: Run, data: st.DataObject) -> None:
+    """Keys are told apart without decoding the others: those asked for, and those that are due."""
+    whole = run.state
+    homes = data.draw(hnp.arrays(np.int64, len(whole.keys), elements=st.integers(0, 2)))
+    stored = StoredKeys(encode(whole, run.numbers, homes, 3), run.rules)
+    assert len(stored) == len(whole.keys)
+    assert stored.known.all()
+    by_key = dict(zip(whole.keys, homes.tolist(), strict=True))
+    names = stored.keys(np.ones(len(stored), bool))
+    assert dict(zip(names, stored.home.tolist(), strict=True)) == by_key
+    asked = data.draw(st.lists(st.sampled_from([*KEYS, "x", None])))
+    mine = stored.among(TextSet.of(asked))
+    assert mine.tolist() == [key in asked for key in names]
+    some = stored.chosen(mine)
+    assert run.content(some) == [u for u in run.content(whole) if u[0][0] in asked]
+    for key, due in zip(names, stored.due.tolist(), strict=True):
+        of_key = np.array([key == other for other in whole.keys], bool)
+        assert due == chosen(whole, of_key).deadline
+
+
 # Bytes.
 
 
-@property_of
-@given(runs, st.data())
-def test_damaged_bytes(run: Run, data: st.DataObject) -> None:
-    """Bytes that were changed, cut or lengthened are a StateError, and nothing is made of them."""
-    whole = encode(run.state, run.fingerprints)
-    place = data.draw(st.integers(0, len(whole) - 1))
-    flipped = bytes([whole[place] ^ data.draw(st.integers(1, 255))])
-    for damaged in (
-        whole[:place] + flipped + whole[place + 1 :],
-        whole[:place],
-        whole + b"\x00",
-        whole[place + 1 :],
-    ):
-        with pytest.raises(StateError, match="damaged"):
-            decode(damaged, run.fingerprints)
-
-
-def summed(parts: Any) -> bytes:
-    """Anything in the place of a state, with its checksum."""
-    return decode_input(pack(parts))
-
-
-def decode_input(data: bytes) -> bytes:
-    """Bytes with their checksum before them."""
-    return zlib.crc32(data).to_bytes(4, "little") + data
-
-
-NO_NUMBERS = [0, 0, 0, b""]
-NO_EVENTS = [*[NO_NUMBERS] * 5, None, None]
-NOTHING = [
-    [], [], [], NO_EVENTS, NO_NUMBERS, NO_NUMBERS, NO_EVENTS, NO_NUMBERS, [NO_NUMBERS] * 9,
-    [NO_NUMBERS] * 5, [NO_NUMBERS] * 3, [NO_NUMBERS] * 3,
-]  # fmt: skip
-
-
 def test_bytes_of_nothing() -> None:
-    """The smallest state, written out."""
-    read = decode(summed(NOTHING), ["r"])
+    """The smallest state and the smallest batch."""
+    (nothing,) = encode(KeysState(), [])
+    read = decode(nothing, {})
     assert read.idle
     assert read.deadline == FOREVER
-    assert encode(KeysState(), []) == summed(NOTHING)
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (3, [NO_NUMBERS] * 5),  # no columns and payload
-        (3, None),
-        (2, [None]),  # no mask
-        (4, [5, 0, 1, b"abc"]),  # five numbers in three bytes
-        (4, [5, 0, 3, b"abc" * 5]),  # a width that there is not
-        (4, [1, 0]),
-        (8, [NO_NUMBERS] * 8),  # a field less
-        (8, [[2, 0, 0, b""], [3, 0, 0, b""], *[NO_NUMBERS] * 7]),  # columns of several lengths
-        (8, [[1, 0, 0, b""], [1, 0, 0, b""], [1, 1 << 70, 0, b""], *[[1, 0, 0, b""]] * 6]),
-        (9, [[-1, 0, 0, b""]] * 5),
-        (9, None),
-    ],
-)
-def test_bytes_of_no_state(place: int, value: Any) -> None:
-    """What has another form is a StateError, whatever its checksum."""
-    parts = list(NOTHING)
-    parts[place] = value
+    assert encode(read, []) == [nothing]
+    assert len(decode_batch(encode_batch(InputBatch()))) == 0
     with pytest.raises(StateError):
-        decode(summed(parts), ["r"])
-
-
-@pytest.mark.parametrize("data", [b"", b"abc", summed(None), summed([]), decode_input(b"\xc1")])
-def test_bytes_of_something_else(data: bytes) -> None:
-    """Nor is it taken for an empty state."""
+        decode_batch(nothing)
     with pytest.raises(StateError):
-        decode(data, ["r"])
+        decode(encode_batch(InputBatch()), {})
 
 
 def test_compact() -> None:
@@ -406,9 +359,9 @@ def test_compact() -> None:
         ],
         1_700_000_000_000 + 37 * keys,
     )  # fmt: skip
-    state = one._states[0].together
+    state = one._states[0].keys
     assert len(state.held.partials) == keys
-    size = len(encode(state, ["fingerprint"])) / keys
+    size = len(encode(state, [0])[0]) / keys
     # 9 of them are the key's own text.
     assert size < 40
 
@@ -421,17 +374,90 @@ pattern:
   - {step: b, after: followed_by_any, where: "price > 0"}
   - {step: c, after: followed_by_any, where: "price < LAST(a.price)"}
 """
-    one = job(branching).fastest
+    one = job(branching).kernel
     one.advance(written("a=9 " + " ".join(f"b={90 + n}" for n in range(50))), 99)
-    kernel = one._matchers[0].kernel
-    assert kernel is not None
-    state = one._states[0].together
+    state = one._states[0].keys
     assert len(state.held.partials) == 51
     assert len(state.events) == len(state.held.nodes) == 51
-    assert len(encode(state, fingerprints_of(kernel.partitioning))) < 51 * 12 + 300
+    assert len(encode(state, [0])[0]) < 51 * 12 + 300
 
 
-# States of earlier releases.
+# Events that wait.
+
+SLOTS = (
+    SlotType("||whole", BIGINT),
+    SlotType("||double", DOUBLE),
+    SlotType("||text", STRING),
+    SlotType("||any", None),
+    SlotType("||price", DecimalType(12, 2)),
+)
+COLUMNS = st.tuples(
+    st.none() | st.integers(-(1 << 63), (1 << 63) - 1),
+    st.none() | st.floats(allow_nan=False),
+    st.none() | st.text(max_size=4),
+    st.none() | st.integers() | st.lists(st.text(max_size=2), max_size=2),
+    st.none() | st.decimals(-(10**9), 10**9, places=2),
+)
+
+
+@st.composite
+def events_by_key(draw: st.DrawFn) -> dict[str | None, list[Event]]:
+    """Events of some keys, with masks wide and narrow, columns and payload or none."""
+    columns = draw(st.sampled_from([st.just(()), COLUMNS]))
+    payload = draw(st.sampled_from([st.none(), st.none() | st.binary(max_size=3)]))
+    made: dict[str | None, list[Event]] = {}
+    for number in range(draw(st.integers(0, 5))):
+        at = Coordinates(draw(st.sampled_from("tuü")), draw(st.integers(0, 3)), number)
+        bits = draw(st.sampled_from([0, 1, (1 << 63) - 1, 1 << 63, 1 << 64, (1 << 201) - 1]))
+        key = draw(st.sampled_from(["k", "", "ü", None]))
+        time, kind = draw(st.integers(-9, 9)), draw(st.sampled_from(["T", None]))
+        event = Event(time, at, bits, draw(columns), draw(payload), kind)
+        made.setdefault(key, []).append(event)
+    return made
+
+
+def as_given(events: dict[str | None, list[Event]]) -> Any:
+    """Events as :func:`waiting` tells them."""
+    nothing = (None,) * len(SLOTS)
+    return [
+        (key, event.bits, event._replace(bits=0, columns=event.columns or nothing))
+        for key, mine in events.items()
+        for event in mine
+    ]
+
+
+@property_of
+@given(events_by_key())
+def test_events_that_wait_come_back(events: dict[str | None, list[Event]]) -> None:
+    """With keys, sets of true conditions of any width, columns of any type, and payload."""
+    names = Names()
+    batch = InputBatch.of(events, names, SLOTS)
+    data = encode_batch(batch)
+    read = decode_batch(data)
+    assert waiting(batch, names, SLOTS) == waiting(read, names, SLOTS) == as_given(events)
+    assert encode_batch(read) == data
+
+
+@property_of
+@given(st.lists(events_by_key(), min_size=1, max_size=3), st.integers(-10, 10))
+def test_reached(parts: list[dict[str | None, list[Event]]], watermark: int) -> None:
+    """Batches together are what was in each; the watermark divides them, what is ahead sorted by
+    time, with the keys and masks that it uses."""
+    names = Names()
+    every = [one for part in parts for one in as_given(part)]
+    batch = batches_together([InputBatch.of(part, names, SLOTS) for part in parts])
+    assert waiting(batch, names, SLOTS) == every
+    ready, ahead = reached(batch, watermark)
+    assert waiting(ready, names, SLOTS) == [one for one in every if one[2].time <= watermark]
+    assert waiting(ahead, names, SLOTS) == sorted(
+        (one for one in every if one[2].time > watermark), key=lambda one: one[2].time
+    )
+    for part in (ready, ahead):
+        assert set(part.key.tolist()) == set(range(len(part.keys)))
+        assert set(part.mask.tolist()) == set(range(len(part.masks)))
+
+
+# State of earlier releases.
 
 
 def table(rows: Sequence[tuple[Any, ...]], fields: str, kind: np.dtype[Any]) -> Any:
@@ -442,29 +468,60 @@ def table(rows: Sequence[tuple[Any, ...]], fields: str, kind: np.dtype[Any]) -> 
     return made
 
 
-def events(
-    rows: Sequence[tuple[int, int, int, int, int]], columns: Any = None, payload: Any = None
-) -> EventTable:
-    """Events of these times, topics, partitions, offsets and types."""
+NAMES = Names(["orders", "payments"], ["com.acme.Order", None])
+#: A column of each type, and what three events have there.
+GOLDEN_SLOTS = (
+    SlotType("||int", INT), SlotType("||boolean", BOOLEAN), SlotType("||date", DATE),
+    SlotType("||timestamp", TIMESTAMP), SlotType("||decimal", DecimalType(12, 2)),
+    SlotType("||double", DOUBLE), SlotType("||string", STRING),
+    SlotType("||wide", DecimalType(38, 3)), SlotType("||unknown", None),
+)  # fmt: skip
+GOLDEN_ROWS = (
+    (
+        -5, True, dt.date(1969, 12, 31), dt.datetime(2024, 2, 29, 12, 0, 0, 123_456, dt.UTC),
+        Decimal("-12.30"), 2.5, "ü", Decimal("-12.340"), {"a": {"b": Decimal(0)}},
+    ),
+    (None,) * 9,
+    (
+        1 << 30, False, dt.date(9999, 12, 31), dt.datetime(1, 1, 1, tzinfo=dt.UTC),
+        Decimal("9999999999.99"), -1e300, "", Decimal("1" * 35 + ".123"), [1 << 70, b"\x00\xff"],
+    ),
+)  # fmt: skip
+
+
+def golden_columns() -> list[Any]:
+    """The vectors of these columns, written out."""
+    nulls = np.array([False, True, False])
+    whole = [
+        [-5, 0, 1 << 30], [1, 0, 0], [-1, 0, 2_932_896],
+        [1_709_208_000_123_456, 0, -62_135_596_800_000_000], [-1230, 0, 999_999_999_999],
+    ]  # fmt: skip
+    wide, unknown = ([row[place] for row in GOLDEN_ROWS] for place in (-2, -1))
+    return [
+        *(Numbers(np.array(values, np.int64), nulls) for values in whole),
+        Numbers(np.array([2.5, 0, -1e300]), nulls),
+        Bytes.of(["ü".encode(), None, b""]),
+        Objects(wide),
+        Objects(unknown),
+    ]
+
+
+def golden_events(columns: Any = None, payload: Any = None) -> EventTable:
+    """Three events."""
     i64, i32 = np.int64, np.int32
-    parts = zip(*rows, strict=True) if rows else ([],) * 5
-    kinds = (i64, i32, i32, i64, i32)
     return EventTable(
-        *(np.array(part, kind) for part, kind in zip(parts, kinds, strict=True)), columns, payload
+        np.array([-5, 7, -60_005], i64),
+        np.array([0, 1, 1], i32),
+        np.array([3, 0, 1], i32),
+        np.array([1 << 40, 2, 9], i64),
+        np.array([0, 1, 1], i32),
+        columns,
+        payload,
     )
 
 
-NAMES = Names(["orders", "payments"], ["com.acme.Order", None])
-
-
 def golden_states() -> dict[str, KeysState]:
-    """What the committed bytes of columnar format 1 hold, written out by hand."""
-    values = [
-        None, True, -5, 1 << 70, 2.5, "ü", b"\x00\xff", Decimal("-12.340"),
-        dt.datetime(2024, 2, 29, 12, 0, 0, 123_456, dt.UTC), dt.date(1969, 12, 31), [1, [2]],
-        {"a": {"b": Decimal(0)}},
-    ]  # fmt: skip
-    waiting = events([(5, 0, 3, 1 << 40, 0), (6, 1, 0, 2, 1), (6, 1, 0, 3, 1)])
+    """What the committed bytes of state in formats 3 and 4 hold, written out by hand."""
     held = Held(
         table(
             [
@@ -484,66 +541,67 @@ def golden_states() -> dict[str, KeysState]:
         table([(0, 2, 7)], "first last time", FINISHED),
         table([(-1, 0, 0), (0, 1, 1), (0, 2, 1), (-1, 0, 2)], "previous step event", NODE),
     )
-    none = np.zeros(0, np.int64)
+    of_key = np.array([0, 0, 1])
+    payload = Bytes.of([b"bytes", None, b""])
+    whole = golden_events(golden_columns(), payload)
     return {
         "empty": KeysState(),
-        "waiting": KeysState(
-            ["k", "ü", None],
-            [5, (1 << 63) - 1, 1 << 63, (1 << 200) + 1],
-            replace(waiting, columns=[[1], [], [None]], payload=[b"x", None, b""]),
-            np.array([2, 0, 1]),
-            np.array([1, 3, 2]),
-        ),
-        "partials": KeysState(
-            ["k", "ü", '["a","b"]'],
-            [],
-            events([]),
-            none,
-            none,
-            events(
-                [(-5, 0, 3, 1 << 40, 0), (7, 1, 0, 2, 1), (-60_005, 1, 1, 9, 1)],
-                [values, [], [1]],
-                [b"bytes", None, b""],
-            ),
-            np.array([0, 0, 1]),
-            held,
-        ),
-        "both": KeysState(
-            ["ahead", "k", "ü", "cool"],
-            [0],
-            waiting,
-            np.array([0, 0, 1]),
-            np.array([0, 0, 0]),
-            events([(-5, 0, 3, 1 << 40, 0), (7, 1, 0, 2, 1), (-60_005, 1, 1, 9, 1)]),
-            np.array([1, 1, 2]),
-            held._replace(units=shifted(held.units)),
-        ),
+        "partials": KeysState(["k", "ü", None], whole, of_key, held),
+        "no-columns": KeysState(['["a","b"]', "k", "cool"], golden_events(), of_key, held),
     }
 
 
-def shifted(units: Any) -> Any:
-    """The units, each of the next key."""
-    moved = units.copy()
-    moved["key"] += 1
-    return moved
+def golden_batch() -> InputBatch:
+    """What the committed bytes of events that wait hold, likewise."""
+    return InputBatch(
+        ["k", "ü", None],
+        [5, (1 << 63) - 1, 1 << 63, (1 << 200) + 1],
+        np.array([2, 0, 1]),
+        np.array([1, 3, 2]),
+        golden_events(golden_columns(), Bytes.of([b"x", None, b""])),
+    )
+
+
+def golden(name: str, now: bytes) -> bytes:
+    """The committed bytes."""
+    path = GOLDEN / f"columnar-3-{name}.bin"
+    if os.environ.get("REWRITE_GOLDEN") and not path.exists():
+        path.write_bytes(now)
+    return path.read_bytes()
+
+
+def rows_of(events: EventTable) -> Any:
+    """The columns of events as Python values, row by row."""
+    event = events.objects(NAMES, GOLDEN_SLOTS)
+    return tuple(tuple(event(row).columns) for row in range(len(events)))
 
 
 @pytest.mark.parametrize("name", golden_states())
 def test_golden_state(name: str) -> None:
-    """Bytes that an earlier release wrote load with everything in them."""
+    """Bytes that an earlier release wrote load with everything in them, and are written again."""
     expected = golden_states()[name]
-    golden = GOLDEN / f"columnar-1-{name}.bin"
-    if os.environ.get("REWRITE_GOLDEN") and not golden.exists():
-        golden.write_bytes(encode(expected, ["one", "two"]))
-    read = decode(golden.read_bytes(), ["one", "two"])
+    data = golden(name, encode(expected, [4, 7])[0])
+    read = decode(data, {4: 0, 7: 1})
     assert read.keys == expected.keys
-    assert content(read, NAMES) == content(expected, NAMES)
-    for mine, theirs in ((read.events, expected.events), (read.waiting, expected.waiting)):
-        assert (mine.columns, mine.payload) == (theirs.columns, theirs.payload)
+    assert read.event_key.tolist() == expected.event_key.tolist()
+    assert content(read, NAMES, GOLDEN_SLOTS) == content(expected, NAMES, GOLDEN_SLOTS)
     assert [table.tolist() for table in read.held] == [table.tolist() for table in expected.held]
+    if read.events.columns is not None:
+        assert rows_of(read.events) == rows_of(expected.events) == GOLDEN_ROWS
+    assert encode(read, [4, 7]) == [data]
+
+
+def test_golden_batch() -> None:
+    """And so do events that wait."""
+    expected = golden_batch()
+    data = golden("batch", encode_batch(expected))
+    read = decode_batch(data)
+    assert waiting(read, NAMES, GOLDEN_SLOTS) == waiting(expected, NAMES, GOLDEN_SLOTS)
+    assert rows_of(read.events) == GOLDEN_ROWS
+    assert encode_batch(read) == data
 
 
 def test_every_golden_state_is_tested() -> None:
     """No file is left without its case."""
-    files = {file.stem for file in GOLDEN.iterdir() if file.stem.startswith("columnar-1-")}
-    assert files == {f"columnar-1-{name}" for name in golden_states()}
+    files = {file.stem for file in GOLDEN.iterdir()}
+    assert files == {f"columnar-3-{name}" for name in (*golden_states(), "batch")}

@@ -8,14 +8,14 @@ import time
 import pytest
 
 from service.matcher.columnar.events import Names
+from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.keys import KeysMatcher, KeysState
-from service.matcher.engines import arrivals_of
-from service.matcher.limits import held_events
 from service.matcher.local import EventReader
 from service.matcher.outputs import Outputs
 from service.matcher.partial import RuleState
 from service.pattern.tree import Limits
-from tests.matcher.runs import END_OF_TIME, TYPES, BothEngines, job, matched, timed_out, written
+from tests.matcher.runs import END_OF_TIME, TYPES, BothMatchers, job, matched, timed_out, written
+from tests.reference.limits import held_events
 
 POLICIES = ("drop_oldest", "reject_new", "pause_rule")
 
@@ -37,7 +37,7 @@ pattern:
 """
 
 
-def states(one: BothEngines) -> list[RuleState]:
+def states(one: BothMatchers) -> list[RuleState]:
     """The rule states of every key."""
     return [state for _, _, state in one.rule_states()]
 
@@ -157,10 +157,10 @@ def test_adversarial_stream_in_bounded_time_and_memory(policy: str) -> None:
     stream = written(" ".join(random.Random(2).choices("aaabbb", k=1000)) + " c")
     state, names = KeysState(), Names()
     events = [reader.event(record, Outputs()) for record in stream]
-    arrivals = arrivals_of({"k": events}, names)
+    batch = InputBatch.of({"k": events}, names, kernel.slots)
     started = time.process_time()
     most = total = 0
-    for found in kernel.advance(state, arrivals, END_OF_TIME, names):
+    for found in kernel.advance(state, batch, END_OF_TIME, names):
         taken = sum(len(events) for match in found.matches for events in match.steps.values())
         most, total = max(most, taken), total + len(found.matches)
         # Making what is found is no part of matching, and its size is the rule's doing.

@@ -1,5 +1,5 @@
 """Limits are exact, for random rules and streams: never more than allowed after any event, and
-nothing is dropped while what is held fits. The reference machine; counting is this file's own."""
+nothing is dropped while what is held fits. The reference; counting is this file's own."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import compile_rules
-from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.local import EventReader, Record
 from service.matcher.outputs import Outputs
 from service.matcher.partial import Finished, Partial, RuleState
-from service.matcher.snapshot import SnapshotCodec
 from service.model import Coordinates
 from service.pattern.tree import Limits, OnLimit, Rule, Skip
 from tests.matcher.runs import END_OF_TIME, records
 from tests.matcher.strategies import rules, streams
 from tests.oracle import Seen
+from tests.reference.keyed import KeyedMatcher, KeyState
 
 property_of = settings(
     max_examples=150,
@@ -54,7 +53,6 @@ class Run:
         (part,) = compile_rules([replace(self.rule, limits=limits)]).partitionings
         self.matcher = KeyedMatcher(part)
         self.reader = EventReader(part, RecordTypes())
-        self.fingerprints = [part.rules[0].plan.fingerprint]
 
     def take(self, taken: Sequence[Record], watermark: int | None = None) -> None:
         """Apply the records, and move time to the last of them."""
@@ -68,12 +66,6 @@ class Run:
             # Events of one time cannot be parted by the watermark, so each gets a time of its own.
             self.take([replace(record, time=record.time * 100 + number)])
             yield self.rule_state
-
-    def restart(self) -> None:
-        """Write the state to bytes and read it back."""
-        topics: list[str] = []
-        data = SnapshotCodec(self.fingerprints, topics).encode(self.state)
-        self.state = SnapshotCodec(self.fingerprints, topics).decode(data)
 
     @property
     def rule_state(self) -> RuleState:
@@ -159,17 +151,15 @@ Case = tuple[Rule, list[Seen], dict[str, int], OnLimit]
 
 
 @property_of
-@given(too_small(), st.data())
-def test_bounds_hold_after_every_event(case: Case, data: st.DataObject) -> None:
+@given(too_small())
+def test_bounds_hold_after_every_event(case: Case) -> None:
     """Partial and held matches within the one bound, their events within the other, whatever the
-    policy, restarts between."""
+    policy."""
     rule, stream, bounds, policy = case
     run = Run(rule, on_limit=policy, **bounds)
     for state in run.one_by_one(stream):
         assert len(held(state)) <= run.partial_matches
         assert len(events_of(state)) <= run.events
-        if data.draw(st.booleans()):
-            run.restart()
     event(f"{policy.value} by {' and '.join(bounds)}")
     assert run.dropped > 0
 
@@ -196,10 +186,10 @@ def test_the_bound_is_met_exactly(
 
 
 @property_of
-@given(too_small(), st.booleans())
-def test_an_episode_is_reported_once(case: Case, restarts: bool) -> None:
+@given(too_small())
+def test_an_episode_is_reported_once(case: Case) -> None:
     """A dead letter where dropping begins, at that event, and none while it goes on; none without
-    anything dropped. A restart begins no episode."""
+    anything dropped."""
     rule, stream, bounds, policy = case
     run = Run(rule, on_limit=policy, **bounds)
     episodes: list[Coordinates] = []
@@ -213,8 +203,6 @@ def test_an_episode_is_reported_once(case: Case, restarts: bool) -> None:
         # Nothing dropped ends an episode only where something changed, or nothing is left.
         going_on = dropped or (going_on and state.limited)
         going_on = going_on and not state.idle
-        if restarts:
-            run.restart()
     event(f"episodes: {min(len(episodes), 3)}")
     assert run.letters == episodes
 
@@ -264,7 +252,6 @@ def test_batches_do_not_matter(case: Case, data: st.DataObject) -> None:
         later = fed[number + 1].time if number + 1 < len(fed) else END_OF_TIME
         if record.time < later and data.draw(st.booleans()):
             cut.take(batch)
-            cut.restart()
             batch = []
     cut.take(batch, END_OF_TIME)
     assert (cut.dropped, cut.letters, cut.found) == (whole.dropped, whole.letters, whole.found)

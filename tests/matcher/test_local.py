@@ -164,8 +164,8 @@ def test_failing_condition_on_the_event_alone() -> None:
 
 def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered of masks and outcomes is forgotten at the bound, without harm."""
-    for module in ("keyed", "transitions"):
-        monkeypatch.setattr(f"service.matcher.{module}._MOST_ENTRIES", 1)
+    for module in ("tests.reference.keyed", "service.matcher.transitions"):
+        monkeypatch.setattr(f"{module}._MOST_ENTRIES", 1)
     one = job(PAIR.replace("name = 'b'", "name = 'b' AND price > LAST(a.price)"))
     one.advance(written("a=1 x a=2 x b=2 b=3 x a=4 b=5"), END_OF_TIME)
     assert matched(one) == [("a0 b4", 5), ("a2 b5", 6), ("a7 b8", 9)]

@@ -7,11 +7,20 @@ from dataclasses import replace
 import pytest
 
 from service.compiler.record_types import RecordTypes
-from service.matcher.keyed import KeyedMatcher, KeyState
 from service.matcher.outputs import Outputs
 from service.matcher.partial import FOREVER
 from service.model import Coordinates, Event
-from tests.matcher.runs import END_OF_TIME, BothEngines, job, matched, run, timed_out, written
+from tests.matcher.runs import (
+    END_OF_TIME,
+    BothMatchers,
+    compiled,
+    job,
+    matched,
+    run,
+    timed_out,
+    written,
+)
+from tests.reference.keyed import KeyedMatcher, KeyState
 
 A_THEN_B = """
 within: 10 ms
@@ -249,7 +258,7 @@ pattern:
 
 def test_failing_condition() -> None:
     """It counts as not matching; rule, step and event are named, and later events go on."""
-    one = BothEngines(job(FAILING).plan, RecordTypes())
+    one = BothMatchers(job(FAILING).plan, RecordTypes())
     first, bad, good = written("a=1 b=2 b=3")
     bad = replace(bad, values={**bad.values, "price": "much"})
     one.advance([first, bad, good], END_OF_TIME)
@@ -263,7 +272,9 @@ def test_failing_condition() -> None:
 
 def test_failing_measure() -> None:
     """It is NULL in the match, which is emitted, and named in a dead letter."""
-    one = job(FAILING.replace("price + LAST(a.price) > 1", "price > 1"))
+    plan = compiled(FAILING.replace("price + LAST(a.price) > 1", "price > 1"))
+    # A value that is not of its column's type is refused where types are known.
+    one = BothMatchers(plan, RecordTypes())
     first, second = written("a=1 b=2")
     first = replace(first, values={**first.values, "price": object()})
     one.advance([first, second], END_OF_TIME)

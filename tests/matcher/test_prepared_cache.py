@@ -14,9 +14,9 @@ import numba
 import pytest
 from numba.core.caching import UserProvidedCacheLocator
 
+from service.codecs import compiled_code
 from service.codecs.compiled_code import prepare
 from service.errors import StartError
-from service.matcher.columnar import kernel
 from service.matcher.columnar.prepared_cache import PreparedCache
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +83,6 @@ def test_code_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise OSError(errno.EROFS, "Read-only file system", "/opt/kernel")
 
-    monkeypatch.setattr(kernel, "prepare", fail)
+    monkeypatch.setattr(compiled_code, "prepare_matcher", fail)
     with pytest.raises(StartError, match=r"NUMBA_CACHE_DIR.*Read-only file system: '/opt/kernel'"):
         prepare()

@@ -14,7 +14,7 @@ from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from service.matcher.local import Record
 from service.model import Coordinates
 from service.pattern.tree import Rule
-from tests.matcher.runs import END_OF_TIME, BothEngines, answers
+from tests.matcher.runs import END_OF_TIME, BothMatchers, answers
 from tests.matcher.strategies import (
     DISORDER,
     arrivals,
@@ -39,7 +39,7 @@ property_of = settings(
 Results = Counter[tuple[object, ...]]
 
 
-def results(job: BothEngines, rule_id: str = "r") -> Results:
+def results(job: BothMatchers, rule_id: str = "r") -> Results:
     """What a rule emitted: ids with times, as often as they were emitted."""
     found: Results = Counter()
     for match in job.outputs.matches:
@@ -52,9 +52,9 @@ def results(job: BothEngines, rule_id: str = "r") -> Results:
     return found
 
 
-def job_of(*rule_set: Rule) -> BothEngines:
-    """A job that runs the rules with both engines."""
-    return BothEngines(compile_rules(rule_set))
+def job_of(*rule_set: Rule) -> BothMatchers:
+    """A job that runs the rules with kernel and reference."""
+    return BothMatchers(compile_rules(rule_set))
 
 
 def whole(rule: Rule, records: Sequence[Record]) -> Results:
@@ -152,11 +152,11 @@ class Unfiltered(Partitioning):
                 yield number, sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
 
 
-def unfiltered_job(rule: Rule) -> BothEngines:
+def unfiltered_job(rule: Rule) -> BothMatchers:
     """A job in which every event reaches the rule."""
     parts = compile_rules([rule]).partitionings
     unfiltered = [Unfiltered(p.key, p.rules, p.conditions, p.slots, p.keeps_payload) for p in parts]
-    return BothEngines(RuleSetPlan(tuple(unfiltered)))
+    return BothMatchers(RuleSetPlan(tuple(unfiltered)))
 
 
 @property_of
@@ -206,7 +206,7 @@ def test_absent_key_is_one_partition(rule: Rule, records: list[Record]) -> None:
     assert _times(job) == _times(together)
 
 
-def _times(job: BothEngines) -> Iterable[tuple[int, int]]:
+def _times(job: BothMatchers) -> Iterable[tuple[int, int]]:
     # Ids contain the key, so only the times can be compared.
     matches = [(match.start, match.time) for match in job.outputs.matches]
     return sorted(matches + [(timeout.start, timeout.deadline) for timeout in job.outputs.timeouts])

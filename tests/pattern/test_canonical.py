@@ -34,8 +34,12 @@ CONDITIONS = [
     "NOT (name = 'a') AND x IS NOT NULL",
     "name = 'é\\n\U0001f600'",
     "TRUE",
+    "EXISTS(items, i -> i.price > x AND i.name RLIKE '(?i)^a: \\\\d+#$')",
+    "ts + INTERVAL 1 HOUR 30 MINUTES > day - INTERVAL 1 MONTH OR HOUR(ts, 'Asia/Tokyo') = 3",
+    "name NOT ILIKE '%a_%' AND PI() > 3 AND 'x' = ANY(SPLIT(name, ','))",
 ]
 LOOKING_BACK = ["x > LAST({0}.x)", "COALESCE(SUM({0}.x), 0) + x < 5", "COUNT({0}.*) < 3"]
+LOOKING_BACK += ["COUNT(DISTINCT {0}.x) < 3", "SIZE(COLLECT({0}.x, 7)) > STDDEV({0}.y)"]
 
 milliseconds = st.integers(min_value=1, max_value=36_500 * 86_400_000)
 plain_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

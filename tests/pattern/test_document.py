@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import Problem, RuleSetError
-from service.pattern.document import load_rules, write_schema
+from service.pattern.document import examine_rules, load_rules, write_schema
 from service.pattern.expressions import parse
 from service.pattern.tree import (
     AfterMatch,
@@ -202,7 +202,7 @@ def test_misspelt_key() -> None:
         "rule.yaml:5:5: [rule r] [step a] unknown key `wehre`\n"
         "5 |     wehre: x = 1\n"
         "        ^^^^^\n"
-        "  allowed: `where`, which is the nearest; keys here are step, after, where, of_type,"
+        "  help: did you mean `where`? keys here: step, after, where, of_type,"
         " times, gap, loop, greedy, optional, until, group"
     )
 
@@ -223,10 +223,10 @@ def test_bad_duration() -> None:
         within: {max: 5 minuts}
         """
     ) == (
-        "rule.yaml:4:15: [rule r] `max`: `5 minuts` is not a duration\n"
+        "rule.yaml:4:15: [rule r] `max`: `5 minuts` is not a duration: its unit is not known\n"
         "4 | within: {max: 5 minuts}\n"
         "                  ^^^^^^^^\n"
-        "  allowed: longest time from first to last event: a number and a unit, one of ms, seconds,"
+        "  help: longest time from first to last event: a number and a unit, one of ms, seconds,"
         " minutes, hours, days, weeks (10 seconds, 500 ms, 1 hour 30 minutes), at most 36500 days"
     )
 
@@ -244,7 +244,7 @@ def test_unknown_skip_target() -> None:
         "rule.yaml:5:30: [rule r] there is no step `c` to skip to\n"
         "5 | after_match: {skip_to_first: c}\n"
         "                                 ^\n"
-        "  allowed: a step outside groups that takes events: a, b"
+        "  help: a step outside groups that takes events: a, b"
     )
 
 
@@ -264,6 +264,56 @@ def test_unclosed_quote_in_a_condition() -> None:
     )
 
 
+def test_a_comment_that_cuts_a_condition() -> None:
+    """A quote that YAML left open is the fault of ` #`, and the help says so."""
+    (problem,) = refused(
+        """
+        id: r
+        pattern:
+          - step: a
+            where: name = 'item #5'
+        """
+    )
+    assert problem.message == "a string opened with ' is not closed"
+    assert problem.allowed == "quotes around the whole value: ` #` begins a comment in YAML"
+
+
+def test_one_mistake_in_a_condition_is_one_problem() -> None:
+    """However many words of it are not allowed."""
+    (problem,) = refused("{id: r, pattern: [{step: a, where: x > (SELECT y FROM t)}]}")
+    assert (problem.message, underlined(problem)) == ("a sub-query is not allowed here", "SELECT")
+
+
+@pytest.mark.parametrize("within", ["1 month", "10", "PT1M", "{max: 1 month}", "99999 days"])
+def test_a_wrong_duration_gets_the_list_of_units(within: str) -> None:
+    """Wherever it stands."""
+    (problem,) = refused(f"{{id: r, pattern: [{{step: a}}], within: {within}}}")
+    assert "one of ms, seconds, minutes, hours, days, weeks" in (problem.allowed or "")
+
+
+def test_a_duration_that_is_too_long_is_called_so() -> None:
+    """It is a duration, so its words are right."""
+    (problem,) = refused("{id: r, pattern: [{step: a}], within: 99999 days}")
+    assert problem.message == "`within`: `99999 days` is too long"
+
+
+def test_what_is_right_of_wrong_rules_can_be_examined() -> None:
+    """The wrong parts are left out, and a rule that is nothing without them too."""
+    text = """
+        id: one
+        colour: red
+        within: 5
+        pattern: [{step: a, where: x = }, {step: b, after: nxt, where: y = 1}]
+        ---
+        id: two
+        pattern: []
+    """
+    loaded, problems = examine_rules(textwrap.dedent(text), "rule.yaml")
+    assert len(problems) == 5
+    assert [one.rule.id for one in loaded] == ["one"]
+    assert loaded[0].rule.pattern == (Step("a"), Step("b", where=parse("y = 1")))
+
+
 def test_wrong_column_type() -> None:
     """A comparison of text and number is refused against the schema, and underlined."""
     text = "id: r\npattern:\n  - step: a\n    where: name > 'x' AND cost = 'ten'\n"
@@ -274,7 +324,7 @@ def test_wrong_column_type() -> None:
         "rule.yaml:4:27: [rule r] [step a] DOUBLE cannot be compared with STRING\n"
         "4 |     where: name > 'x' AND cost = 'ten'\n"
         "                              ^^^^^^^^^^^^\n"
-        "  allowed: cast one of them"
+        "  help: cast one of them"
     )
 
 
@@ -302,7 +352,7 @@ def test_wrong_column_type() -> None:
             "{id: r, version: '1', pattern: [{step: a}]}",
             "`version` must be a whole number, found `1`",
         ),
-        ("{id: r, version: 0, pattern: [{step: a}]}", "`version` is 0"),
+        ("{id: r, version: 0, pattern: [{step: a}]}", "`version` cannot be `0`"),
         (
             "{id: r, enabled: 1, pattern: [{step: a}]}",
             "`enabled` must be `true` or `false`, found the number `1`",
@@ -323,7 +373,7 @@ def test_wrong_column_type() -> None:
         ),
         (
             "{id: r, pattern: [{step: a, times: true}]}",
-            "`times`: `True` is not a number of repetitions",
+            "`times`: `true` is not a number of repetitions",
         ),
         ("{id: r, key: '', pattern: [{step: a}]}", "`key` is empty"),
         (
@@ -341,16 +391,16 @@ def test_wrong_column_type() -> None:
         ("{id: r, <<: 1, pattern: [{step: a}]}", "`<<` must name a mapping"),
         (
             "{id: !!python/name:os.system r, pattern: [{step: a}]}",
-            "the tag `tag:yaml.org,2002:python/name:os.system` is not allowed",
+            "this tag is not allowed",
         ),
         ('{"id": "\\ud800", "pattern": [{"step": "a"}]}', "the text is not valid Unicode"),
         (
             "{id: r, effective_from: 2030-02-31, pattern: [{step: a}]}",
-            "`2030-02-31` is no valid timestamp",
+            "this is not a valid timestamp",
         ),
         ("{id: r", "while parsing a flow mapping, expected ',' or '}', but got '<stream end>'"),
         ("id: r\nx: \x07\n", "the character U+0007 is not allowed in YAML"),
-        ("id: *x\n", "found undefined alias 'x'"),
+        ("id: *x\n", "`*` begins an alias, and nothing has an anchor of that name"),
     ],
 )
 def test_mistake_is_named(text: str, message: str) -> None:

@@ -205,7 +205,7 @@ def test_fields_are_those_of_yaml(fields: dict[str, Any], written: str) -> None:
         (lambda: begin().times(0), "times", "`times` of `a` allows no event"),
         (lambda: begin().times(-2), "times", "`times` of `a` allows no event"),
         (lambda: begin().times(4, 2), "times", "`times` of `a` is reversed: from 4 to 2"),
-        (lambda: begin().times(True), "times", "`times`: `True` is not a number of repetitions"),
+        (lambda: begin().times(True), "times", "`times`: `true` is not a number of repetitions"),
         (lambda: begin().greedy(), "greedy", "`greedy` on `a`, which does not repeat"),
         (
             lambda: begin().consecutive(),

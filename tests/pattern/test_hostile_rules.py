@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from service.documents.reading import MOST_CHARACTERS
 from service.errors import RuleSetError
 from service.pattern.document import load_rules
-from service.pattern.yaml_source import MOST_CHARACTERS
 from service.rules.folder import read_rules
 from tests.pattern.expressions.test_security import HOSTILE
 
@@ -82,7 +82,7 @@ def test_every_expression_of_a_rule_is_held_to_the_list(place: str) -> None:
 def test_tags_make_nothing(
     value: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No tag is followed; the message quotes it."""
+    """No tag is followed; the message shows its line."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RuleSetError) as caught:
         load_rules(f"{place}: {value}\n", "evil.yaml")

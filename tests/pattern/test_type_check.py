@@ -78,7 +78,7 @@ def test_unknown_record_type_is_refused() -> None:
         "rule.yaml:2:30: [rule r] [step a] unknown record type `OrderPiad`\n"
         "2 | pattern: [{step: a, of_type: OrderPiad, where: x = 1}]\n"
         "                                 ^^^^^^^^^\n"
-        "  allowed: `OrderPaid`, which is the nearest; record types here are OrderPaid,"
+        "  help: did you mean `OrderPaid`? record types here: OrderPaid,"
         " OrderPlaced, shop.OrderPaid, shop.OrderPlaced"
     )
 

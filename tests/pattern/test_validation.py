@@ -113,7 +113,7 @@ def test_rule_from_python_names_step_without_place() -> None:
     assert [p.render() for p in problems] == [
         (
             "<rule>: [rule r] [step b] [field greedy] `greedy` on `b`, which does not repeat\n"
-            "  allowed: `greedy` together with `times`"
+            "  help: `greedy` together with `times`"
         )
     ]
 
@@ -190,6 +190,31 @@ def test_greedy_last_step_is_warned_about() -> None:
     assert messages(rule(greedy, B)) == ([], [])
 
 
+def test_a_step_whose_events_a_greedy_loop_takes_is_warned_about() -> None:
+    """A rule that can never match, unless the loop ends or the step has events of its own."""
+    buy = Step("buy", where=parse("x > 0"), times=Times(1, None), greedy=True)
+    steps = frozenset({"buy"})
+    over = Step("over", Contiguity.FOLLOWED_BY, parse("x > 0 AND SUM(buy.x) > 9", steps=steps))
+    warning = (
+        "`over` never takes an event: each one that fits it also fits the greedy loop `buy`, which"
+        " takes it first"
+    )
+    assert messages(rule(buy, over)) == ([], [warning])
+    assert messages(rule(replace(buy, where=None), over)) == ([], [warning])
+    other = replace(over, where=parse("x > 1"))
+    ended = replace(buy, until=parse("x > 100"))
+    bounded = replace(buy, times=Times(1, 3))
+    typed = replace(buy, of_type="A")
+    for first, second in (
+        (buy, other),
+        (ended, over),
+        (bounded, over),
+        (typed, over),
+        (replace(buy, greedy=False), over),
+    ):
+        assert messages(rule(first, second)) == ([], [])
+
+
 def test_not_step_that_gives_way_is_warned_about() -> None:
     """Both steps are named, the one in the way being the next ``not_next`` or the last."""
     n = Step("n", after=Contiguity.NOT_FOLLOWED_BY, where=parse("x = 3"))
@@ -258,3 +283,19 @@ def test_reference_to_later_step_is_warned_about() -> None:
     assert messages(rule(Step("g", times=Times(2, 2), group=(early, B)))) == ([], [])
     own = replace(A, where=parse("x > LAST(a.x)", steps=frozenset("ab")), times=Times(2, 2))
     assert messages(rule(own, B)) == ([], [])
+
+
+def test_a_misspelt_step_is_warned_about() -> None:
+    """Nobody knows without a schema that the event has no such record; a record that the key reads
+    is one, and so is a name that no step is like."""
+    fail = Step("fail", where=parse("x = 1"))
+    for text in ("x = fial.x", "x > FIRST(fail.x) AND fial.y = 1"):
+        where = parse(text, steps=frozenset({"fail"}))
+        ok = Step("ok", Contiguity.NEXT, where)
+        warning = "there is no step `fial`, so `fial.…` is read as a record of the event"
+        assert messages(rule(fail, ok)) == ([], [warning])
+        assert messages(replace(rule(fail, ok), key=(parse("fial.id"),))) == ([], [])
+    other = Step("ok", Contiguity.NEXT, parse("x = user.x"))
+    assert messages(rule(fail, other)) == ([], [])
+    measure = parse("SUM(fial.x)", steps=frozenset({"fail"}), measure=True)
+    assert messages(replace(rule(fail), emit=Emit({"m": measure})))[1] == [warning]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.pipeline.jars import read_lock
+from service.pipeline.spark.jars import read_lock
 from supply_chain.sbom import with_jars
 
 

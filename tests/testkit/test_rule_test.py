@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from service import Pattern, to_yaml
 from service.compiler.rule_set import compile_rules
 from service.errors import RuleSetError, SchemaError
-from service.matcher.engines import Engine
+from service.matcher.live import live_partials
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates
 from service.pattern.document import load_rules
 from service.pattern.tree import Rule
 from service.testkit import RuleTest
 from tests.matcher.strategies import arrivals, keyed_streams, rules
+from tests.reference.job import ReferenceJob
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FAIL, OK = {"event_type": "login_fail"}, {"event_type": "login_ok"}
@@ -453,6 +454,18 @@ def test_what_is_no_instant(at: Any) -> None:
         RuleTest(rule()).time(at)
 
 
+def test_what_is_not_a_rule_is_refused() -> None:
+    """A pattern without its rule is the commonest, so the way out is said."""
+    pattern = Pattern.begin("a")
+    for given_rules in (pattern, [pattern]):
+        with pytest.raises(TypeError, match=r"found a Pattern; end it with \.rule\(id, …\)"):
+            RuleTest(given_rules)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"end it with \.rule\(id, …\)"):
+        to_yaml(pattern)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"a Rule is expected, found a NoneType$"):
+        RuleTest(None)  # type: ignore[arg-type]
+
+
 def test_clocks_go_forward() -> None:
     """Neither clock nor durations are negative, and durations have units."""
     kit = RuleTest(rule())
@@ -505,7 +518,7 @@ def test_answers_are_those_of_the_job(rule: Rule, data: st.DataObject) -> None:
         Record(Coordinates("events", 0, number), record.time, record.values)
         for number, record in enumerate(arriving)
     ]
-    job = LocalJob(compile_rules([rule]), engine=Engine.REFERENCE)
+    job = LocalJob(compile_rules([rule]))
     kit = RuleTest(rule, allowed_disorder=None)
     for record in placed:
         watermark = max(job.watermark, record.time - data.draw(st.integers(0, 4)))
@@ -531,12 +544,16 @@ def test_answers_are_those_of_the_job(rule: Rule, data: st.DataObject) -> None:
 
 @given(rules(), st.data())
 @settings(max_examples=30, deadline=None)
-def test_both_engines_name_the_same_partial_matches(rule: Rule, data: st.DataObject) -> None:
-    """Whichever engine runs a rule, its partial matches are the same."""
+def test_partial_matches_are_those_of_the_reference(rule: Rule, data: st.DataObject) -> None:
+    """The matcher names the partial matches that the reference has."""
     records: list[Record] = data.draw(keyed_streams())
-    jobs = [LocalJob(compile_rules([rule]), engine=engine) for engine in Engine]
+    job, reference = LocalJob(compile_rules([rule])), ReferenceJob(compile_rules([rule]))
     for record in records:
-        for job in jobs:
-            job.advance([record], record.time - 1)
-        first, second = (sorted(map(repr, job.partial_matches())) for job in jobs)
-        assert first == second
+        job.advance([record], record.time - 1)
+        reference.advance([record], record.time - 1)
+        expected = [
+            partial
+            for key, plan, state in reference.rule_states()
+            for partial in live_partials(plan, key, state)
+        ]
+        assert sorted(map(repr, job.partial_matches())) == sorted(map(repr, expected))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.matcher.columnar import kernel
-from service.matcher.columnar.kernel import compiled, holds
+from service.matcher.columnar.compilation import compiled
+from service.matcher.columnar.expression_loop import holds_of_event
 from service.matcher.columnar.text_hash import text_hash
 from service.pattern.expressions.like import Place
 
@@ -74,8 +74,7 @@ def number_texts(numbered, data, pool, pool_ends, table, wholes, nulls):
 
 @compiled
 def set_masks(
-    types, base, look_up_ends, look_ups, masks, program_ends, targets, questions, operations,
-    looks, wholes, doubles, nulls, stack, path, nodes, out,
+    types, base, look_up_ends, look_ups, masks, program_ends, targets, programs, columns, stack, out
 ):  # fmt: skip
     """Write the words of each event: of ``base`` by record type what is left of it by the ``masks``
     from the row that a look-up begins with, and by programs, without the ``targets`` (word and
@@ -89,8 +88,8 @@ def set_masks(
             out[event, word] = base[of, word]
         for each in range(look_up_ends[of], look_up_ends[of + 1]):
             lane, row = look_ups[each, 0], look_ups[each, 1]
-            if not nulls[event, lane]:
-                row += OF_FIRST + wholes[event, lane]
+            if not columns.nulls[event, lane]:
+                row += OF_FIRST + columns.wholes[event, lane]
             for word in range(words):
                 out[event, word] &= masks[row, word]
         possible = np.int64(0)
@@ -100,8 +99,7 @@ def set_masks(
             continue
         for each in range(program_ends[of], program_ends[of + 1]):
             word, mask = targets[each, 0], targets[each, 1]
-            if out[event, word] & mask and not holds(
-                questions[each], kernel.NONE, event, operations, looks, wholes, doubles, nulls,
-                stack, path, nodes,
-            ):  # fmt: skip
+            if out[event, word] & mask and not holds_of_event(
+                programs.questions[each], event, programs, columns, stack
+            ):
                 out[event, word] &= ~mask

@@ -2,8 +2,9 @@
 
 A condition is true where all parts of it that AND joins are. A part that asks of one text only
 which of some constants it is, or begins or ends with, is answered by looking the text up, for all
-conditions together; every other one is a program for the kernel
-(:mod:`service.matcher.columnar.programs`), which runs where what was looked up is true.
+conditions together. Most others are programs for the kernel
+(:mod:`service.matcher.columnar.programs`), which run where what was looked up is true. What is left
+(:class:`EvaluatedPart`) is for the caller to evaluate, where all of that is true.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from numpy.typing import NDArray
 
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Condition
-from service.matcher.columnar import kernel
+from service.matcher.columnar import expression_loop
+from service.matcher.columnar.compilation import FOREVER
 from service.matcher.columnar.event_mask_loops import OF_FIRST, number_texts, set_masks
-from service.matcher.columnar.kernel import Table
+from service.matcher.columnar.event_programs import event_program
+from service.matcher.columnar.expression_loop import Programs
 from service.matcher.columnar.lanes import Lanes, TextPart
-from service.matcher.columnar.programs import Program, event_program
+from service.matcher.columnar.programs import Program
 from service.matcher.columnar.text_hash import text_hash
 from service.matcher.columnar.text_parts import compared_texts
 from service.pattern.expressions import ColumnPath, Expression, bind
@@ -29,18 +32,11 @@ from service.pattern.expressions.canonical import expression as expression_of
 from service.pattern.expressions.checking import Typing
 from service.pattern.expressions.like import Place
 from service.pattern.expressions.nodes import Call, Node
+from service.pattern.expressions.structure import with_columns_of
 from service.pattern.types import STRING, RecordType, column_type
 
-#: With more programs for one event, and parts of texts to look up, Spark's code is as quick.
-_MOST_COMPARED = 64
-#: So many programs are passed by at little cost.
-_MOST_WRITTEN = 512
 #: Rows of a look-up's masks: of NULL, and of a text that is none of the constants.
 _OF_NULL, _OF_OTHERS = 0, 1
-
-
-class NoMasksError(Exception):
-    """Some condition is not supported here; the text says which."""
 
 
 class Bit(NamedTuple):
@@ -61,6 +57,18 @@ class _OfType:
     look_ups: dict[int, list[tuple[Expression, set[str], Bit]]] = field(default_factory=dict)
     #: By the part of a condition and the word, with the bits of the conditions that have it.
     programs: dict[tuple[Node, int], tuple[Program, int]] = field(default_factory=dict)
+    #: By the part of a condition and the word, the bits of the conditions that have it.
+    evaluated: dict[Expression, dict[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EvaluatedPart:
+    """A part of conditions that neither look-ups nor programs answer, of events of record type
+    ``type``; ``targets``: words and bits of the conditions that have it."""
+
+    expression: Expression
+    type: int
+    targets: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -74,12 +82,12 @@ class EventMasks:
     masks: NDArray[np.int64]
     program_ends: NDArray[np.int64]
     targets: NDArray[np.int64]
-    questions: Table
-    operations: Table
+    programs: Programs
     numbered: NDArray[np.int64]
     pool: NDArray[np.uint8]
     pool_ends: NDArray[np.int64]
     table: NDArray[np.int64]
+    evaluated: tuple[EvaluatedPart, ...]
 
     def of(
         self,
@@ -89,50 +97,33 @@ class EventMasks:
         doubles: NDArray[np.float64],
         nulls: NDArray[np.uint8],
     ) -> NDArray[np.int64]:
-        """The words of each event, of the record type ``types`` (below 0: none, all words 0).
-        Writes the lanes with the numbers of texts."""
+        """The words of each event, of the record type ``types`` (below 0: none, all words 0), as
+        if all parts that are evaluated were true. Writes the lanes with the numbers of texts."""
         out = np.zeros((len(types), self.words), np.int64)
         number_texts(self.numbered, data, self.pool, self.pool_ends, self.table, wholes, nulls)
         set_masks(
             types, self.base, self.look_up_ends, self.look_ups, self.masks, self.program_ends,
-            self.targets, self.questions, self.operations, np.zeros(0, kernel.LOOK), wholes,
-            doubles, nulls, np.zeros(kernel.STACK, kernel.VALUE), np.zeros(0, np.int32),
-            np.zeros(0, kernel.NODE), out,
+            self.targets, self.programs, expression_loop.Columns(wholes, doubles, nulls),
+            np.zeros(expression_loop.STACK, expression_loop.VALUE), out,
         )  # fmt: skip
         return out
 
 
 def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lanes) -> EventMasks:
-    """The conditions, for events of the record types, with columns in ``lanes``.
-
-    Raises NoMasksError where one is not supported, or there are too many that are not look-ups.
-    """
+    """The conditions, for events of the record types, with columns in ``lanes``."""
     found = [_of_type(RecordTypes((of,)), bits, words, lanes) for of in types.known]
     programs = [program for each in found for program, _ in each.programs.values()]
-    if len(programs) > _MOST_WRITTEN:
-        raise NoMasksError(f"more than {_MOST_WRITTEN} parts of conditions are no look-ups of text")
     look_up = (part for each in found for asked in each.look_ups.values() for part in asked)
     named = [text for _, constants, _ in look_up for text in sorted(constants)]
     named += [text for program in programs for text in program.texts]
     texts = list(dict.fromkeys(named))
     numbers = {text: number for number, text in enumerate(texts)}
-    searched = sum(part.place != Place.WHOLE for _, part in lanes.numbers)
     look_ups: list[tuple[int, int]] = []
     masks: list[NDArray[np.int64]] = []
     for each in found:
-        answers = {
-            lane: _answers(asked, each.columns, words, numbers)
-            for lane, asked in each.look_ups.items()
-        }
-        if searched + _most_that_run(each, answers.values()) > _MOST_COMPARED:
-            raise NoMasksError(
-                f"more than {_MOST_COMPARED} parts of conditions on one event are no look-ups of"
-                " whole texts"
-            )
-        for lane, rows in answers.items():
+        for lane, asked in each.look_ups.items():
             look_ups.append((lane, len(masks)))
-            masks.extend(rows)
-    questions, operations = _operations(programs, numbers)
+            masks.extend(_answers(asked, each.columns, words, numbers))
     encoded = [text.encode() for text in texts]
     pool = b"".join(encoded)
     ends = np.cumsum([0, *map(len, encoded)])
@@ -145,35 +136,45 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
         np.array(masks, np.int64).reshape(-1, words),
         np.cumsum([0, *(len(each.programs) for each in found)]),
         np.concatenate([np.zeros((0, 2), np.int64), *map(_targets, found)]),
-        questions,
-        operations,
+        _operations(programs, numbers),
         _numbered(lanes, numbers),
         data,
         ends,
         _hashed(data, ends),
+        tuple(
+            EvaluatedPart(part, of, tuple(targets.items()))
+            for of, each in enumerate(found)
+            for part, targets in each.evaluated.items()
+        ),
     )
 
 
 def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, lanes: Lanes) -> _OfType:
     """What is asked of the only one of these types."""
-    ((_, name, columns),) = of.known
+    ((_, _, columns),) = of.known
     found = _OfType(columns, np.zeros(words, np.int64))
     for bit in bits:
         condition, expression = bit.condition, bit.condition.expression
         if of.of(condition.events, condition.of_type) is None:
             continue
-        parts = [] if expression is None else [*_parts(expression.node)]
-        asked = [expression_of(part) for part in parts]
-        for part in asked:
-            if any(column_type(columns, path) is None for path in part.columns):
-                raise NoMasksError(f"{name} has not all columns of {part.canonical}")
-        constant = [part for part in asked if not part.columns]
-        if all(bind(part, {}, {})((), ()) is True for part in constant):
+        node = None if expression is None else with_columns_of(expression.node, columns)
+        parts = [] if node is None else [expression_of(part) for part in _parts(node)]
+        if all(part.columns or _may_hold(part) is not False for part in parts):
             found.base[bit.word] |= bit.mask
-            for part in asked:
+            for part in parts:
                 if part.columns:
                     _ask(found, part, bit, lanes)
+                elif _may_hold(part) is None:
+                    _evaluate(found, part, bit)
     return found
+
+
+def _may_hold(constant: Expression) -> bool | None:
+    """Whether a part that reads no column is true; ``None``: that fails."""
+    try:
+        return bind(constant, {}, {})((), ()) is True
+    except Exception:  # noqa: BLE001  each event that it is asked of says so
+        return None
 
 
 def _parts(node: Node) -> Iterator[Node]:
@@ -186,7 +187,7 @@ def _parts(node: Node) -> Iterator[Node]:
 
 
 def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
-    """Add a part of a condition to the look-ups, or else to the programs."""
+    """Add a part of a condition to the look-ups, or else to the programs, or to what is left."""
     compared = compared_texts(part.node, Typing(found.columns))
     kinds = [column_type(found.columns, path) for path in part.columns]
     if compared is not None and kinds == [STRING]:
@@ -205,12 +206,20 @@ def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
             assert kind is not None
             return lanes.value(path, kind)
 
-        program = event_program(part, found.columns, lane_of, lanes.number)
+        program = None
+        if part not in found.evaluated:
+            program = event_program(part, found.columns, lane_of, lanes.number)
         if program is None:
-            raise NoMasksError(f"the condition {part.canonical}")
+            _evaluate(found, part, bit)
+            return
         found.programs[key] = program, 0
     program, mask = found.programs[key]
     found.programs[key] = program, mask | bit.mask
+
+
+def _evaluate(found: _OfType, part: Expression, bit: Bit) -> None:
+    targets = found.evaluated.setdefault(part, {})
+    targets[bit.word] = targets.get(bit.word, 0) | bit.mask
 
 
 def _answers(
@@ -241,25 +250,22 @@ def _targets(one: _OfType) -> NDArray[np.int64]:
     return np.array(targets, np.int64).reshape(-1, 2)
 
 
-def _most_that_run(one: _OfType, answers: Iterable[NDArray[np.int64]]) -> int:
-    """How many programs can run for an event, as far as one look-up alone can tell."""
-    word, mask = _targets(one).T
-    run = [int(((rows[:, word] & mask) != 0).sum(axis=1).max()) for rows in answers]
-    return min([len(one.programs), *run])
-
-
-def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> tuple[Table, Table]:
-    questions: list[tuple[int, int, int, int]] = []
+def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> Programs:
+    questions: list[tuple[int, int, int, int, int]] = []
     operations: list[tuple[int, float, int, int]] = []
     for program in programs:
         first = len(operations)
         for each in program.operations:
             row = each.row
-            if each.code == kernel.TEXT:
+            if each.code == expression_loop.TEXT:
                 row = (numbers[program.texts[each.operand]], *row[1:])
             operations.append(row)
-        questions.append((kernel.FOREVER, first, len(operations), 0))
-    return np.array(questions, kernel.QUESTION), np.array(operations, kernel.OPERATION)
+        questions.append((FOREVER, first, len(operations), 0, 0))
+    return Programs(
+        np.array(questions, expression_loop.QUESTION),
+        np.array(operations, expression_loop.OPERATION),
+        np.zeros(0, expression_loop.LOOK),
+    )
 
 
 def _numbered(lanes: Lanes, numbers: Mapping[str, int]) -> NDArray[np.int64]:

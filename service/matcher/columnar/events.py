@@ -1,21 +1,32 @@
 """Events as columns.
 
-Coordinates and times are numbers in arrays; what only outputs need (columns that rules read or
-emit, original bytes) is kept in lists, and only where some rule needs it.
+Coordinates and times are numbers in arrays. What rules read or emit of the events themselves is in
+column vectors, and original bytes only where some rule emits them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from service.matcher.columnar.kernel import I32, I64
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import Slot
+from service.matcher.columnar.compilation import I32, I64
+from service.matcher.columnar.vectors import (
+    Bytes,
+    Rows,
+    Vector,
+    concatenated,
+    nulls_like,
+    nulls_of,
+    reader,
+    vector,
+)
 from service.model import Coordinates, Event
-
-_NOTHING: Sequence[Any] = ()
+from service.pattern.types import SqlType, column_type
 
 
 @dataclass(slots=True)
@@ -42,11 +53,33 @@ def _number(name: Any, names: list[Any]) -> int:
     return names.index(name)
 
 
+class SlotType(NamedTuple):
+    """A column that travels with events: its name, and its type as far as schemas tell."""
+
+    name: str
+    kind: SqlType | None
+
+    @property
+    def meaning(self) -> str:
+        """Identity of what a stored value means."""
+        return f"{self.name}|{'' if self.kind is None else self.kind}"
+
+
+def slot_types(slots: Iterable[Slot], types: RecordTypes) -> list[SlotType]:
+    """The columns of events, in their order."""
+    found = []
+    for slot in slots:
+        record = types.of(slot.events, slot.of_type)
+        found.append(SlotType(slot.name, record and column_type(record, slot.path)))
+    return found
+
+
 @dataclass(slots=True)
 class EventTable:
     """Events, one row each. ``topic`` and ``type`` are numbers of ``Names``.
 
-    ``columns`` and ``payload`` have one value a row, or are ``None`` where nothing needs them.
+    ``columns`` is a vector for each slot, or ``None`` where all are NULL; ``payload`` is ``None``
+    where nothing needs it.
     """
 
     time: I64
@@ -54,20 +87,31 @@ class EventTable:
     partition: I32
     offset: I64
     type: I32
-    columns: list[Sequence[Any]] | None = None
-    payload: list[bytes | None] | None = None
+    columns: list[Vector] | None = None
+    payload: Bytes | None = None
 
     @classmethod
-    def of(cls, events: Sequence[Event], names: Names) -> EventTable:
-        """These events, in this order; names that are new get numbers."""
+    def of(cls, events: Sequence[Event], names: Names, slots: Sequence[SlotType]) -> EventTable:
+        """These events, in this order; names that are new get numbers. ValueError when a value is
+        not of its column's type."""
+        columns = None
+        if slots and any(event.columns for event in events):
+            rows = [event.columns or (None,) * len(slots) for event in events]
+            columns = [
+                vector([row[number] for row in rows], slot.kind, slot.name.rpartition("|")[2])
+                for number, slot in enumerate(slots)
+            ]
+        payload = None
+        if any(event.payload is not None for event in events):
+            payload = Bytes.of([event.payload for event in events])
         return cls(
             np.array([event.time for event in events], np.int64),
             np.array([names.topic(event.at.topic) for event in events], np.int32),
             np.array([event.at.partition for event in events], np.int32),
             np.array([event.at.offset for event in events], np.int64),
             np.array([names.type(event.type) for event in events], np.int32),
-            [event.columns for event in events] if any(e.columns for e in events) else None,
-            [event.payload for event in events] if any(e.payload for e in events) else None,
+            columns,
+            payload,
         )
 
     @classmethod
@@ -79,57 +123,94 @@ class EventTable:
     def __len__(self) -> int:
         return len(self.time)
 
-    def take(self, rows: I64) -> EventTable:
+    def take(self, rows: Rows) -> EventTable:
         """The events of these rows, in this order."""
-        return self._at(rows, lambda values: [values[row] for row in rows.tolist()])
-
-    def rows(self, span: slice) -> EventTable:
-        """The events of a span of rows."""
-        return self._at(span, lambda values: values[span])
-
-    def _at(self, rows: I64 | slice, of_list: Callable[[list[Any]], list[Any]]) -> EventTable:
         return EventTable(
             self.time[rows],
             self.topic[rows],
             self.partition[rows],
             self.offset[rows],
             self.type[rows],
-            None if self.columns is None else of_list(self.columns),
-            None if self.payload is None else of_list(self.payload),
+            None if self.columns is None else [column.take(rows) for column in self.columns],
+            None if self.payload is None else self.payload.take(rows),
         )
 
-    def event(self, row: int, names: Names) -> Event:
-        """One event; its bits, which are asked for only when it is applied, are 0."""
-        return Event(
-            int(self.time[row]),
-            Coordinates(
+    def vectors(self, slots: Sequence[SlotType]) -> list[Vector]:
+        """A vector for each slot."""
+        if self.columns is None:
+            return [nulls_of(slot.kind, len(self)) for slot in slots]
+        return self.columns
+
+    def objects(self, names: Names, slots: Sequence[SlotType]) -> Callable[[int], Event]:
+        """The function that gives one event; its bits, which are asked for only when it is applied,
+        are 0."""
+        columns = self.columns or ()
+        readers = [reader(column, slot.kind) for column, slot in zip(columns, slots, strict=False)]
+        if self.columns is None:
+            readers = [_null] * len(slots)
+        payload = self.payload
+
+        def event(row: int) -> Event:
+            at = Coordinates(
                 names.topics[self.topic[row]], int(self.partition[row]), int(self.offset[row])
-            ),
-            0,
-            _NOTHING if self.columns is None else self.columns[row],
-            None if self.payload is None else self.payload[row],
-            names.types[self.type[row]],
-        )
+            )
+            values = Row(readers, row)
+            original = None if payload is None else payload.value(row)
+            time, kind = int(self.time[row]), names.types[self.type[row]]
+            return Event(time, at, 0, values, original, kind)
+
+        return event
+
+
+class Row(Sequence[Any]):
+    """The columns of one event, each read when it is asked for."""
+
+    __slots__ = ("_readers", "_row")
+
+    def __init__(self, readers: Sequence[Callable[[int], Any]], row: int) -> None:
+        self._readers, self._row = readers, row
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._readers[number](self._row)
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+
+def _null(_: int) -> None:
+    return None
 
 
 def together(tables: Sequence[EventTable]) -> EventTable:
     """The events of all tables, in order."""
+    tables = [table for table in tables if len(table)] or list(tables[:1])
     if len(tables) == 1:
         return tables[0]
     if not tables:
         return EventTable.empty()
-    columns: list[Sequence[Any]] | None = None
-    payload: list[bytes | None] | None = None
-    if any(table.columns is not None for table in tables):
-        columns = [row for t in tables for row in (t.columns or [_NOTHING] * len(t))]
-    if any(table.payload is not None for table in tables):
-        payload = [row for t in tables for row in (t.payload or [None] * len(t))]
     return EventTable(
         np.concatenate([table.time for table in tables]),
         np.concatenate([table.topic for table in tables]),
         np.concatenate([table.partition for table in tables]),
         np.concatenate([table.offset for table in tables]),
         np.concatenate([table.type for table in tables]),
-        columns,
-        payload,
+        _columns_together(tables),
+        _payloads_together(tables),
     )
+
+
+def _columns_together(tables: Sequence[EventTable]) -> list[Vector] | None:
+    given = next((table.columns for table in tables if table.columns is not None), None)
+    if given is None:
+        return None
+    rows = [table.columns or [nulls_like(each, len(table)) for each in given] for table in tables]
+    return [concatenated(parts) for parts in zip(*rows, strict=True)]
+
+
+def _payloads_together(tables: Sequence[EventTable]) -> Bytes | None:
+    given = next((table.payload for table in tables if table.payload is not None), None)
+    if given is None:
+        return None
+    found = concatenated([table.payload or nulls_like(given, len(table)) for table in tables])
+    assert isinstance(found, Bytes)
+    return found

@@ -1,9 +1,11 @@
 """Which column of events stands where, in arrays with a row for each event.
 
-A *lane* holds whole numbers, truth and moments (µs) as 64-bit numbers, FLOAT and DOUBLE as doubles.
-A text is its place among the bytes of all records, ``start << 32 | length``; for each part of it
-that conditions compare, another lane has the part's *number* among the texts that conditions name,
--1 for all others.
+A *lane* holds whole numbers, truth (0, 1), dates (days), moments (µs) and decimals of up to 18
+digits (without their point) as 64-bit numbers, FLOAT and DOUBLE as doubles. A text is its place
+among the bytes of all records, ``start << 32 | length``; for each part of it that conditions
+compare, another lane has the part's *number* among the texts that conditions name, -1 for all
+others. Any other value is the place of its bytes as they were written, and another lane says how
+they are read (:mod:`service.codecs.record_layout`).
 """
 
 from __future__ import annotations
@@ -31,11 +33,13 @@ class Lanes:
     values: dict[tuple[ColumnPath, SqlType], int] = field(default_factory=dict)
     #: By the lane of the text, and what of it.
     numbers: dict[tuple[int, TextPart], int] = field(default_factory=dict)
+    #: By the lane of the value.
+    readers: dict[int, int] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
         """How many there are."""
-        return len(self.values) + len(self.numbers)
+        return len(self.values) + len(self.numbers) + len(self.readers)
 
     def value(self, path: ColumnPath, kind: SqlType) -> int:
         """The lane of a column."""
@@ -44,3 +48,7 @@ class Lanes:
     def number(self, path: ColumnPath, part: TextPart) -> int:
         """The lane with the numbers of a part of a text column."""
         return self.numbers.setdefault((self.value(path, STRING), part), self.width)
+
+    def reader(self, lane: int) -> int:
+        """The lane that says how the values of a lane of ``Representation.OBJECT`` are read."""
+        return self.readers.setdefault(lane, self.width)

@@ -15,16 +15,21 @@ from numpy.typing import NDArray
 
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning
-from service.matcher.columnar import kernel
-from service.matcher.columnar.kernel import I32, I64, NEVER, Table
-from service.matcher.columnar.tables import Tables, Values
+from service.matcher.columnar import event_loop, expression_loop, kernel, kernel_tables
+from service.matcher.columnar.calls import CallFailure
+from service.matcher.columnar.collector import compact
+from service.matcher.columnar.compilation import I32, I64, NEVER, Table
+from service.matcher.columnar.events import EventTable, SlotType
+from service.matcher.columnar.tables import Tables
+from service.matcher.columnar.texts import Texts
+from service.matcher.columnar.vectors import Bytes
 
 #: Findings are handed out when there are so many, so that they never pile up.
 _DRAIN_AT = 65_536
 #: So many rows more than events make necessary are there at first; tables grow as they must.
 _ROOM = 64
 
-#: A unit that something is remembered of: rule and key, and as in ``kernel.UNIT``.
+#: A unit that something is remembered of: rule and key, and as in ``kernel_tables.UNIT``.
 UNIT = np.dtype(
     [
         ("key", "i8"), ("deadline", "i8"), ("quiet", "i8"), ("events_bound", "i8"),
@@ -50,15 +55,20 @@ class Held(NamedTuple):
     @classmethod
     def nothing(cls) -> Held:
         """What is remembered at first."""
-        kinds = (UNIT, kernel.PARTIAL, kernel.FINISHED, NODE)
+        kinds = (UNIT, kernel_tables.PARTIAL, kernel_tables.FINISHED, NODE)
         return cls(*(np.zeros(0, kind) for kind in kinds))
 
     @property
     def due(self) -> I64:
         """Per unit, the watermark at which something is due."""
-        units = self.units
-        waits = (units["quiet"] != NEVER) & (units["finished"] == 0)
-        return np.where(waits, np.minimum(units["deadline"], units["quiet"]), units["deadline"])
+        return due_of(*(self.units[name] for name in ("deadline", "quiet", "finished")))
+
+
+def due_of(deadline: I64, quiet: I64, finished: I64) -> I64:
+    """Per unit, the watermark at which something is due, of its deadline, of when it is quiet no
+    more, and of how many complete matches wait."""
+    waits = (quiet != NEVER) & (finished == 0)
+    return np.where(waits, np.minimum(deadline, quiet), deadline)
 
 
 class Chains(NamedTuple):
@@ -100,6 +110,7 @@ class Findings(NamedTuple):
     failure_kind: I32
     failure_event: I32
     failure_detail: I64
+    call_failures: Sequence[CallFailure]
     tallies: Table
 
     def of_rules(self, wanted: NDArray[np.bool_]) -> Findings:
@@ -125,24 +136,27 @@ class ColumnarMatcher:
         self.partitioning = partitioning
         self._tables = Tables(partitioning, types)
 
+    @property
+    def slots(self) -> Sequence[SlotType]:
+        """The columns of events."""
+        return self._tables.slots
+
     def run(
         self,
         held: Held,
-        times: I64,
+        events: EventTable,
         keys: I64,
         masks: Sequence[int],
         mask_numbers: I64,
         watermark: int,
-        columns: Sequence[Sequence[Any]] | None = None,
     ) -> Run:
         """Apply new events and move all keys to ``watermark``.
 
-        ``times`` are of all events, held ones first; ``keys`` and ``mask_numbers`` (places in
-        ``masks``, the sets of true conditions) of the new ones. ``columns`` are rows of all events.
-        Iterate over what is returned for the findings; after that it has the new state.
+        ``events`` are all, held ones first; ``keys`` and ``mask_numbers`` (places in ``masks``, the
+        sets of true conditions) are of the new ones. Iterate over what is returned for the
+        findings; after that it has the new state.
         """
-        values = self._tables.values(columns, len(times))
-        return Run(self._tables, held, times, keys, masks, mask_numbers, watermark, values)
+        return Run(self._tables, held, events, keys, masks, mask_numbers, watermark)
 
 
 class Run:
@@ -159,17 +173,15 @@ class Run:
         self,
         tables: Tables,
         held: Held,
-        times: I64,
+        events: EventTable,
         keys: I64,
         masks: Sequence[int],
         mask_numbers: I64,
         watermark: int,
-        values: Values,
     ) -> None:
         self._before = held
-        self._values = values
-        self._rule_count = len(tables.rules)
-        known = len(times) - len(keys)
+        self._rule_count = tables.rule_count
+        known = len(events) - len(keys)
         touched = tables.touched(masks)
         self._tables = tables
         pair_event, pair_unit, pair_class = self._pairs(touched, keys, mask_numbers, known)
@@ -177,10 +189,14 @@ class Run:
         active = (held.due <= watermark) | np.isin(codes, pair_unit)
         self._active = active
         self._codes = np.union1d(codes[active], pair_unit)
-        feed = np.zeros(len(pair_event), kernel.FEED)
+        feed = np.zeros(len(pair_event), kernel_tables.FEED)
         feed["event"] = pair_event
         feed["event_class"] = pair_class
-        self._arrange(codes, active, feed, pair_unit, times, watermark)
+        self._arrange(codes, active, feed, pair_unit, events.time, watermark)
+        columns = events.vectors(tables.slots)
+        values = tables.values(columns, len(events))
+        self._programs, self._columns = tables.programs(values), values.columns
+        self._calls = tables.calls(values, columns, self._out.stack, lambda: self._out.nodes)
 
     def _pairs(
         self,
@@ -213,7 +229,7 @@ class Run:
         self, codes: I64, active: Any, feed: Table, pair_unit: I64, times: I64, watermark: int
     ) -> None:
         before = self._before
-        units = self._units = np.zeros(len(self._codes), kernel.UNIT)
+        units = np.zeros(len(self._codes), kernel_tables.UNIT)
         units["rule"] = self._codes % self._rule_count
         units["quiet"] = NEVER
         units["first_event"] = np.searchsorted(pair_unit, self._codes, "left")
@@ -226,25 +242,28 @@ class Run:
             units[f"end_{kind}"][places] = ends[active]
         for name in ("quiet", "events_bound", "paused", "limited"):
             units[name][places] = before.units[name][active]
-        self._feed, self._times = feed, times
+        self._work = kernel_tables.Work(times, feed, units, before.partials, before.finished)
         known = len(before.nodes)
-        self._nodes = np.zeros(known + 2 * len(feed) + _ROOM, kernel.NODE)
+        nodes = np.zeros(known + 2 * len(feed) + _ROOM, kernel_tables.NODE)
         for name in ("previous", "step", "event"):
-            self._nodes[name][:known] = before.nodes[name]
+            nodes[name][:known] = before.nodes[name]
         few = min(len(feed), _DRAIN_AT) + _ROOM
-        self._partials = np.zeros(_ROOM, kernel.PARTIAL)
-        self._following = np.zeros(_ROOM, kernel.PARTIAL)
-        self._finished = np.zeros(_ROOM, kernel.FINISHED)
-        self._stack = np.zeros(kernel.STACK, kernel.VALUE)
-        self._path = np.zeros(len(times), np.int32)
-        self._event_mark = np.zeros(len(times), np.int32)
-        self._matches = np.zeros(few, kernel.MATCH)
-        self._timeouts = np.zeros(few, kernel.TIMEOUT)
-        self._failures = np.zeros(_ROOM, kernel.FAILURE)
-        self._tallies = np.zeros(self._rule_count, kernel.TALLY)
-        self._kept_partials = np.zeros(len(feed) + _ROOM, kernel.PARTIAL)
-        self._kept_finished = np.zeros(_ROOM, kernel.FINISHED)
-        self._controls = np.zeros(1, kernel.CONTROL)
+        self._out = kernel_tables.Tables(
+            nodes=nodes,
+            partials=np.zeros(_ROOM, kernel_tables.PARTIAL),
+            following=np.zeros(_ROOM, kernel_tables.PARTIAL),
+            finished=np.zeros(_ROOM, kernel_tables.FINISHED),
+            event_mark=np.zeros(len(times), np.int32),
+            matches=np.zeros(few, kernel_tables.MATCH),
+            timeouts=np.zeros(few, kernel_tables.TIMEOUT),
+            failures=np.zeros(_ROOM, kernel_tables.FAILURE),
+            tallies=np.zeros(self._rule_count, kernel_tables.TALLY),
+            kept_partials=np.zeros(len(feed) + _ROOM, kernel_tables.PARTIAL),
+            kept_finished=np.zeros(_ROOM, kernel_tables.FINISHED),
+            stack=np.zeros(expression_loop.STACK, expression_loop.VALUE),
+            path=np.zeros(len(times), np.int32),
+        )
+        self._controls = np.zeros(1, kernel_tables.CONTROL)
         control = self._controls[0]
         control["watermark"] = watermark
         control["drain_at"] = _DRAIN_AT
@@ -252,20 +271,19 @@ class Run:
         control["nodes"] = known
 
     def __iter__(self) -> Iterator[Findings]:
-        tables, values = self._tables, self._values
+        control = self._controls[0]
         while True:
             status = kernel.run(
-                tables.rules, tables.states, tables.outcomes, tables.moves, tables.classes,
-                tables.outcome_of, tables.asked, tables.questions,
-                values.operations, tables.looks, values.wholes, values.doubles, values.nulls,
-                self._stack, self._path, self._times, self._feed, self._units,
-                self._before.partials, self._before.finished, self._nodes, self._partials,
-                self._following, self._finished, self._event_mark, self._matches, self._timeouts,
-                self._failures, self._tallies, self._kept_partials, self._kept_finished,
-                self._controls,
+                self._tables.plans, self._programs, self._columns, self._work, self._out,
+                self._calls, self._controls,
             )  # fmt: skip
             if status == kernel.GROW:
                 self._grow()
+                continue
+            if status == kernel.RESOLVE:
+                state, answers = control["unresolved_state"], control["unresolved_answers"]
+                self._tables.resolve(int(state), int(answers))
+                control["most_moves"] = self._tables.most_moves
                 continue
             yield self._findings()
             if status == kernel.DONE:
@@ -273,55 +291,56 @@ class Run:
         self._settle()
 
     def _grow(self) -> None:
-        need = {name: int(self._controls[name][0]) for name in kernel.CONTROL.names or ()}
-        self._nodes = _grown(self._nodes, need["need_nodes"])
-        self._partials = _grown(self._partials, need["need_partials"])
-        self._following = _grown(self._following, need["need_partials"])
-        self._finished = _grown(self._finished, need["need_finished"])
-        self._matches = _grown(self._matches, need["need_matches"])
-        self._timeouts = _grown(self._timeouts, need["need_timeouts"])
-        self._failures = _grown(self._failures, need["need_failures"])
-        self._kept_partials = _grown(self._kept_partials, need["need_kept_partials"])
-        self._kept_finished = _grown(self._kept_finished, need["need_kept_finished"])
+        need = {name: int(self._controls[name][0]) for name in kernel_tables.CONTROL.names or ()}
+        need["need_following"] = need["need_partials"]
+        larger: dict[str, Any] = {
+            name: _grown(getattr(self._out, name), need[f"need_{name}"])
+            for name in self._out._fields
+            if f"need_{name}" in need
+        }
+        self._out = self._out._replace(**larger)
 
     def _findings(self) -> Findings:
         control = self._controls[0]
-        matches = self._matches[: control["matches"]]
-        timeouts = self._timeouts[: control["timeouts"]]
-        failures = self._failures[: control["failures"]]
+        out, units = self._out, self._work.units
+        matches = out.matches[: control["matches"]]
+        timeouts = out.timeouts[: control["timeouts"]]
+        failures = out.failures[: control["failures"]]
         findings = Findings(
             match_key=self._codes[matches["unit"]] // self._rule_count,
-            match_rule=self._units["rule"][matches["unit"]],
+            match_rule=units["rule"][matches["unit"]],
             match_time=matches["time"].copy(),
             match_chains=self._chains(matches),
             timeout_key=self._codes[timeouts["unit"]] // self._rule_count,
-            timeout_rule=self._units["rule"][timeouts["unit"]],
+            timeout_rule=units["rule"][timeouts["unit"]],
             timeout_deadline=timeouts["deadline"].copy(),
             timeout_matched=timeouts["matched"].copy(),
             timeout_chains=self._chains(timeouts),
             failure_key=self._codes[failures["unit"]] // self._rule_count,
-            failure_rule=self._units["rule"][failures["unit"]],
+            failure_rule=units["rule"][failures["unit"]],
             failure_kind=failures["kind"].copy(),
             failure_event=failures["event"].copy(),
             failure_detail=failures["detail"].copy(),
-            tallies=self._tallies.copy(),
+            call_failures=list(self._calls.failures()),
+            tallies=out.tallies.copy(),
         )
         control["matches"] = control["timeouts"] = control["failures"] = 0
-        self._tallies[:] = 0
+        out.tallies[:] = 0
         return findings
 
     def _chains(self, found: Table) -> Chains:
         ends = np.zeros(len(found), np.int64)
-        kernel.chain_lengths(self._nodes, found, ends)
+        kernel.chain_lengths(self._out.nodes, found, ends)
         ends = np.cumsum(ends)
         total = int(ends[-1]) if len(ends) else 0
         steps, events = np.empty(total, np.int32), np.empty(total, np.int32)
-        kernel.chains(self._nodes, found, ends, steps, events)
+        kernel.chains(self._out.nodes, found, ends, steps, events)
         return Chains(ends, steps, events)
 
     def _settle(self) -> None:
         """Put what has run and what has not together, and let go what nothing points to."""
-        before, units, control = self._before, self._units, self._controls[0]
+        before, units, out = self._before, self._work.units, self._out
+        control = self._controls[0]
         passive = ~self._active
         remembers = (
             (units["partials"] > 0)
@@ -337,25 +356,25 @@ class Run:
         order = np.lexsort((merged["rule"], merged["key"]))
         partials = _reordered(
             before.partials[np.repeat(passive, before.units["partials"])],
-            self._kept_partials[: control["kept_partials"]], merged["partials"], order,
+            out.kept_partials[: control["kept_partials"]], merged["partials"], order,
         )  # fmt: skip
         finished = _reordered(
             before.finished[np.repeat(passive, before.units["finished"])],
-            self._kept_finished[: control["kept_finished"]], merged["finished"], order,
+            out.kept_finished[: control["kept_finished"]], merged["finished"], order,
         )  # fmt: skip
         serial = int(control["serial"]) + 1
-        count = kernel.compact(
-            self._nodes, int(control["nodes"]), partials, finished, self._event_mark, serial
+        count = compact(
+            out.nodes, int(control["nodes"]), partials, finished, out.event_mark, serial
         )
-        self.kept_events = np.flatnonzero(self._event_mark == serial)
-        renumbered = np.zeros(len(self._event_mark), np.int32)
+        self.kept_events = np.flatnonzero(out.event_mark == serial)
+        renumbered = np.zeros(len(out.event_mark), np.int32)
         renumbered[self.kept_events] = np.arange(len(self.kept_events))
         partials["first"] = renumbered[partials["first"]]
         finished["first"] = renumbered[finished["first"]]
         nodes = np.zeros(count, NODE)
-        nodes["previous"] = self._nodes["previous"][:count]
-        nodes["step"] = self._nodes["step"][:count]
-        nodes["event"] = renumbered[self._nodes["event"][:count]]
+        nodes["previous"] = out.nodes["previous"][:count]
+        nodes["step"] = out.nodes["step"][:count]
+        nodes["event"] = renumbered[out.nodes["event"][:count]]
         self.held = Held(merged[order], partials, finished, nodes)
 
 
@@ -375,3 +394,21 @@ def _reordered(old: Table, new: Table, counts: I32, order: I64) -> Table:
     rows = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     ordered: Table = np.concatenate([old, new])[rows]
     return ordered
+
+
+def prepare() -> None:
+    """Compile everything, or load what was compiled before, so that no batch waits for it.
+
+    Raises OSError when it would have to be kept in a cache that cannot be written.
+    """
+    nothing = Partitioning((), (), (), (), keeps_payload=False)
+    none = np.zeros(0, np.int64)
+    run = ColumnarMatcher(nothing, RecordTypes()).run(
+        Held.nothing(), EventTable.empty(), none, (), none, 0
+    )
+    for _ in run:
+        pass
+    event_loop.answered_at(0, 0)
+    text = Bytes.of([b"", None])
+    Texts([text], (), ordered=False).number("a")
+    text.compacted()

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from service.compiler.plan import Plan
 from service.match_ids import match_id
+from service.matcher.columnar.compilation import I32, I64
 from service.matcher.columnar.events import EventTable, Names
-from service.matcher.columnar.kernel import I32, I64
 from service.matcher.columnar.matcher import Chains
 from service.model import Match, TakenEvent, Timeout
 
@@ -108,7 +108,7 @@ class Results:
         return Results(
             self.kind, self.plans, self.keys, self.names, self.rule[rows], self.key[rows],
             self.time[rows], self.already_matched[rows], self.ends[rows] - first,
-            self.step[taken], self.events.rows(taken),
+            self.step[taken], self.events.take(taken),
         )  # fmt: skip
 
     def result(self, row: int) -> Match | Timeout:
@@ -116,8 +116,9 @@ class Results:
         plan, key = self.plans[self.rule[row]], self.keys[self.key[row]]
         first = int(self.ends[row - 1]) if row else 0
         steps: dict[str, list[TakenEvent]] = {}
+        taken_event = self.events.objects(self.names, ())
         for at in range(first, int(self.ends[row])):
-            event = self.events.event(at, self.names)
+            event = taken_event(at)
             taken = TakenEvent(event.at, event.time, type=event.type)
             steps.setdefault(plan.steps[self.step[at]], []).append(taken)
         common: dict[str, Any] = {

@@ -1,322 +1,352 @@
-"""The states of many keys as bytes, and back; put together, and parted.
+"""What is remembered of many keys, and events on their way, as blocks of packed columns and back.
 
-Columnar format 1: a checksum (CRC-32, 4 bytes, little-endian), for the kernel trusts the numbers
-that it is given, and MessagePack::
+The columns of both are listed in ``_OF_STATE`` and ``_OF_BATCH``; behind them come those of the
+events. Rows of a key stand together in each table, keys in their order, and refer to rows of the
+same key: ``first``, ``last``, ``previous`` and ``event`` count from the key's first row. So any
+keys can be read without the others. A key without units is one of which nothing is remembered any
+more.
 
-    [keys, rules, masks, waiting, waiting_key, waiting_mask, events, event_key, units, partials,
-     finished, nodes]
-    keys     each once; ``units`` and the ``*_key`` are places in it
-    rules    fingerprints of the rules that units have places of
-    events   [time, topic, partition, offset, type, columns or nil, payload or nil]
-    units, partials, finished, nodes
-             their columns, as ``_FIELDS`` names them
-
-A column of numbers is ``[count, least, width, bytes]``: what each is above the least, in ``width``
-bytes each, little-endian; a column of one value has width 0. Rules that are unknown by now are
-left out when the state is read.
+A rule is a number that the caller gives it. Units of numbers that are unknown by now are left out.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
-from itertools import compress
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-from service.errors import RESTORE, StateError
-from service.matcher.columnar.events import EventTable, together
-from service.matcher.columnar.kernel import FINISHED, I64, PARTIAL
+from service.matcher.columnar.compilation import FOREVER, I64, NONE
+from service.matcher.columnar.events import EventTable
+from service.matcher.columnar.input_batch import InputBatch
+from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
 from service.matcher.columnar.keys import KeysState
-from service.matcher.columnar.matcher import NODE, UNIT, Held
-from service.matcher.snapshot import packed_bits, unpacked_bits
-from service.packing import DAMAGE, pack, unpack
+from service.matcher.columnar.keys_state import chosen
+from service.matcher.columnar.matcher import NODE, UNIT, Held, due_of
+from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks
+from service.matcher.columnar.texts import TextSet, hashes
+from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like
 
-#: What is written of units, partial and finished matches and nodes, in this order.
-_FIELDS = (
-    (
-        "key", "rule", "deadline", "quiet", "paused", "limited", "events_bound", "partials",
-        "finished",
-    ),
-    ("state", "first", "last", "deadline", "matched"),
-    ("first", "last", "time"),
-    ("previous", "step", "event"),
+#: Formats of blocks.
+STATE, BATCH = 3, 4
+
+_KEYS, _UNITS, _PARTIALS, _FINISHED, _NODES, _EVENTS_OF_STATE = range(6)
+_UNIT = (
+    "rule", "deadline", "quiet", "paused", "limited", "events_bound", "partials", "finished",
 )  # fmt: skip
-_CHECKSUM = 4
-_WIDTHS = ((0, 0), (1 << 8, 1), (1 << 16, 2), (1 << 32, 4))
+_PARTIAL = ("state", "first", "last", "deadline", "matched")
+_FINISHED_FIELDS = ("first", "last", "time")
+_NODE = ("previous", "step", "event")
+_EVENT = ("time", "topic", "partition", "offset", "type")
+#: Table and name of each column; of keys the text, and how many rows they have in other tables.
+_OF_STATE = (
+    *((_KEYS, name) for name in ("key", "units", "nodes", "events")),
+    *((_UNITS, name) for name in _UNIT),
+    *((_PARTIALS, name) for name in _PARTIAL),
+    *((_FINISHED, name) for name in _FINISHED_FIELDS),
+    *((_NODES, name) for name in _NODE),
+    *((_EVENTS_OF_STATE, name) for name in (*_EVENT, "payload")),
+)
+_MASKS, _EVENTS_OF_BATCH = 1, 2
+_OF_BATCH = (
+    (_KEYS, "key"),
+    (_MASKS, "mask"),
+    *((_EVENTS_OF_BATCH, name) for name in ("key", "mask", *_EVENT, "payload")),
+)
+_PLACE = {column: place for place, column in enumerate(_OF_STATE)}
 
 
-def packed_numbers(column: Any) -> list[Any]:
-    """A column of whole numbers in as few bytes as its range asks for."""
-    count = len(column)
-    if not count:
-        return [0, 0, 0, b""]
-    least, most = int(column.min()), int(column.max())
-    span = most - least
-    if span == 0:
-        return [count, least, 0, b""]
-    width = next((width for below, width in _WIDTHS[1:] if span < below), 8)
-    # Beyond 2⁶³ the difference wraps, and wraps back when it is read.
-    above = (column.astype(np.int64) - np.int64(least)).astype(f"<u{width}")
-    return [count, least, width, above.tobytes()]
-
-
-def unpacked_numbers(packed: Sequence[Any], kind: Any) -> Any:
-    """The column that :func:`packed_numbers` wrote."""
-    count, least, width, data = packed
-    if not width:
-        return np.full(count, least, kind)
-    above = np.frombuffer(data, f"<u{width}", count)
-    return (above.astype(np.int64) + np.int64(least)).astype(kind)
-
-
-def encode(state: KeysState, fingerprints: Sequence[str]) -> bytes:
-    """The state as bytes; ``fingerprints`` are of the rules, by number."""
+def encode(
+    state: KeysState, numbers: Sequence[int], homes: I64 | None = None, count: int = 1
+) -> list[bytes]:
+    """The state as ``count`` blocks. ``homes``: the block of each key; ``numbers``: by rule, what
+    names it."""
+    homes = np.zeros(len(state.keys), np.int64) if homes is None else homes
+    order = np.argsort(homes, kind="stable")
+    rank = _inverse(order)
     held = state.held
-    rules = np.unique(held.units["rule"])
-    units = held.units.copy()
-    units["rule"] = np.searchsorted(rules, units["rule"])
-    data = pack(
-        (
-            state.keys,
-            [fingerprints[rule] for rule in rules.tolist()],
-            [packed_bits(mask) for mask in state.masks],
-            _packed_events(state.waiting),
-            packed_numbers(state.waiting_key),
-            packed_numbers(state.waiting_mask),
-            _packed_events(state.events),
-            packed_numbers(state.event_key),
-            *(
-                [packed_numbers(table[name]) for name in names]
-                for table, names in zip((units, *held[1:]), _FIELDS, strict=True)
-            ),
+    unit_key = rank[held.units["key"]]
+    event_key = rank[state.event_key]
+    of_partial = np.repeat(unit_key, held.units["partials"])
+    of_finished = np.repeat(unit_key, held.units["finished"])
+    of_node = event_key[held.nodes["event"]]
+    rows = [np.argsort(key, kind="stable") for key in (unit_key, of_partial, of_finished, of_node)]
+    event_rows = np.argsort(event_key, kind="stable")
+    units, partials, finished, nodes = (
+        table[of_table] for table, of_table in zip(held, rows, strict=True)
+    )
+    counts = {
+        table: np.bincount(key, minlength=len(order))
+        for table, key in (
+            (_UNITS, unit_key), (_PARTIALS, of_partial), (_FINISHED, of_finished),
+            (_NODES, of_node), (_EVENTS_OF_STATE, event_key),
         )
+    }  # fmt: skip
+    # Places within the rows of a key.
+    event_at = _inverse(event_rows) - _starts(counts[_EVENTS_OF_STATE])[event_key]
+    node_at = _inverse(rows[_NODES - _UNITS]) - _starts(counts[_NODES])[of_node]
+    for table in (partials, finished):
+        table["first"] = event_at[table["first"]]
+        table["last"] = node_at[table["last"]]
+    previous = nodes["previous"]
+    nodes["previous"] = np.where(previous == NONE, NONE, node_at[previous]) if len(nodes) else 0
+    nodes["event"] = event_at[nodes["event"]]
+    units["rule"] = np.array(numbers, np.int64)[units["rule"]] if len(units) else 0
+    keys = [state.keys[row] for row in order.tolist()]
+    columns = [
+        Column(_KEYS, Bytes.of([None if key is None else key.encode() for key in keys])),
+        *(Column(_KEYS, counts[table]) for table in (_UNITS, _NODES, _EVENTS_OF_STATE)),
+        *(Column(_UNITS, units[name]) for name in _UNIT),
+        *(Column(_PARTIALS, partials[name]) for name in _PARTIAL),
+        *(Column(_FINISHED, finished[name]) for name in _FINISHED_FIELDS),
+        *(Column(_NODES, nodes[name]) for name in _NODE),
+        *_event_columns(_EVENTS_OF_STATE, state.events.take(event_rows)),
+    ]
+    key_ends = np.searchsorted(homes[order], np.arange(count), "right")
+    ends = [key_ends, *(np.cumsum([0, *counts[table]])[key_ends] for table in sorted(counts))]
+    return blocks(STATE, columns, ends)
+
+
+def encode_batch(batch: InputBatch) -> bytes:
+    """Events that wait, as one block."""
+    keys = [None if key is None else key.encode() for key in batch.keys]
+    masks = [mask.to_bytes((mask.bit_length() + 7) // 8, "little") for mask in batch.masks]
+    columns = [
+        Column(_KEYS, Bytes.of(keys)),
+        Column(_MASKS, Bytes.of(masks)),
+        Column(_EVENTS_OF_BATCH, batch.key),
+        Column(_EVENTS_OF_BATCH, batch.mask),
+        *_event_columns(_EVENTS_OF_BATCH, batch.events),
+    ]
+    ends = [np.array([len(each)]) for each in (keys, masks, batch.events)]
+    (block,) = blocks(BATCH, columns, ends)
+    return block
+
+
+def decode_batch(data: bytes) -> InputBatch:
+    """The events that :func:`encode_batch` wrote. StateError when they are damaged."""
+    packed = PackedColumns(BATCH, [data], [table for table, _ in _OF_BATCH])
+    rows = packed.rows(_EVENTS_OF_BATCH)
+    masks = _as_bytes(packed.vector(1, packed.rows(_MASKS)))
+    return InputBatch(
+        _texts(_as_bytes(packed.vector(0, packed.rows(_KEYS)))),
+        [int.from_bytes(masks.value(row) or b"", "little") for row in range(len(masks))],
+        packed.numbers(2, rows),
+        packed.numbers(3, rows),
+        _events(packed, 4, rows),
     )
-    return _checksum(data) + data
 
 
-def _checksum(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(_CHECKSUM, "little")
+class StoredKeys:
+    """The keys of some blocks of state, read together: what is not asked for is not decoded.
+    ``rules``: by the number that names it, the number of each rule that there is now. StateError
+    when a block is damaged."""
+
+    def __init__(self, stored: Sequence[bytes], rules: Mapping[int, int]) -> None:
+        self._packed = PackedColumns(STATE, stored, [table for table, _ in _OF_STATE])
+        #: How many keys each block has, and the block of each key.
+        self.sizes = self._packed.counts[_KEYS]
+        self.home = np.repeat(np.arange(len(stored)), self.sizes)
+        keys = self._packed.rows(_KEYS)
+        self._texts = _as_bytes(self._packed.vector(0, keys))
+        self._units, self._nodes, self._events = (
+            self._packed.numbers(_PLACE[_KEYS, name], keys) for name in ("units", "nodes", "events")
+        )
+        rows = self._packed.rows(_UNITS)
+        self._rule = _now(self._unit("rule", rows), rules)
+        self._partials, self._finished = self._unit("partials", rows), self._unit("finished", rows)
+
+    def __len__(self) -> int:
+        return len(self.home)
+
+    def _unit(self, name: str, rows: I64) -> I64:
+        return self._packed.numbers(_PLACE[_UNITS, name], rows)
+
+    @cached_property
+    def forgotten(self) -> Flags:
+        """Per block, whether it has something of rules that are gone."""
+        found = np.zeros(len(self.sizes), bool)
+        gone = self._rule == NONE
+        if gone.any():
+            found[np.repeat(self.home, self._units)[gone]] = True
+        return found
+
+    @property
+    def texts(self) -> TextSet:
+        """All keys."""
+        return TextSet(self._texts)
+
+    @cached_property
+    def due(self) -> I64:
+        """Per key, the watermark at which something of it is due; ``FOREVER`` for never."""
+        rows = self._packed.rows(_UNITS)
+        due = due_of(self._unit("deadline", rows), self._unit("quiet", rows), self._finished)
+        due[self._rule == NONE] = FOREVER
+        return self._of_keys(np.minimum, due, FOREVER)
+
+    @cached_property
+    def known(self) -> Flags:
+        """Per key, whether something is remembered of it, for a rule that there is."""
+        return np.not_equal(self._of_keys(np.maximum, self._rule, NONE), NONE)
+
+    def _of_keys(self, function: np.ufunc, values: I64, nothing: int) -> I64:
+        """A function of the units of each key."""
+        found = np.full(len(self), nothing, np.int64)
+        some = self._units > 0
+        if some.any():
+            found[some] = function.reduceat(values, _starts(self._units)[some])
+        return found
+
+    def among(self, keys: TextSet) -> Flags:
+        """Per key, whether it is one of these."""
+        return keys.has(self._texts, self._hashes)
+
+    @cached_property
+    def _hashes(self) -> I64:
+        return hashes(self._texts)
+
+    def keys(self, wanted: Flags) -> list[str | None]:
+        """Some keys."""
+        return _texts(self._texts.take(np.flatnonzero(wanted)))
+
+    def chosen(self, wanted: Flags) -> KeysState:
+        """What is remembered of some keys."""
+        if not wanted.any():
+            return KeysState()
+        counts = {
+            _UNITS: self._units, _NODES: self._nodes, _EVENTS_OF_STATE: self._events
+        }  # fmt: skip
+        rows = {
+            table: np.flatnonzero(np.repeat(wanted, of_keys)) for table, of_keys in counts.items()
+        }
+        counts = {table: of_keys[wanted] for table, of_keys in counts.items()}
+        of_units = np.repeat(wanted, self._units)
+        rows[_PARTIALS] = np.flatnonzero(np.repeat(of_units, self._partials))
+        rows[_FINISHED] = np.flatnonzero(np.repeat(of_units, self._finished))
+        numbers = np.arange(int(wanted.sum()))
+        held = Held(
+            self._table(_UNITS, UNIT, _UNIT, rows),
+            self._table(_PARTIALS, PARTIAL, _PARTIAL, rows),
+            self._table(_FINISHED, FINISHED, _FINISHED_FIELDS, rows),
+            self._table(_NODES, NODE, _NODE, rows),
+        )
+        units, nodes = held.units, held.nodes
+        units["rule"] = self._rule[rows[_UNITS]]
+        units["key"] = np.repeat(numbers, counts[_UNITS])
+        event_start, node_start = _starts(counts[_EVENTS_OF_STATE]), _starts(counts[_NODES])
+        for table, each in ((held.partials, "partials"), (held.finished, "finished")):
+            key = np.repeat(units["key"], units[each])
+            table["first"] += event_start[key].astype(np.int32)
+            table["last"] += node_start[key].astype(np.int32)
+        key = np.repeat(numbers, counts[_NODES])
+        nodes["event"] += event_start[key].astype(np.int32)
+        inner = nodes["previous"] != NONE
+        nodes["previous"][inner] += node_start[key[inner]].astype(np.int32)
+        state = KeysState(
+            self.keys(wanted),
+            _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], rows[_EVENTS_OF_STATE]),
+            np.repeat(numbers, counts[_EVENTS_OF_STATE]),
+            held,
+        )
+        return _known(state)
+
+    def _table(
+        self, table: int, kind: np.dtype[Any], names: Sequence[str], rows: Mapping[int, I64]
+    ) -> Any:
+        found = np.zeros(len(rows[table]), kind)
+        for name in names:
+            found[name] = self._packed.numbers(_PLACE[table, name], rows[table])
+        return found
 
 
-def _packed_events(events: EventTable) -> list[Any]:
-    numbers = (events.time, events.topic, events.partition, events.offset, events.type)
-    return [*map(packed_numbers, numbers), events.columns, events.payload]
+def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
+    """All that a block of state holds."""
+    stored = StoredKeys([data], rules)
+    return stored.chosen(stored.known)
 
 
-def _unpacked_events(packed: Sequence[Any]) -> EventTable:
-    time, topic, partition, offset, kind, columns, payload = packed
-    i32, i64 = np.int32, np.int64
-    return EventTable(
-        unpacked_numbers(time, i64),
-        unpacked_numbers(topic, i32),
-        unpacked_numbers(partition, i32),
-        unpacked_numbers(offset, i64),
-        unpacked_numbers(kind, i32),
-        columns,
-        payload,
-    )
-
-
-def decode(data: bytes, fingerprints: Sequence[str]) -> KeysState:
-    """The state that :func:`encode` wrote, for these rules. StateError when it is damaged."""
-    if data[:_CHECKSUM] != _checksum(data[_CHECKSUM:]):
-        raise StateError(f"the stored state is damaged: its checksum is another; {RESTORE}")
-    parts = unpack(data[_CHECKSUM:])
-    try:
-        return _decoded(parts, fingerprints)
-    except DAMAGE as error:
-        raise StateError(f"the stored state is damaged: {error!r}; {RESTORE}") from error
-
-
-def _decoded(parts: Any, fingerprints: Sequence[str]) -> KeysState:
-    (
-        keys, rules, masks, waiting, waiting_key, waiting_mask, events, event_key, units,
-        partials, finished, nodes,
-    ) = parts  # fmt: skip
-    i64 = np.int64
-    tables = []
-    kinds = (UNIT, PARTIAL, FINISHED, NODE)
-    for columns, names, kind in zip(
-        (units, partials, finished, nodes), _FIELDS, kinds, strict=True
-    ):
-        table = np.zeros(columns[0][0], kind)
-        for column, name in zip(columns, names, strict=True):
-            count, least, width, _ = column
-            # One value needs no column of it to be written to all rows.
-            same = not width and count == len(table)
-            table[name] = least if same else unpacked_numbers(column, kind[name])
-        tables.append(table)
-    held = Held(*tables)
-    numbers = {text: number for number, text in enumerate(fingerprints)}
-    places = np.array([numbers.get(text, -1) for text in rules], np.int32)
-    if len(places):
-        held.units["rule"] = places[held.units["rule"]]
-    state = KeysState(
-        keys=keys,
-        masks=[unpacked_bits(mask) for mask in masks],
-        waiting=_unpacked_events(waiting),
-        waiting_key=unpacked_numbers(waiting_key, i64),
-        waiting_mask=unpacked_numbers(waiting_mask, i64),
-        events=_unpacked_events(events),
-        event_key=unpacked_numbers(event_key, i64),
-        held=held,
-    )
-    known = held.units["rule"] >= 0
+def _known(state: KeysState) -> KeysState:
+    """The state without units of unknown rules. Nodes of keys that have others go with the next
+    run."""
+    held = state.held
+    known = held.units["rule"] != NONE
     if known.all():
         return state
-    state.held = _only(held, known)
-    used = np.zeros(len(keys), bool)
-    used[state.held.units["key"]] = used[state.waiting_key] = True
+    state.held = Held(
+        held.units[known],
+        held.partials[np.repeat(known, held.units["partials"])],
+        held.finished[np.repeat(known, held.units["finished"])],
+        held.nodes,
+    )
+    used = np.zeros(len(state.keys), bool)
+    used[state.held.units["key"]] = True
     return chosen(state, used)
 
 
-def _only(held: Held, units: Any) -> Held:
-    """Some units. Nodes of keys that have others go with the next run."""
-    return Held(
-        held.units[units],
-        held.partials[np.repeat(units, held.units["partials"])],
-        held.finished[np.repeat(units, held.units["finished"])],
-        held.nodes,
-    )
+def _now(rules: I64, numbers: Mapping[int, int]) -> I64:
+    """The numbers that rules have now, ``NONE`` where there is none."""
+    most = int(rules.max(initial=0))
+    now = np.full(most + 1, NONE, np.int64)
+    for name, number in numbers.items():
+        if name <= most:
+            now[name] = number
+    return now[rules]
 
 
-def joined(states: Sequence[KeysState]) -> KeysState:
-    """Several states, of different keys, as one."""
-    states = [state for state in states if state.keys]
-    if not states:
-        return KeysState()
-    if len(states) == 1:
-        return states[0]
-    keys = _starts([len(state.keys) for state in states])
-    events = _starts([len(state.events) for state in states])
-    nodes = _starts([len(state.held.nodes) for state in states])
-    masks: dict[int, int] = {}
-    mask_places = [
-        np.array([masks.setdefault(mask, len(masks)) for mask in state.masks], np.int64)
-        for state in states
+def _event_columns(table: int, events: EventTable) -> list[Column]:
+    payload = events.payload
+    nothing = nulls_like(Bytes.of([]), len(events))
+    return [
+        *(Column(table, getattr(events, name)) for name in _EVENT),
+        Column(table, nothing if payload is None else payload),
+        *(Column(table, column) for column in (events.columns or ()) if len(events)),
     ]
 
-    def moved(columns: Sequence[Any], starts: Sequence[int]) -> Any:
-        return np.concatenate([c + start for c, start in zip(columns, starts, strict=True)])
 
-    held = Held(*map(np.concatenate, zip(*(state.held for state in states), strict=True)))
-    units = [len(state.held.units) for state in states]
-    held.units["key"] += np.repeat(keys, units)
-    for table, rows in ((held.partials, 1), (held.finished, 2)):
-        counts = [len(state.held[rows]) for state in states]
-        table["first"] += np.repeat(np.array(events, np.int32), counts)
-        table["last"] += np.repeat(np.array(nodes, np.int32), counts)
-    counts = [len(state.held.nodes) for state in states]
-    held.nodes["event"] += np.repeat(np.array(events, np.int32), counts)
-    previous = held.nodes["previous"]
-    previous += np.where(previous < 0, 0, np.repeat(np.array(nodes, np.int32), counts))
-    return KeysState(
-        keys=[key for state in states for key in state.keys],
-        masks=list(masks),
-        waiting=together([state.waiting for state in states]),
-        waiting_key=moved([state.waiting_key for state in states], keys),
-        waiting_mask=np.concatenate(
-            [p[state.waiting_mask] for p, state in zip(mask_places, states, strict=True)]
-        ),
-        events=together([state.events for state in states]),
-        event_key=moved([state.event_key for state in states], keys),
-        held=held,
+def _events(packed: PackedColumns, first: int, rows: I64) -> EventTable:
+    """Events whose columns begin with the ``first``."""
+    numbers = [packed.numbers(first + place, rows) for place in range(len(_EVENT))]
+    time, topic, partition, offset, kind = numbers
+    payload = first + len(_EVENT)
+    original = _as_bytes(packed.vector(payload, rows))
+    columns = [packed.vector(column, rows) for column in range(payload + 1, packed.columns)]
+    return EventTable(
+        time,
+        topic.astype(np.int32),
+        partition.astype(np.int32),
+        offset,
+        kind.astype(np.int32),
+        columns or None,
+        None if original.nulls.all() else original,
     )
 
 
-def chosen(state: KeysState, wanted: Any) -> KeysState:
-    """The state of some keys; ``wanted`` says for each key whether it is one of them."""
-    if wanted.all():
-        return state
-    if not wanted.any():
-        return KeysState()
-    held = state.held
-    of_units = wanted[held.units["key"]]
-    of_events = wanted[state.event_key]
-    of_nodes = of_events[held.nodes["event"]]
-    of_waiting = wanted[state.waiting_key]
-    keys, events, nodes = (np.cumsum(of) - 1 for of in (wanted, of_events, of_nodes))
-    kept = Held(
-        held.units[of_units],
-        held.partials[np.repeat(of_units, held.units["partials"])],
-        held.finished[np.repeat(of_units, held.units["finished"])],
-        held.nodes[of_nodes],
-    )
-    _renumber(kept, keys, events, nodes)
-    return KeysState(
-        keys=list(compress(state.keys, wanted.tolist())),
-        masks=state.masks,
-        waiting=state.waiting.take(np.flatnonzero(of_waiting)),
-        waiting_key=keys[state.waiting_key[of_waiting]],
-        waiting_mask=state.waiting_mask[of_waiting],
-        events=state.events.take(np.flatnonzero(of_events)),
-        event_key=keys[state.event_key[of_events]],
-        held=kept,
-    )
+def _as_bytes(column: Vector) -> Bytes:
+    assert isinstance(column, Bytes)
+    return column
 
 
-def _renumber(held: Held, keys: I64, events: I64, nodes: I64) -> None:
-    """Give keys, events and nodes other numbers, in place: those that stand at the old ones."""
-    held.units["key"] = keys[held.units["key"]]
-    for table in (held.partials, held.finished):
-        table["first"] = events[table["first"]]
-        table["last"] = nodes[table["last"]]
-    held.nodes["event"] = events[held.nodes["event"]]
-    previous = held.nodes["previous"]
-    inner = previous >= 0
-    previous[inner] = nodes[previous[inner]]
+def _texts(column: Bytes) -> list[str | None]:
+    whole = column.compacted()
+    data, ends = whole.data.tobytes(), np.cumsum(whole.lengths).tolist()
+    return [
+        None if null else data[start:end].decode()
+        for start, end, null in zip([0, *ends], ends, whole.nulls.tolist(), strict=False)
+    ]
 
 
-def _starts(counts: Sequence[int]) -> list[int]:
-    return [0, *np.cumsum(counts)[:-1].tolist()]
+def _starts(counts: I64) -> I64:
+    return np.cumsum(counts) - counts
 
 
-def parted(state: KeysState, parts: I64, count: int) -> list[KeysState]:
-    """The state as ``count`` states; ``parts`` says for each key to which it goes."""
-    held = state.held
-    rows: dict[str, Any] = {}
-    ends: dict[str, list[int]] = {}
-    places: dict[str, Any] = {}
+def _inverse(order: Any) -> I64:
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order))
+    return found
 
-    def cut(name: str, part: Any) -> None:
-        order = np.argsort(part, kind="stable")
-        rows[name] = order
-        ends[name] = np.searchsorted(part[order], np.arange(count + 1)).tolist()
-        place = places[name] = np.empty(len(part), np.int64)
-        place[order] = np.arange(len(part)) - np.array(ends[name])[part[order]]
 
-    unit_part = parts[held.units["key"]]
-    cut("keys", parts)
-    cut("units", unit_part)
-    cut("partials", np.repeat(unit_part, held.units["partials"]))
-    cut("finished", np.repeat(unit_part, held.units["finished"]))
-    cut("events", parts[state.event_key])
-    cut("nodes", parts[state.event_key][held.nodes["event"]])
-    cut("waiting", parts[state.waiting_key])
-    keys = [state.keys[row] for row in rows["keys"].tolist()]
-    tables = ("units", "partials", "finished", "nodes")
-    cut_up = Held(*(table[rows[name]] for table, name in zip(held, tables, strict=True)))
-    _renumber(cut_up, places["keys"], places["events"], places["nodes"])
-    events, waiting = rows["events"], rows["waiting"]
-    sorted_events, sorted_waiting = state.events.take(events), state.waiting.take(waiting)
-    event_key = places["keys"][state.event_key][events]
-    waiting_key = places["keys"][state.waiting_key][waiting]
-    waiting_mask = state.waiting_mask[waiting]
-
-    def part(number: int) -> KeysState:
-        span = {name: slice(each[number], each[number + 1]) for name, each in ends.items()}
-        used, own_mask = np.unique(waiting_mask[span["waiting"]], return_inverse=True)
-        return KeysState(
-            keys=keys[span["keys"]],
-            masks=[state.masks[mask] for mask in used.tolist()],
-            waiting=sorted_waiting.rows(span["waiting"]),
-            waiting_key=waiting_key[span["waiting"]],
-            waiting_mask=own_mask,
-            events=sorted_events.rows(span["events"]),
-            event_key=event_key[span["events"]],
-            held=Held(*(table[span[name]] for table, name in zip(cut_up, tables, strict=True))),
-        )
-
-    return [part(number) for number in range(count)]
+@cache
+def no_keys() -> bytes:
+    """The block of no keys."""
+    return encode(KeysState(), ())[0]

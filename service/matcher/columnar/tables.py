@@ -2,81 +2,61 @@
 
 What depends on the rules alone is written once. What depends on which conditions are true of an
 event (a *class* of events, per rule) is resolved by :mod:`service.matcher.transitions` when the
-class is first met; the arrays hold what has occurred, up to a bound.
+class is first met; the arrays hold what has occurred, up to a bound. A rule with many conditions
+that look back has its outcomes resolved answer by answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from service.compiler.plan import AnyAtom, EventAtom, GapAtom, Kind, Plan
+from service.compiler.plan import GapAtom, Kind, LookBackAtom, Plan
 from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Partitioning, Slot
-from service.matcher.columnar import kernel
-from service.matcher.columnar.kernel import FOREVER, NEVER, NONE, Table
-from service.matcher.columnar.programs import Program, lane, program, whole_value
+from service.compiler.rule_set import Partitioning
+from service.matcher.columnar import event_loop, expression_loop, kernel_tables
+from service.matcher.columnar.calls import BoundCall, Calls
+from service.matcher.columnar.compilation import FOREVER, NEVER, NONE, Table
+from service.matcher.columnar.events import SlotType, slot_types
+from service.matcher.columnar.expression_loop import Columns
+from service.matcher.columnar.look_back_programs import program
+from service.matcher.columnar.programs import Program
+from service.matcher.columnar.texts import Texts
+from service.matcher.columnar.vectors import Bytes, Numbers, Vector
 from service.matcher.transitions import Outcome, Transitions
 from service.pattern.tree import OnLimit, Skip
-from service.pattern.types import STRING, SqlType
 
-_MOST_QUESTIONS = 6
+#: Of a rule with more conditions that look back, outcomes are resolved answer by answer.
+_MOST_TABLED = 6
 #: Outcomes are forgotten, and resolved anew, when there are more.
 MOST_ENTRIES = 1 << 20
 #: And so is, beyond so many sets of true conditions, which rules they concern.
 _MOST_MASKS = 1 << 16
+#: Rows of the first table of answers.
+_FEW_ANSWERS = 64
 
 _SKIP = {
-    Skip.NO_SKIP: kernel.NO_SKIP,
-    Skip.TO_NEXT: kernel.TO_NEXT,
-    Skip.PAST_LAST_EVENT: kernel.PAST_LAST_EVENT,
-    Skip.TO_FIRST: kernel.TO_FIRST,
-    Skip.TO_LAST: kernel.TO_LAST,
+    Skip.NO_SKIP: kernel_tables.NO_SKIP,
+    Skip.TO_NEXT: kernel_tables.TO_NEXT,
+    Skip.PAST_LAST_EVENT: kernel_tables.PAST_LAST_EVENT,
+    Skip.TO_FIRST: kernel_tables.TO_FIRST,
+    Skip.TO_LAST: kernel_tables.TO_LAST,
 }
 _ON_LIMIT = {
-    OnLimit.DROP_OLDEST: kernel.DROP_OLDEST,
-    OnLimit.REJECT_NEW: kernel.REJECT_NEW,
-    OnLimit.PAUSE_RULE: kernel.PAUSE_RULE,
+    OnLimit.DROP_OLDEST: kernel_tables.DROP_OLDEST,
+    OnLimit.REJECT_NEW: kernel_tables.REJECT_NEW,
+    OnLimit.PAUSE_RULE: kernel_tables.PAUSE_RULE,
 }
 
 
-def beyond(plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> tuple[AnyAtom, ...]:
-    """The conditions for which the kernel cannot run the plan: those that look back and that it
-    has no program for, or all that look back, when there are more than six."""
-    questions = plan.atoms[len(plan.event_atoms) :]
-    if len(questions) > _MOST_QUESTIONS:
-        return questions
-    programs = _programs(plan, slots, types)
-    return tuple(a for a, each in zip(questions, programs, strict=True) if each is None)
+class Values:
+    """What programs compute with in one run: the columns of its events as numbers, the operations
+    with texts numbered as these are, and the texts."""
 
-
-def can_run(plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> bool:
-    """Whether the kernel can run the plan."""
-    return not beyond(plan, slots, types)
-
-
-def _programs(
-    plan: Plan, slots: Sequence[Slot], types: RecordTypes
-) -> list[Program | GapAtom | None]:
-    numbers = {(slot.events, slot.of_type, slot.path): n for n, slot in enumerate(slots)}
-    return [
-        atom if isinstance(atom, GapAtom) else program(atom, plan, numbers, types)
-        for atom in plan.atoms
-        if not isinstance(atom, EventAtom)
-    ]
-
-
-class Values(NamedTuple):
-    """Events' columns as numbers, and the operations with texts numbered as these are."""
-
-    wholes: NDArray[np.int64]
-    doubles: NDArray[np.float64]
-    nulls: NDArray[np.uint8]
-    operations: Table
+    def __init__(self, columns: Columns, operations: Table, texts: Texts) -> None:
+        self.columns, self.operations, self.texts = columns, operations, texts
 
 
 class Tables:
@@ -84,76 +64,110 @@ class Tables:
 
     def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self._partitioning = partitioning
+        #: The columns of events.
+        self.slots: list[SlotType] = slot_types(partitioning.slots, types)
         self._plans = [rule.plan for rule in partitioning.rules]
         self._transitions = [Transitions(plan) for plan in self._plans]
-        self.rules = _rules(self._plans)
-        self.states = _states(self._plans)
-        questions = [
-            each for plan in self._plans for each in _programs(plan, partitioning.slots, types)
-        ]
-        self._write_programs(questions)
-        #: The columns, by number, that programs read, with their types.
-        self._lanes: dict[int, SqlType] = {}
-        for each in questions:
-            if isinstance(each, Program):
-                self._lanes.update(each.columns)
+        self._rules = _rules(self._plans)
+        self._states = _states(self._plans)
+        self._write_programs(types)
         self._forget()
         self._freeze()
 
-    def _write_programs(self, questions: Sequence[Program | GapAtom | None]) -> None:
-        rows: list[tuple[int, ...]] = []
+    @property
+    def rule_count(self) -> int:
+        """How many rules there are."""
+        return len(self._plans)
+
+    def _write_programs(self, types: RecordTypes) -> None:
+        slots = {
+            (slot.events, slot.of_type, slot.path): number
+            for number, slot in enumerate(self._partitioning.slots)
+        }
+        programs: list[tuple[int, Plan, LookBackAtom, Program] | GapAtom] = []
+        for rule, plan in enumerate(self._plans):
+            for atom in plan.atoms:
+                if isinstance(atom, GapAtom):
+                    programs.append(atom)
+                elif isinstance(atom, LookBackAtom):
+                    programs.append((rule, plan, atom, program(atom, plan, slots, types)))
+        written = [each for each in programs if not isinstance(each, GapAtom)]
+        read = sorted({number for *_, each in written for number in each.columns})
+        #: The slots that programs read, in the order of their columns in the kernel.
+        self._read = read
+        self._orders_texts = any(each.orders_texts for *_, each in written)
+        self._texts: list[tuple[int, str]] = []
+        self._calls: list[BoundCall] = []
+        column_of = {number: place for place, number in enumerate(read)} | {NONE: NONE}
+        questions: list[tuple[int, int, int, int, int]] = []
         operations: list[tuple[int, float, int, int]] = []
         looks: list[tuple[int, int, int, int, bool]] = []
-        self._texts: list[tuple[int, str]] = []
-        for question in questions:
-            assert question is not None
-            if isinstance(question, GapAtom):
-                rows.append((question.gap_ms, 0, 0, 0))
+        for one in programs:
+            if isinstance(one, GapAtom):
+                questions.append((one.gap_ms, 0, 0, 0, 0))
                 continue
+            rule, plan, atom, found = one
             first = len(operations)
-            for each in question.operations:
-                if each.code == kernel.TEXT:
-                    self._texts.append((len(operations), question.texts[each.operand]))
-                operations.append(each.row)
-            rows.append((FOREVER, first, len(operations), len(looks)))
-            looks += [
-                (look.function, look.step, look.column, look.offset, look.double)
-                for look in question.looks
-            ]
-        self.questions = np.array(rows, kernel.QUESTION)
-        self._operations = np.array(operations, kernel.OPERATION)
-        self.looks = np.array(looks, kernel.LOOK)
+            for operation in found.operations:
+                code = operation.code & (expression_loop.DOUBLE - 1)
+                whole, double, full, operand = operation.row
+                if code == expression_loop.TEXT:
+                    self._texts.append((len(operations), found.texts[operand]))
+                if code == expression_loop.COLUMN:
+                    operand = column_of[operand]
+                operations.append((whole, double, full, operand))
+            questions.append((FOREVER, first, len(operations), len(looks), len(self._calls)))
+            for look in found.looks:
+                function, step, column, offset, as_double = look.row
+                looks.append((function, step, column_of[column], offset, as_double))
+            self._calls += [BoundCall(call, rule, atom, plan, slots, types) for call in found.calls]
+        self._questions = np.array(questions, expression_loop.QUESTION)
+        self._operations = np.array(operations, expression_loop.OPERATION)
+        self._looks = np.array(looks, expression_loop.LOOK)
 
-    def values(self, columns: Sequence[Sequence[Any]] | None, count: int) -> Values:
+    def values(self, columns: Sequence[Vector], count: int) -> Values:
         """The columns that programs read, of ``count`` events, as numbers."""
-        if not self._lanes:
-            none = np.zeros((count, 1), np.int64)
-            return Values(none, none.view(np.float64), none.astype(np.uint8), self._operations)
-        width = len(self._partitioning.slots)
-        columns = [(None,) * width] * count if columns is None else columns
+        width = max(1, len(self._read))
         wholes = np.zeros((count, width), np.int64)
         doubles = wholes.view(np.float64)
         nulls = np.ones((count, width), np.uint8)
-        texts = {text for _, text in self._texts}
-        written = [number for number, kind in self._lanes.items() if kind == STRING]
-        for number in written:
-            texts.update(row[number] for row in columns if row[number] is not None)
-        places = {text: place for place, text in enumerate(sorted(texts))}
-        for number, kind in self._lanes.items():
-            column = [row[number] for row in columns]
-            nulls[:, number] = [value is None for value in column]
-            target = doubles if lane(kind) is np.float64 else wholes
-            whole = places.__getitem__ if kind == STRING else whole_value(kind)
-            convert: Callable[[Any], Any] = float if target is doubles else whole
-            try:
-                target[:, number] = [0 if value is None else convert(value) for value in column]
-            except (TypeError, ValueError, OverflowError, AttributeError) as error:
-                path = ".".join(self._partitioning.slots[number].path)
-                raise ValueError(f"column {path} has a value that is no {kind}: {error}") from error
-        operations = self._operations.copy()
-        for row, text in self._texts:
-            operations["whole"][row] = places[text]
-        return Values(wholes, doubles, nulls, operations)
+        texts: list[tuple[int, Bytes]] = []
+        for place, number in enumerate(self._read):
+            column = columns[number]
+            if isinstance(column, Numbers):
+                target = doubles if column.values.dtype == np.float64 else wholes
+                target[:, place] = column.values
+                nulls[:, place] = column.nulls
+            elif isinstance(column, Bytes):
+                texts.append((place, column))
+                nulls[:, place] = column.nulls
+            else:
+                # Python finds the value by the event.
+                wholes[:, place] = np.arange(count)
+                nulls[:, place] = [value is None for value in column.values]
+        constants = [text for _, text in self._texts]
+        numbered = Texts([column for _, column in texts], constants, ordered=self._orders_texts)
+        for (place, _), numbers in zip(texts, numbered.columns, strict=True):
+            wholes[:, place] = numbers
+        operations = self._operations
+        if constants:
+            operations = operations.copy()
+            operations["whole"][[row for row, _ in self._texts]] = numbered.constants
+        return Values(Columns(wholes, doubles, nulls), operations, numbered)
+
+    def calls(
+        self,
+        values: Values,
+        columns: Sequence[Vector],
+        stack: Table,
+        nodes: Callable[[], Table],
+    ) -> Calls:
+        """What the kernel calls for what programs leave to Python."""
+        return Calls(self._calls, columns, self.slots, values.texts, stack, nodes)
+
+    def programs(self, values: Values) -> expression_loop.Programs:
+        """The programs with the texts of a run."""
+        return expression_loop.Programs(self._questions, values.operations, self._looks)
 
     def _forget(self) -> None:
         self._touched: dict[int, tuple[Sequence[int], Sequence[int]]] = {}
@@ -163,11 +177,14 @@ class Tables:
         self._first_asked: list[int] = []
         self._asked: list[int] = []
         self._outcome_numbers: dict[Outcome, int] = {}
+        #: Of rules with many questions, the rule, state and own bits by number.
+        self._sparse: list[tuple[int, int, int]] = []
+        self._answered: dict[tuple[int, int], int] = {}
 
     def touched(self, masks: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
         """For each mask of true conditions, the rules that such an event can concern and its
         class for each. What the arrays hold is for these."""
-        if len(self._outcome) > MOST_ENTRIES:
+        if len(self._outcome) + len(self._answered) > MOST_ENTRIES:
             self._forget()
         if len(self._touched) > _MOST_MASKS:
             self._touched.clear()
@@ -193,38 +210,68 @@ class Tables:
             plan, transitions = self._plans[rule], self._transitions[rule]
             first_question = len(plan.event_atoms)
             questions = len(plan.atoms) - first_question
-            self._first_outcome.append(len(self._outcome))
+            sparse = questions > _MOST_TABLED
+            self._first_outcome.append(len(self._sparse if sparse else self._outcome))
             self._first_asked.append(len(self._asked))
             for state in plan.states:
-                for answers in range(1 << questions):
-                    outcome = transitions.outcome(state.number, own | answers << first_question)
-                    self._outcome.append(
-                        self._outcome_numbers.setdefault(outcome, len(self._outcome_numbers))
-                    )
+                if sparse:
+                    self._sparse.append((rule, state.number, own))
+                else:
+                    for answers in range(1 << questions):
+                        outcome = transitions.outcome(state.number, own | answers << first_question)
+                        self._outcome.append(self._number(outcome))
                 asked = transitions.questions(state.number, own) if questions else 0
                 self._asked.append(asked >> first_question)
         return number
 
+    def _number(self, outcome: Outcome) -> int:
+        return self._outcome_numbers.setdefault(outcome, len(self._outcome_numbers))
+
+    def resolve(self, state: int, answers: int) -> None:
+        """Table the outcome that the kernel has met (``unresolved_…`` of its control)."""
+        rule, number, own = self._sparse[state]
+        first_question = len(self._plans[rule].event_atoms)
+        outcome = self._transitions[rule].outcome(number, own | answers << first_question)
+        self._answered[state, answers] = self._number(outcome)
+        self._freeze()
+
     def _freeze(self) -> None:
-        firsts = list(zip(self._first_outcome, self._first_asked, strict=True))
-        self.classes = np.array(firsts, kernel.CLASS)
-        self.outcome_of = np.array(self._outcome, np.int32)
-        self.asked = np.array(self._asked, np.int32)
         outcomes = list(self._outcome_numbers)
         self.most_moves = max((len(outcome.moves) for outcome in outcomes), default=1) or 1
-        self.moves = np.array([move for o in outcomes for move in o.moves], kernel.MOVE)
         ends = np.cumsum([0, *(len(outcome.moves) for outcome in outcomes)]).tolist()
-        self.outcomes = np.array(
-            [(*span, _flags(o)) for span, o in zip(pairwise(ends), outcomes, strict=True)],
-            kernel.OUTCOME,
+        firsts = list(zip(self._first_outcome, self._first_asked, strict=True))
+        self.plans = kernel_tables.Plans(
+            rules=self._rules,
+            states=self._states,
+            outcomes=np.array(
+                [(*span, _flags(o)) for span, o in zip(pairwise(ends), outcomes, strict=True)],
+                kernel_tables.OUTCOME,
+            ),
+            moves=np.array([move for o in outcomes for move in o.moves], kernel_tables.MOVE),
+            classes=np.array(firsts, kernel_tables.CLASS),
+            outcome_of=np.array(self._outcome, np.int32),
+            answered=self._answers(),
+            asked=np.array(self._asked, np.int64),
         )
+
+    def _answers(self) -> Table:
+        """The outcomes of rules with many questions, where the kernel looks for them."""
+        size = max(_FEW_ANSWERS, 1 << (2 * len(self._answered)).bit_length())
+        table = np.zeros(size, kernel_tables.ANSWERED)
+        table["outcome"] = NONE
+        for (state, answers), outcome in self._answered.items():
+            row = int(event_loop.answered_at(state, answers)) & size - 1
+            while table["outcome"][row] != NONE:
+                row = row + 1 & size - 1
+            table[row] = (state, answers, outcome)
+        return table
 
 
 def _flags(outcome: Outcome) -> int:
     return (
-        (kernel.UNCHANGED if outcome.unchanged else 0)
-        | (kernel.STOPS if outcome.stops else 0)
-        | (kernel.TAKES if outcome.takes else 0)
+        (kernel_tables.UNCHANGED if outcome.unchanged else 0)
+        | (kernel_tables.STOPS if outcome.stops else 0)
+        | (kernel_tables.TAKES if outcome.takes else 0)
     )
 
 
@@ -233,7 +280,7 @@ def _or_forever(duration: int | None) -> int:
 
 
 def _rules(plans: Sequence[Plan]) -> Table:
-    table = np.zeros(len(plans), kernel.RULE)
+    table = np.zeros(len(plans), kernel_tables.RULE)
     first_state = first_question = 0
     for row, plan in zip(table, plans, strict=True):
         rule, skip, limits = plan.rule, plan.after_match, plan.rule.limits
@@ -253,6 +300,7 @@ def _rules(plans: Sequence[Plan]) -> Table:
         row["most_events"] = limits.events
         row["on_limit"] = _ON_LIMIT[limits.on_limit]
         row["step_gaps"] = any(isinstance(atom, GapAtom) for atom in plan.atoms)
+        row["sparse"] = questions > _MOST_TABLED
         first_state += len(plan.states)
         first_question += questions
     return table
@@ -272,5 +320,5 @@ def _states(plans: Sequence[Plan]) -> Table:
             for plan in plans
             for state in plan.states
         ],
-        kernel.STATE,
+        kernel_tables.STATE,
     )

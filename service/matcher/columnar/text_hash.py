@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.matcher.columnar.kernel import compiled, inlined
+from service.matcher.columnar.compilation import compiled, inlined
 
 #: What Spark's ``xxhash64`` begins with, and what it says of NULL.
 SEED = 42

@@ -1,51 +1,48 @@
 r"""Rule conditions and measures: Spark SQL expressions with look-backs to a pattern's steps.
 
 An expression is parsed once into a vetted tree (``parse``), checked against schemas
-(``check_types``), and computed in one of two places: in Python (``bind``, with ``aggregate`` for
-look-backs) or, if it needs nothing but the event, in Spark (``to_spark_sql``). Rules come from
-people who are not trusted: what is not on the list of operators and functions is refused, and
-nothing of the author's text reaches Spark.
+(``check_types``), and computed by ``bind``, with ``aggregate`` for look-backs; compiled forms of it
+elsewhere give the same answers. Rules come from people who are not trusted: what is not on the list
+of operators and functions is refused, and whatever a rule says, an event costs time in proportion
+to its size (``regular``, ``lambdas``) and memory too (``growth``).
 
 **Names.** ``price`` and ``a.b.c`` are columns of the event. A dotted name whose first part is a
 step refers to the step's events: ``LAST(a.price)``, ``FIRST(a.price, 1)`` (the one after the
-first), ``SUM``, ``AVG``, ``MIN``, ``MAX``, ``COUNT(a.price)``, ``COUNT(a.*)``; a bare ``a.price``
-is ``LAST(a.price)``. In a measure there is no event under test: ``price`` is the last event's, and
-``COUNT(*)``, ``FIRST(price)`` … run over all events of the match, as step ``ALL_STEPS``. Names are
-case-sensitive, as Avro's are; keywords and functions are not. A name that is a keyword is written
-in backticks.
+first), the aggregates of ``aggregation``, ``COUNT(a.*)``; a bare ``a.price`` is ``LAST(a.price)``.
+In a measure there is no event under test: ``price`` is the last event's, and ``COUNT(*)``,
+``FIRST(price)`` … run over all events of the match, as step ``ALL_STEPS``. A lambda's parameter
+hides columns and steps. Names are case-sensitive, as Avro's are; keywords and functions are not. A
+name that is a keyword is written in backticks.
 
-**Meaning**, the same in Python and in Spark, whatever Spark's ANSI mode; the session's time zone
-must be UTC:
+**Meaning**: Spark's outside ANSI mode, with the session's time zone at UTC:
 
 - NULL is SQL's third truth value. What cannot be computed is NULL, never an error: division by
-  zero, arithmetic beyond INT, BIGINT or 38 decimal digits, a CAST that does not fit, an index or
-  key that is not there.
+  zero, arithmetic beyond INT, BIGINT or 38 decimal digits, times beyond the years 1 to 9999, a CAST
+  that does not fit, an index or key that is not there.
 - Whole numbers are INT or BIGINT; ``/`` of whole numbers is DOUBLE; ``1.5`` is DECIMAL, ``1e3`` and
   ``1.5D`` are DOUBLE. FLOAT columns are read as DOUBLE. Decimal results have Spark's precision and
   scale. NaN equals NaN and is greater than every other number. FLOOR and CEIL of a DOUBLE beyond
-  BIGINT give the last BIGINT.
+  BIGINT give the last BIGINT. ``EXP`` and the like have the last digit of the C library.
 - Text is compared by its UTF-8 bytes. Text and numbers are never compared, added or joined without
   a CAST. TRIM removes spaces only. ``'it''s'`` is one string.
 - Text becomes a DATE as ``yyyy-[M]M-[d]d``; a TIMESTAMP also with ``HH:mm``, or with
   ``HH:mm:ss[.fraction]`` and ``Z`` or ``±HH:mm``, else in UTC; other forms that Spark would read
-  are NULL. Years are 1 to 9999.
-- LIKE takes a constant pattern with at most three ``%``; ``\`` is its escape.
+  are NULL.
+- Intervals: see ``intervals``. A DATE plus days or smaller units is a TIMESTAMP.
+- In LIKE ``\`` is the escape. Regular expressions are RE2's; SPLIT takes plain text.
 
-**Left out**, because Python and Spark could differ or because they are dangerous: EXP, LN, LOG10,
-POWER (last digit), CAST of DOUBLE to STRING (Java versions differ), CAST of numbers to TIMESTAMP,
-ROUND to negative digits, DIV, intervals and date arithmetic other than DATEDIFF, HOUR, MINUTE and
-SECOND of a DATE, comparison of arrays, maps and records, regular expressions (backtracking) and
-lambdas.
+**Left out**: what gives another answer each time or reaches outside the event
+(``functions.withheld``), CAST of numbers to TIMESTAMP, ROUND to negative digits, DIV, comparison of
+arrays, maps and records.
 
-**Known limits.** ROUND and CAST to DECIMAL of a DOUBLE start from its shortest text, which Java
-before 19 gets wrong for rare numbers. UPPER and LOWER follow Python's Unicode tables; characters
-newer than those may differ. Without schemas, ``bind`` takes whole numbers as BIGINT and a decimal's
-size from its value; pass the schemas for Spark's exact types.
+**Known limits.** UPPER and LOWER follow Python's Unicode tables. Without schemas, ``bind`` takes
+whole numbers as BIGINT and a decimal's size from its value; pass the schemas for exact types.
 """
 
 from service.pattern.expressions.aggregation import aggregate
 from service.pattern.expressions.checking import check_types
-from service.pattern.expressions.evaluation import Evaluator, bind
+from service.pattern.expressions.evaluation import bind
+from service.pattern.expressions.evaluators import Evaluator
 from service.pattern.expressions.lexing import MAX_DEPTH, MAX_TEXT
 from service.pattern.expressions.nodes import (
     ALL_STEPS,
@@ -55,7 +52,6 @@ from service.pattern.expressions.nodes import (
 )
 from service.pattern.expressions.parsing import parse
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
-from service.pattern.expressions.spark_sql import string_literal, to_spark_sql
 from service.pattern.expressions.structure import And, Leaf, Or, boolean_structure
 from service.pattern.expressions.syntax import MAX_TREE
 
@@ -78,6 +74,4 @@ __all__ = [
     "boolean_structure",
     "check_types",
     "parse",
-    "string_literal",
-    "to_spark_sql",
 ]

@@ -1,33 +1,101 @@
-"""The value of a look-back from the events that a step has taken."""
+"""The functions over the events that a step has taken: their types, and their values.
+
+``AGGREGATES`` is the table, one row a function; FIRST and LAST, which pick one event, are here too.
+All but ``COUNT(step.*)``, FIRST and LAST skip NULLs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from service.pattern.expressions import type_rules as rules
 from service.pattern.expressions import values
 from service.pattern.expressions.nodes import LookBack
-from service.pattern.types import MAX_DECIMAL_DIGITS, DecimalType
+from service.pattern.types import (
+    BIGINT,
+    DOUBLE,
+    MAX_DECIMAL_DIGITS,
+    ArrayType,
+    DecimalType,
+    SqlType,
+)
 
+COUNT_DISTINCT = "COUNT DISTINCT"
+MAX_COLLECTED = 1_000
 _MORE_SCALE = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """One function over events; ``reduce`` is given the values that are not NULL, in order.
+
+    ``example`` runs over a step ``a`` with the prices of ``EXAMPLE_PRICES``.
+    """
+
+    result: Callable[[SqlType], SqlType | str]
+    reduce: Callable[[list[Any]], Any]
+    doc: str
+    example: str
+    expected: Any
+
+
+EXAMPLE_PRICES = (2.0, 4.0, None, 4.0)
 
 
 def aggregate(look_back: LookBack, values: Sequence[Any]) -> Any:
     """The look-back's value; ``values`` are the argument's on each taken event, in order.
 
-    SUM, AVG, MIN, MAX and COUNT(x) skip NULLs; ``COUNT(step.*)`` counts ``values``. Without any
-    value COUNT is 0 and the others are NULL. FIRST and LAST do not skip NULLs; beyond the events
-    they are NULL. A sum of whole numbers beyond BIGINT is NULL.
+    ``COUNT(step.*)`` counts ``values``. Without any value COUNT is 0, COLLECT an empty array, and
+    the others are NULL. FIRST and LAST do not skip NULLs; beyond the events they are NULL. A sum of
+    whole numbers beyond BIGINT is NULL.
     """
     function, offset = look_back.function, look_back.offset
-    if function in ("FIRST", "LAST"):
+    if function in PICKS:
         if offset >= len(values):
             return None
         return values[offset] if function == "FIRST" else values[-1 - offset]
     if function == "COUNT" and look_back.argument is None:
         return len(values)
-    return _REDUCE[function]([value for value in values if value is not None])
+    found = AGGREGATES[function].reduce([value for value in values if value is not None])
+    return found[: look_back.limit] if function == "COLLECT" else found
+
+
+def _count(_: SqlType) -> SqlType:
+    return BIGINT
+
+
+def _ordered(kind: SqlType) -> SqlType | str:
+    return kind if rules.is_ordered(kind) else f"needs values with an order, not {kind}"
+
+
+def _comparable(kind: SqlType) -> SqlType | str:
+    return BIGINT if rules.is_ordered(kind) else f"needs values that can be compared, not {kind}"
+
+
+def _number(gives: Callable[[SqlType], SqlType]) -> Callable[[SqlType], SqlType | str]:
+    def result(kind: SqlType) -> SqlType | str:
+        if rules.is_open(kind):
+            return kind
+        return gives(kind) if rules.is_number(kind) else f"needs numbers, not {kind}"
+
+    return result
+
+
+def _sum_type(kind: SqlType) -> SqlType:
+    if isinstance(kind, DecimalType):
+        return rules.bounded(min(kind.precision + 10, MAX_DECIMAL_DIGITS), kind.scale)
+    return BIGINT if kind in rules.INTEGRAL else DOUBLE
+
+
+def _average_type(kind: SqlType) -> SqlType:
+    if isinstance(kind, DecimalType):
+        precision = min(kind.precision + _MORE_SCALE, MAX_DECIMAL_DIGITS)
+        return rules.bounded(precision, min(kind.scale + _MORE_SCALE, MAX_DECIMAL_DIGITS))
+    return DOUBLE
 
 
 def _sum(given: list[Any]) -> Any:
@@ -81,10 +149,126 @@ def _extreme(before: Callable[[Any, Any], bool]) -> Callable[[list[Any]], Any]:
     return reduce
 
 
-_REDUCE: dict[str, Callable[[list[Any]], Any]] = {
-    "SUM": _sum,
-    "AVG": _average,
-    "MIN": _extreme(values.less),
-    "MAX": _extreme(values.greater),
-    "COUNT": len,
+def _variance(given: list[Any], fewer: int) -> float | None:
+    """The mean square of the distances from the mean, by Welford's method."""
+    if len(given) <= fewer:
+        return None
+    mean = squares = 0.0
+    for count, value in enumerate(given, 1):
+        distance = float(value) - mean
+        mean += distance / count
+        squares += distance * (float(value) - mean)
+    return squares / (len(given) - fewer)
+
+
+def _spread(fewer: int, *, root: bool) -> Callable[[list[Any]], float | None]:
+    def reduce(given: list[Any]) -> float | None:
+        variance = _variance(given, fewer)
+        return math.sqrt(variance) if root and variance is not None else variance
+
+    return reduce
+
+
+def _identity(value: Any) -> Hashable:
+    """What tells values apart as SQL's equality does: NaN is one value."""
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN", None
+    return tuple(map(_identity, value)) if isinstance(value, list) else value
+
+
+def _spread_row(fewer: int, doc: str, example: str, expected: float, *, root: bool) -> Aggregate:
+    return Aggregate(
+        result=_number(lambda _: DOUBLE),
+        reduce=_spread(fewer, root=root),
+        doc=doc,
+        example=example,
+        expected=expected,
+    )
+
+
+PICKS = ("FIRST", "LAST")
+AGGREGATES: dict[str, Aggregate] = {
+    "SUM": Aggregate(
+        result=_number(_sum_type),
+        reduce=_sum,
+        doc="The sum.",
+        example="SUM(a.price)",
+        expected=10.0,
+    ),
+    "AVG": Aggregate(
+        result=_number(_average_type),
+        reduce=_average,
+        doc="The mean.",
+        example="AVG(a.price)",
+        expected=10 / 3,
+    ),
+    "MIN": Aggregate(
+        result=_ordered,
+        reduce=_extreme(values.less),
+        doc="The least.",
+        example="MIN(a.price)",
+        expected=2.0,
+    ),
+    "MAX": Aggregate(
+        result=_ordered,
+        reduce=_extreme(values.greater),
+        doc="The greatest.",
+        example="MAX(a.price)",
+        expected=4.0,
+    ),
+    "COUNT": Aggregate(
+        result=_count,
+        reduce=len,
+        doc="How many are not NULL; `COUNT(a.*)`: how many events.",
+        example="COUNT(a.price)",
+        expected=3,
+    ),
+    COUNT_DISTINCT: Aggregate(
+        result=_comparable,
+        reduce=lambda given: len(set(map(_identity, given))),
+        doc="How many different values.",
+        example="COUNT(DISTINCT a.price)",
+        expected=2,
+    ),
+    "COLLECT": Aggregate(
+        result=ArrayType,
+        reduce=list,
+        doc="An array of the values in their order. `COLLECT(a.price, 10)` keeps the first 10; "
+        f"at most, and by default, it is {MAX_COLLECTED:,}.",
+        example="COLLECT(a.price, 2)",
+        expected=[2.0, 4.0],
+    ),
+    "STDDEV_SAMP": _spread_row(
+        1,
+        "The standard deviation of a sample; NULL of fewer than two values.",
+        "STDDEV(a.price)",
+        math.sqrt(4 / 3),
+        root=True,
+    ),
+    "STDDEV_POP": _spread_row(
+        0,
+        "The standard deviation of the whole population.",
+        "STDDEV_POP(a.price)",
+        math.sqrt(8 / 9),
+        root=True,
+    ),
+    "VAR_SAMP": _spread_row(
+        1,
+        "The variance of a sample; NULL of fewer than two values.",
+        "VARIANCE(a.price)",
+        4 / 3,
+        root=False,
+    ),
+    "VAR_POP": _spread_row(
+        0, "The variance of the whole population.", "VAR_POP(a.price)", 8 / 9, root=False
+    ),
 }
+LOOK_BACK_ALIASES = {
+    "STDDEV": "STDDEV_SAMP",
+    "STD": "STDDEV_SAMP",
+    "VARIANCE": "VAR_SAMP",
+    "ARRAY_AGG": "COLLECT",
+    "COLLECT_LIST": "COLLECT",
+    "MEAN": "AVG",
+}
+LOOK_BACK_FUNCTIONS = frozenset({*PICKS, *AGGREGATES}) - {COUNT_DISTINCT}

@@ -1,34 +1,39 @@
-"""Function calls and look-backs: the part of the tree walk that looks names up."""
+"""Function calls: the part of the tree walk that looks names up.
+
+Calls over a step's events are read by ``look_back_calls``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
-from service.pattern.expressions.canonical import expression
-from service.pattern.expressions.functions import ALIASES, FUNCTIONS, SPECIAL_CALLS, WITHHELD
-from service.pattern.expressions.nodes import (
-    ALL_STEPS,
-    LOOK_BACK_FUNCTIONS,
-    Call,
-    Cast,
-    Literal,
-    LookBack,
-    Node,
-    Reference,
-    Span,
+from service.pattern.expressions.aggregation import LOOK_BACK_ALIASES, LOOK_BACK_FUNCTIONS
+from service.pattern.expressions.functions import (
+    ALIASES,
+    FUNCTIONS,
+    LAMBDAS,
+    SPECIAL_CALLS,
+    Function,
 )
-from service.pattern.types import DATE, INT, NULL
+from service.pattern.expressions.functions.withheld import INSTEAD, WITHHELD
+from service.pattern.expressions.intervals import FORM, Months, interval
+from service.pattern.expressions.like import ilike_matcher, like_matcher
+from service.pattern.expressions.literals import like_problem
+from service.pattern.expressions.look_back_calls import LookBackReader
+from service.pattern.expressions.nodes import Call, Cast, Lambda, Literal, Node, Span
+from service.pattern.types import DATE, DAY_TIME, INT, NULL, STRING, YEAR_MONTH
 
 if TYPE_CHECKING:
     from service.pattern.expressions.problems import ExpressionProblem
     from service.pattern.expressions.scope import Scope
 
 MAX_ROUND_DIGITS = 18
-MAX_OFFSET = 10_000
-_OFFSET_FUNCTIONS = ("FIRST", "LAST")
+_KINDS = {str: "a string", int: "a whole number"}
+_MATCHERS: dict[str, Callable[[str], Any]] = {"LIKE": like_matcher, "ILIKE": ilike_matcher}
 
 
 class TreeReader(Protocol):
@@ -59,6 +64,7 @@ class CallReader:
 
     def __init__(self, reader: TreeReader) -> None:
         self._reader = reader
+        self._look_backs = LookBackReader(reader)
 
     def read(self, tree: exp.Expr, span: Span) -> Node:
         """The node for ``name(arguments)``."""
@@ -66,52 +72,109 @@ class CallReader:
         if not isinstance(tree.this, str) or not reader.only(tree, "this", "expressions"):
             return reader.refuse("a function is called by its plain name", span)
         name = tree.this.upper()
+        name = ALIASES.get(name) or LOOK_BACK_ALIASES.get(name, name)
         if name in LOOK_BACK_FUNCTIONS:
-            return self._look_back(name, tree.expressions, span)
-        name = ALIASES.get(name, name)
-        if name not in FUNCTIONS and name not in SPECIAL_CALLS:
-            return self._unknown(tree.this, span)
-        arguments = tuple(map(reader.read, tree.expressions))
+            return self._look_backs.read(name, tree.expressions, span)
         if name in SPECIAL_CALLS:
-            return self._special(name, arguments, span)
-        function = FUNCTIONS[name]
-        count = len(arguments)
-        if count < function.minimum or (function.maximum is not None and count > function.maximum):
-            wanted = str(function.minimum)
-            if function.maximum is None:
-                wanted = f"at least {wanted}"
-            elif function.maximum != function.minimum:
-                wanted += f" to {function.maximum}"
-            return reader.refuse(f"{name} takes {wanted} arguments, not {count}", span)
+            return self._special(name, tree.expressions, span)
+        if name not in FUNCTIONS:
+            return self._unknown(tree.this, span)
+        row, count = FUNCTIONS[name], len(tree.expressions)
+        least, most = row.arguments
+        if count < least or (most is not None and count > most):
+            return reader.refuse(f"{name} takes {row.count}, not {count}", span)
+        if name in LAMBDAS:
+            return self._over_elements(name, tree.expressions, span)
+        trees = list(tree.expressions)
+        arguments = tuple(
+            self._word(tree) if row.words and not place else reader.read(tree)
+            for place, tree in enumerate(trees)
+        )
         if name == "ROUND":
             return self._round(arguments, span)
-        if name == "REPLACE":
-            return self._replace(arguments, span)
+        if name == "TO_DATE" and count == 1:
+            return Cast(arguments[0], DATE, span)
+        return self.with_constants(name, row, arguments, span)
+
+    def with_constants(
+        self, name: str, row: Function, arguments: tuple[Node, ...], span: Span
+    ) -> Node:
+        """The call, once the arguments that must be constants are, and make sense."""
+        reader = self._reader
+        constants = []
+        found = len(reader.problems)
+        for place, kind in row.constants.items():
+            if place >= len(arguments):
+                continue
+            argument = arguments[place]
+            # Not isinstance: True is an int.
+            if not isinstance(argument, Literal) or type(argument.value) is not kind:
+                wanted = f"{_KINDS[kind]} in the text"
+                message = f"argument {place + 1} of {name} must be {wanted}"
+                reader.refuse(message, argument.span if argument.span != (0, 0) else span)
+            else:
+                constants.append(argument)
+        if row.prepare is None or len(reader.problems) > found:
+            return Call(name, arguments, span)
+        try:
+            row.prepare(*(constant.value for constant in constants))
+        except ValueError as error:
+            at = constants[0].span if len(constants) == 1 else span
+            return reader.refuse(f"{name}: {error}", at)
         return Call(name, arguments, span)
+
+    def like(self, operator: str, operand: Node, pattern: Node, span: Span) -> Node:
+        """The call of LIKE or ILIKE with its pattern checked."""
+        reader = self._reader
+        if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+            return reader.refuse(f"the pattern of {operator} must be a string in the text", span)
+        problem = like_problem(pattern.value)
+        if problem is not None:
+            return reader.refuse(problem, pattern.span)
+        try:
+            _MATCHERS[operator](pattern.value)
+        except ValueError as error:
+            return reader.refuse(f"{operator}: {error}", pattern.span)
+        return Call(operator, (operand, pattern), span)
 
     def _unknown(self, written: str, span: Span) -> Node:
         name = written.upper()
+        message = f"the function {written} is not allowed"
         if name in WITHHELD:
-            return self._reader.refuse(
-                f"the function {written} is not allowed: {WITHHELD[name]}", span
-            )
-        near = get_close_matches(name, [*FUNCTIONS, *ALIASES, *SPECIAL_CALLS], 1)
-        hint = f"did you mean {near[0]}?" if near else None
-        return self._reader.refuse(f"the function {written} is not allowed", span, hint)
+            return self._reader.refuse(f"{message}: {WITHHELD[name]}", span)
+        if name in INSTEAD:
+            return self._reader.refuse(message, span, f"use {INSTEAD[name]}")
+        names = [*LOOK_BACK_FUNCTIONS, *LOOK_BACK_ALIASES, *FUNCTIONS, *ALIASES, *SPECIAL_CALLS]
+        near = get_close_matches(name, sorted(names), 1)
+        return self._reader.refuse(message, span, f"did you mean {near[0]}?" if near else None)
 
-    def _special(self, name: str, arguments: tuple[Node, ...], span: Span) -> Node:
-        wanted = {"IF": (2, 3), "MOD": (2, 2), "TO_DATE": (1, 1)}[name]
-        if not wanted[0] <= len(arguments) <= wanted[1]:
-            count = wanted[1]
-            return self._reader.refuse(
-                f"{name} takes {count} arguments, not {len(arguments)}", span
-            )
+    def _special(self, name: str, trees: list[exp.Expr], span: Span) -> Node:
+        least, most = SPECIAL_CALLS[name]
+        if not least <= len(trees) <= most:
+            takes = f"{most} argument{'s' * (most != 1)}"
+            return self._reader.refuse(f"{name} takes {takes}, not {len(trees)}", span)
+        arguments = tuple(map(self._reader.read, trees))
         if name == "MOD":
             return Call("%", arguments, span)
-        if name == "TO_DATE":
-            return Cast(arguments[0], DATE, span)
+        if name == "INTERVAL":
+            return self._interval(arguments[0], span)
         condition, then, otherwise = (*arguments, Literal(None, NULL, span))[:3]
         return Call("CASE", (condition, then, otherwise), span)
+
+    def _interval(self, said: Node, span: Span) -> Node:
+        if not isinstance(said, Literal) or not isinstance(said.value, str):
+            return self._reader.refuse("an interval is a constant", span, FORM)
+        found = interval(said.value)
+        if isinstance(found, str):
+            return self._reader.refuse(found, span, FORM)
+        return Literal(found, YEAR_MONTH if isinstance(found, Months) else DAY_TIME, span)
+
+    def _word(self, tree: exp.Expr) -> Node:
+        """A constant that may stand without quotes, such as a unit of time."""
+        named = isinstance(tree, exp.Column) and isinstance(tree.this, exp.Identifier)
+        if named and self._reader.only(tree, "this") and not tree.this.args.get("quoted"):
+            return Literal(tree.this.name, STRING, self._reader.span(tree))
+        return self._reader.read(tree)
 
     def _round(self, arguments: tuple[Node, ...], span: Span) -> Node:
         value, digits = (*arguments, Literal(0, INT, span))[:2]
@@ -122,79 +185,26 @@ class CallReader:
         message = f"ROUND takes a number of digits from 0 to {MAX_ROUND_DIGITS}"
         return self._reader.refuse(message, digits.span)
 
-    def _replace(self, arguments: tuple[Node, ...], span: Span) -> Node:
-        for constant in arguments[1:]:
-            if not isinstance(constant, Literal) or not isinstance(constant.value, str):
-                message = "what REPLACE looks for and puts in must be strings in the text"
-                return self._reader.refuse(message, constant.span)
-        return Call("REPLACE", arguments, span)
-
-    def _look_back(self, function: str, trees: list[exp.Expr], span: Span) -> Node:
+    def _over_elements(self, name: str, trees: list[exp.Expr], span: Span) -> Node:
         reader, scope = self._reader, self._reader.scope
-        if scope.inside is not None:
-            return reader.refuse("a look-back cannot stand inside another", span)
-        if function == "COUNT" and len(trees) == 1:
-            step = self._star(trees[0])
-            if step is not None:
-                return self._count_all(step, span)
-        wanted = "1 or 2 arguments" if function in _OFFSET_FUNCTIONS else "1 argument"
-        subject, offsets = trees[:1], trees[1:]
-        if not subject or len(offsets) > int(function in _OFFSET_FUNCTIONS):
-            return reader.refuse(f"{function} takes {wanted}, not {len(trees)}", span)
-        found = len(reader.problems)
-        scope.inside = []
+        array, body = trees
+        items = reader.read(array)
+        parameters = [part.name for part in body.expressions if isinstance(part, exp.Identifier)]
+        if not isinstance(body, exp.Lambda) or len(parameters) != 1 or len(body.expressions) != 1:
+            return reader.refuse(
+                f"the second argument of {name} must be a lambda of one variable",
+                reader.span(body),
+                f"{name}(array, x -> x > 1)",
+            )
+        (parameter,) = parameters
+        if parameter in scope.variables:
+            return reader.refuse(
+                f"{parameter} is the variable of a lambda around this one", reader.span(body)
+            )
+        around = scope.variables
+        scope.variables = (*around, parameter)
         try:
-            argument = reader.read(subject[0])
-            steps = list(dict.fromkeys(scope.inside))
+            test = Lambda(parameter, reader.read(body.this), reader.span(body))
         finally:
-            scope.inside = None
-        offset = self._offset(function, offsets[0]) if offsets else 0
-        if len(reader.problems) > found:
-            return argument
-        if len(steps) > 1:
-            names = ", ".join("the event" if step == ALL_STEPS else step for step in steps)
-            return reader.refuse(
-                f"{function} must stay within one step; this one uses {names}", span
-            )
-        step = steps[0] if steps else ALL_STEPS
-        if step == ALL_STEPS and not scope.measure:
-            return reader.refuse(
-                f"{function} needs a step in a condition", span, f"{function}(step.column)"
-            )
-        return Reference(LookBack(function, step, expression(argument), offset), span)
-
-    def _star(self, tree: exp.Expr) -> str | None:
-        """The step of ``step.*``; ``ALL_STEPS`` for ``*``; ``None`` for anything else."""
-        if isinstance(tree, exp.Star) and self._reader.only(tree):
-            return ALL_STEPS
-        if isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star):
-            plain = self._reader.only(tree, "this", "table") and self._reader.only(tree.this)
-            return str(tree.table) if plain else None
-        return None
-
-    def _count_all(self, step: str, span: Span) -> Node:
-        scope = self._reader.scope
-        if step == ALL_STEPS and not scope.measure:
-            return self._reader.refuse(
-                "COUNT(*) is for measures; a condition counts a step", span, "COUNT(step.*)"
-            )
-        if step != ALL_STEPS and step not in scope.steps:
-            near = get_close_matches(step, sorted(scope.steps), 1)
-            hint = f"did you mean {near[0]}?" if near else None
-            return self._reader.refuse(f"there is no step {step!r}", span, hint)
-        return Reference(LookBack("COUNT", step, None), span)
-
-    def _offset(self, function: str, tree: exp.Expr) -> int:
-        node = self._reader.read(tree)
-        if (
-            isinstance(node, Literal)
-            and isinstance(node.value, int)
-            and not isinstance(node.value, bool)
-            and 0 <= node.value <= MAX_OFFSET
-        ):
-            return node.value
-        self._reader.refuse(
-            f"the offset of {function} must be a whole number from 0 to {MAX_OFFSET}",
-            self._reader.span(tree),
-        )
-        return 0
+            scope.variables = around
+        return Call(name, (items, test), span)

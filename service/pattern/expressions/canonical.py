@@ -7,9 +7,10 @@ Parsing it again (with the same steps and the same kind) gives an equal expressi
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+from service.pattern.expressions.intervals import Months, interval_text
 from service.pattern.expressions.nodes import (
     ALL_STEPS,
     COMPARISONS,
@@ -18,11 +19,13 @@ from service.pattern.expressions.nodes import (
     Column,
     ColumnPath,
     Expression,
+    Lambda,
     Literal,
     LookBack,
     Member,
     Node,
     Reference,
+    Variable,
     walk,
 )
 from service.pattern.types import BIGINT, DOUBLE
@@ -42,9 +45,13 @@ KEYWORDS = frozenset(_KEYWORD_LIST.split())
 """Names that are quoted in canonical text, so that every version of the parser reads them."""
 
 
+_NEGATED = frozenset({"IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE"})
 _JUNCTIONS = {"AND": _AND, "OR": _OR}
 _LEVELS: dict[str, tuple[str, int, tuple[int, ...]]] = {
-    **{o: (f"{{}} {o} {{}}", _PREDICATE, (_REMAINDER, _REMAINDER)) for o in (*COMPARISONS, "LIKE")},
+    **{
+        o: (f"{{}} {o} {{}}", _PREDICATE, (_REMAINDER, _REMAINDER))
+        for o in (*COMPARISONS, "LIKE", "ILIKE", "RLIKE")
+    },
     **{o: (f"{{}} {o} {{}}", _SUM, (_SUM, _PRODUCT)) for o in "+-"},
     **{o: (f"{{}} {o} {{}}", _PRODUCT, (_PRODUCT, _UNARY)) for o in "*/"},
     "%": ("{} % {}", _REMAINDER, (_UNARY, _UNARY)),
@@ -95,6 +102,10 @@ def _text(node: Node, prefix: str) -> tuple[str, int]:
             return (_look_back(look_back), _PRIMARY)
         case Member(operand=operand, name=member):
             return (f"{_write(operand, _PRIMARY, prefix)}.{name((member,))}", _PRIMARY)
+        case Variable(name=variable):
+            return (name((variable,)), _PRIMARY)
+        case Lambda(parameter=parameter, body=body):
+            return (f"{name((parameter,))} -> {_write(body, _OR, prefix)}", _OR)
         case Cast(operand=operand, target=target):
             return (f"CAST({_write(operand, _OR, prefix)} AS {target})", _PRIMARY)
         case Call(operator=operator, arguments=arguments):
@@ -105,8 +116,10 @@ def _look_back(look_back: LookBack) -> str:
     prefix = "" if look_back.step == ALL_STEPS else f"{name((look_back.step,))}."
     argument = look_back.argument
     inner = f"{prefix}*" if argument is None else _write(argument.node, _OR, prefix)
-    offset = f", {look_back.offset}" if look_back.offset else ""
-    return f"{look_back.function}({inner}{offset})"
+    number = look_back.offset or look_back.limit
+    function, _, distinct = look_back.function.partition(" ")
+    distinct = distinct and f"{distinct} "
+    return f"{function}({distinct}{inner}{f', {number}' if number else ''})"
 
 
 def _call(operator: str, arguments: tuple[Node, ...], prefix: str) -> tuple[str, int]:
@@ -133,7 +146,7 @@ def _negation(operand: Node, prefix: str) -> tuple[str, int]:
     if isinstance(operand, Call) and operand.operator.startswith("IS "):
         subject = _write(operand.arguments[0], _REMAINDER, prefix)
         return (f"{subject} IS NOT {operand.operator[3:]}", _PREDICATE)
-    if isinstance(operand, Call) and operand.operator in ("IN", "BETWEEN", "LIKE"):
+    if isinstance(operand, Call) and operand.operator in _NEGATED:
         subject = _write(operand.arguments[0], _REMAINDER, prefix)
         rest = _call(operand.operator, operand.arguments, prefix)[0][len(subject) :]
         return (f"{subject} NOT{rest}", _PREDICATE)
@@ -158,6 +171,8 @@ def _literal(node: Literal) -> tuple[str, int]:
         return (str(value).upper(), _PRIMARY)
     if isinstance(value, str):
         return (f"'{''.join(_ESCAPES.get(c, c) for c in value)}'", _PRIMARY)
+    if isinstance(value, (timedelta, Months)):
+        return (interval_text(value), _PRIMARY)
     if isinstance(value, datetime):
         return (f"TIMESTAMP '{timestamp_text(value)}'", _PRIMARY)
     if isinstance(value, date):

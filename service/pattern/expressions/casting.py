@@ -1,8 +1,7 @@
 """CAST in Python, equal to Spark's TRY_CAST: what does not fit is NULL.
 
-Dates and timestamps in text are read in a narrower form than Spark's, the same on both sides:
-``DATE_TEXT`` and ``TIMESTAMP_TEXT`` are the whole truth, and the rendering for Spark puts them in
-front of its own cast.
+Dates and timestamps in text are read in a narrower form than Spark's: ``DATE_TEXT`` and
+``TIMESTAMP_TEXT`` are the whole truth.
 """
 
 from __future__ import annotations
@@ -15,13 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 from service.pattern.expressions.canonical import timestamp_text
-from service.pattern.expressions.values import (
-    BIGINT_RANGE,
-    EXACT,
-    INT_RANGE,
-    as_midnight,
-    fit_decimal,
-)
+from service.pattern.expressions.intervals import as_midnight, interval_text
+from service.pattern.expressions.values import BIGINT_RANGE, EXACT, INT_RANGE, fit_decimal
 from service.pattern.types import (
     BIGINT,
     BOOLEAN,
@@ -66,6 +60,8 @@ _CONTROL = _BLANK + "\x7f"
 _BIGINT_DIGITS = 19
 _LONGEST_OFFSET = 18
 _LAST_MINUTE = 59
+_PLAIN_FROM, _PLAIN_TO = 1e-3, 1e7
+"""Doubles between these are written without an exponent."""
 
 
 def caster(target: SqlType) -> Callable[[Any], Any]:
@@ -138,12 +134,28 @@ def _to_string(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return f"{value:f}"
+    if isinstance(value, float):
+        return _double_text(value)
+    if isinstance(value, timedelta):
+        return interval_text(value)
     if isinstance(value, datetime):
         text = timestamp_text(value)
         return text.rstrip("0") if "." in text else text
     if isinstance(value, date):
         return value.isoformat()
     return repr(value)
+
+
+def _double_text(value: float) -> str:
+    """The shortest text that gives the number again, written as Java does."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    sign, digits, _ = (exact := Decimal(repr(value))).normalize().as_tuple()
+    if not value or _PLAIN_FROM <= abs(value) < _PLAIN_TO:
+        text = f"{exact:f}"
+        return text if "." in text else f"{text}.0"
+    behind = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{digits[0]}.{behind}E{exact.adjusted()}"
 
 
 def _to_date(value: Any) -> date | None:

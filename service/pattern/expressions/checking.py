@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from service.pattern.expressions import type_rules as rules
+from service.pattern.expressions.aggregation import AGGREGATES, PICKS
 from service.pattern.expressions.canonical import name
-from service.pattern.expressions.functions import FUNCTIONS, element
+from service.pattern.expressions.functions import FUNCTIONS, LAMBDAS, element
 from service.pattern.expressions.nodes import (
     ALL_STEPS,
     ARITHMETIC,
@@ -17,26 +18,31 @@ from service.pattern.expressions.nodes import (
     Column,
     ColumnPath,
     Expression,
+    Lambda,
     Literal,
     LookBack,
     Member,
     Node,
     Reference,
     Span,
+    Variable,
 )
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
 from service.pattern.types import (
-    BIGINT,
     BOOLEAN,
-    DOUBLE,
+    DATE,
+    DAY_TIME,
     STRING,
+    TIMESTAMP,
     UNKNOWN,
+    YEAR_MONTH,
     ArrayType,
     DecimalType,
     RecordType,
     SqlType,
 )
 
+_OF_TIMES = "a time plus or minus an interval (INTERVAL 5 MINUTES), or a time minus a time"
 _OVER_CONDITIONS = frozenset({"AND", "OR", "NOT", "IS TRUE", "IS FALSE"})
 _OVER_COMPARABLE = COMPARISONS | {"IN", "BETWEEN"}
 
@@ -51,6 +57,9 @@ def check_types(
     """
     typing = Typing(event, steps)
     kind = typing.type_of(e.node)
+    if kind == YEAR_MONTH:
+        message = "years and months are only added to a date or timestamp, or subtracted from one"
+        typing.problems.append(ExpressionProblem(message, *e.node.span))
     if typing.problems:
         raise ExpressionError(list(dict.fromkeys(typing.problems)))
     return kind
@@ -73,6 +82,7 @@ class Typing:
         self._missing = missing
         self._steps = steps or {}
         self._known: dict[int, tuple[Node, SqlType]] = {}
+        self._variables: dict[str, SqlType] = {}
 
     def type_of(self, node: Node) -> SqlType:
         """The type of a node's value; ``UNKNOWN`` where it cannot be said."""
@@ -87,6 +97,8 @@ class Typing:
             return self._field(node.path, self._event) or self._missing
         if isinstance(node, Member):
             return self._member(node, report=False)
+        if isinstance(node, Variable):
+            return self._variables.get(node.name, UNKNOWN)
         if isinstance(node, Call) and node.operator in ("[]", "ELEMENT_AT"):
             container = self.type_of(node.arguments[0])
             if isinstance(container, ArrayType):
@@ -111,6 +123,10 @@ class Typing:
             case Cast(operand=operand, target=target, span=span):
                 refusal = rules.cast_refusal(self.type_of(operand), target)
                 return target if refusal is None else self._refuse(refusal, span)
+            case Variable(name=variable):
+                return rules.as_read(self._variables.get(variable, UNKNOWN))
+            case Lambda(body=body):
+                return self.type_of(body)
             case Call():
                 return self._call(node)
 
@@ -171,23 +187,15 @@ class Typing:
             inner = Typing(record, self._steps)
             kind = inner.type_of(argument.node)
             self.problems += inner.problems
-        if function == "COUNT":
-            return BIGINT
-        if function in ("FIRST", "LAST") or rules.is_open(kind):
+        if function in PICKS:
             return kind
-        if function in ("MIN", "MAX"):
-            if rules.is_ordered(kind):
-                return kind
-            return self._refuse(f"{function} needs values with an order, not {kind}", span)
-        if not rules.is_number(kind):
-            return self._refuse(f"{function} needs numbers, not {kind}", span)
-        if isinstance(kind, DecimalType):
-            more, scale = (10, 0) if function == "SUM" else (4, 4)
-            return rules.bounded(min(kind.precision + more, 38), min(kind.scale + scale, 38))
-        return BIGINT if function == "SUM" and kind in rules.INTEGRAL else DOUBLE
+        result = AGGREGATES[function].result(kind)
+        return self._refuse(f"{function} {result}", span) if isinstance(result, str) else result
 
     def _call(self, node: Call) -> SqlType:
         operator = node.operator
+        if operator in LAMBDAS:
+            return self._over_elements(node)
         kinds = [self.type_of(argument) for argument in node.arguments]
         if operator in _OVER_CONDITIONS:
             for argument, kind in zip(node.arguments, kinds, strict=True):
@@ -198,7 +206,7 @@ class Typing:
             if operator == "IN" and all(fit):
                 self._common(kinds, node.span)
             return BOOLEAN
-        if operator in ARITHMETIC or operator in ("NEGATE", "LIKE", "IS NULL"):
+        if operator in ARITHMETIC or operator in ("NEGATE", "LIKE", "ILIKE", "IS NULL"):
             return self._operator(node, kinds)
         if operator in ("CASE", "CASE OF"):
             return self._case(node, kinds)
@@ -208,18 +216,20 @@ class Typing:
         operator, span, first = node.operator, node.span, kinds[0]
         if operator == "IS NULL":
             return BOOLEAN
-        if operator == "LIKE":
+        if operator in ("LIKE", "ILIKE"):
             if first != STRING and not rules.is_open(first):
-                return self._refuse(f"LIKE needs a STRING, not {first}", span)
+                return self._refuse(f"{operator} needs a STRING, not {first}", span)
             return BOOLEAN
         if operator == "NEGATE":
-            if rules.is_number(first) or rules.is_open(first):
+            if rules.is_number(first) or rules.is_open(first) or first == DAY_TIME:
                 return first
             return self._refuse(f"- needs a number, not {first}", span)
         result = rules.arithmetic_type(operator, first, kinds[1], node.arguments)
         if result is None:
-            message = f"{first} {operator} {kinds[1]} cannot be computed; both must be numbers"
-            return self._refuse(message, span)
+            message = f"{first} {operator} {kinds[1]} cannot be computed"
+            if {DATE, TIMESTAMP, DAY_TIME, YEAR_MONTH} & {first, kinds[1]}:
+                return self._refuse(message, span, _OF_TIMES)
+            return self._refuse(f"{message}; both must be numbers", span)
         return result
 
     def _function(self, node: Call, kinds: list[SqlType]) -> SqlType:
@@ -242,6 +252,19 @@ class Typing:
         if operator == "ROUND" and isinstance(result, DecimalType):
             return _rounded(result, node)
         return result
+
+    def _over_elements(self, node: Call) -> SqlType:
+        """A function with a lambda, whose parameter is of the type of the array's elements."""
+        array, test = node.arguments
+        kind = self.type_of(array)
+        around = self._variables
+        if isinstance(test, Lambda):
+            item = kind.element if isinstance(kind, ArrayType) else UNKNOWN
+            self._variables = {**around, test.parameter: item}
+        try:
+            return self._function(node, [kind, self.type_of(test)])
+        finally:
+            self._variables = around
 
     def _case(self, node: Call, kinds: list[SqlType]) -> SqlType:
         start = 1 if node.operator == "CASE OF" else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlglot import Token, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 
 _WRITTEN = "written"
@@ -34,6 +34,12 @@ class _ExpressionDialect(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _only(
             Spark.Parser.FUNCTION_PARSERS, "CAST", "TRY_CAST"
         )
+        # -> stands for a lambda alone, not for a path into JSON.
+        COLUMN_OPERATORS: ClassVar[dict[Any, Any]] = {
+            kind: parser
+            for kind, parser in Spark.Parser.COLUMN_OPERATORS.items()
+            if kind is not TokenType.ARROW
+        }
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _only(

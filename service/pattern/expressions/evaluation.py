@@ -8,15 +8,28 @@ are those of its value.
 
 from __future__ import annotations
 
-import operator as python
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from service.pattern.expressions import values
 from service.pattern.expressions.casting import caster
 from service.pattern.expressions.checking import Typing, round_digits
-from service.pattern.expressions.functions import FUNCTIONS, at_index
-from service.pattern.expressions.like import like_matcher
+from service.pattern.expressions.evaluators import (
+    DIRECT,
+    FIRST_OR_EXTREME,
+    LOGIC,
+    Evaluator,
+    compared,
+    junction,
+    membership,
+    null_if,
+    strict,
+    strict1,
+    strict2,
+)
+from service.pattern.expressions.functions import FUNCTIONS, LAMBDAS, Function, at_index
+from service.pattern.expressions.lambdas import variables_of
+from service.pattern.expressions.like import ilike_matcher, like_matcher
 from service.pattern.expressions.nodes import (
     ARITHMETIC,
     Call,
@@ -24,17 +37,21 @@ from service.pattern.expressions.nodes import (
     Column,
     ColumnPath,
     Expression,
+    Lambda,
     Literal,
     LookBack,
     Member,
     Node,
     Reference,
+    Variable,
+    children,
 )
 from service.pattern.expressions.type_rules import INTEGRAL, common_type
 from service.pattern.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DAY_TIME,
     DOUBLE,
     STRING,
     TIMESTAMP,
@@ -44,18 +61,7 @@ from service.pattern.types import (
     SqlType,
 )
 
-Evaluator = Callable[[Sequence[Any], Sequence[Any]], Any]
-"""From the columns' values (``c`` below) and the references' values (``r``) to the result."""
-
-_PLAIN = frozenset({STRING, BINARY, BOOLEAN, DATE, TIMESTAMP})
-_DIRECT: dict[str, Callable[[Any, Any], Any]] = {
-    "=": python.eq,
-    "<>": python.ne,
-    "<": python.lt,
-    "<=": python.le,
-    ">": python.gt,
-    ">=": python.ge,
-}
+_PLAIN = frozenset({STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, DAY_TIME})
 
 
 def bind(
@@ -84,9 +90,13 @@ class _Binder:
         self._columns = columns
         self._look_backs = look_backs
         self._typing = typing
+        self._frames: list[_Frame] = []
 
     def bind(self, node: Node) -> Evaluator:
         """The closure for one node."""
+        behind = self._place(node)
+        if behind is not None:
+            return _left_behind(behind)
         match node:
             case Literal(value=value):
                 return lambda _c, _r: value
@@ -97,33 +107,70 @@ class _Binder:
                 place = self._look_backs[look_back]
                 return lambda _c, r: r[place]
             case Member(operand=operand, name=name):
-                return _strict1(lambda record: _member(record, name), self.bind(operand))
+                return strict1(lambda record: _member(record, name), self.bind(operand))
             case Cast(operand=operand, target=target):
-                return _strict1(caster(target), self.bind(operand))
+                return strict1(caster(target), self.bind(operand))
+            case Lambda() | Variable():
+                raise AssertionError("a lambda is bound with its call")
             case Call():
-                return self._call(node)
+                return self._over_elements(node) if node.operator in LAMBDAS else self._call(node)
+
+    def _place(self, node: Node) -> int | None:
+        """Where among ``r``, counted from its end, lambdas leave the value of a node."""
+        behind = 0
+        for frame in reversed(self._frames):
+            if isinstance(node, Variable) and node.name == frame.parameter:
+                return -behind - 1
+            if id(node) in frame.once:
+                return frame.once[id(node)] - behind - len(frame.once) - 1
+            behind += len(frame.once) + 1
+        return None
+
+    def _over_elements(self, node: Call) -> Evaluator:
+        """A call with a lambda. Its body finds behind ``r`` what is computed once, then the
+        element."""
+        self._typing.type_of(node)  # from here on the lambda's parameter has a type
+        array, test = node.arguments
+        assert isinstance(test, Lambda)
+        items = self.bind(array)
+        once = list(_once(test.body, frozenset({test.parameter})))
+        constant = [self.bind(part) for part in once]
+        places = {id(part): place for place, part in enumerate(once)}
+        self._frames.append(_Frame(test.parameter, places))
+        holds = self.bind(test.body)
+        self._frames.pop()
+        compute = STRICT[node.operator]
+
+        def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
+            given = items(c, r)
+            if given is None:
+                return None
+            around = (*r, *[part(c, r) for part in constant])
+            return compute(given, lambda item: holds(c, (*around, item)))
+
+        return run
 
     def _call(self, node: Call) -> Evaluator:
         operator = node.operator
         arguments = [self.bind(argument) for argument in node.arguments]
         kinds = [self._typing.type_of(argument) for argument in node.arguments]
-        if operator in _DIRECT:
+        if operator in DIRECT:
             if _same_order(kinds[0], kinds[1]):
-                return _strict2(_DIRECT[operator], *arguments)
-            return _compared(operator, *arguments)
+                return strict2(DIRECT[operator], *arguments)
+            return compared(operator, *arguments)
         if operator in ARITHMETIC:
             result = self._typing.type_of(node)
             if result == DOUBLE:
                 arguments = [*map(_constant, node.arguments, arguments)]
-            return _strict2(values.arithmetic(operator, result), *arguments)
+            return strict2(values.arithmetic(operator, result), *arguments)
         if operator in ("AND", "OR"):
-            return _junction(arguments, decisive=operator == "OR")
-        if operator in _LOGIC:
-            return _LOGIC[operator](*arguments)
-        if operator == "LIKE":
-            return _strict1(like_matcher(arguments[1]((), ())), arguments[0])
+            return junction(arguments, decisive=operator == "OR")
+        if operator in LOGIC:
+            return LOGIC[operator](*arguments)
+        if operator in _LIKE:
+            return strict1(_LIKE[operator](arguments[1]((), ())), arguments[0])
         if operator == "IN":
-            return _membership(_converted(arguments, kinds, common_type(kinds) or UNKNOWN))
+            return membership(_converted(arguments, kinds, common_type(kinds) or UNKNOWN))
         if operator in ("CASE", "CASE OF"):
             return self._case(node, arguments, kinds)
         return self._function(node, arguments, kinds)
@@ -136,7 +183,7 @@ class _Binder:
         values_of = _converted([arguments[i] for i in results], [kinds[i] for i in results], result)
         default = values_of.pop()
         if start:
-            tests = [_compared("=", arguments[0], arguments[index]) for index in whens]
+            tests = [compared("=", arguments[0], arguments[index]) for index in whens]
         else:
             tests = [arguments[index] for index in whens]
         branches = list(zip(tests, values_of, strict=True))
@@ -153,19 +200,55 @@ class _Binder:
         operator = node.operator
         result = self._typing.type_of(node)
         if operator in ("COALESCE", "GREATEST", "LEAST"):
-            return _FIRST_OR_EXTREME[operator](_converted(arguments, kinds, result))
+            return FIRST_OR_EXTREME[operator](_converted(arguments, kinds, result))
         if operator == "ARRAY":
             alike = _converted(arguments, kinds, common_type(kinds) or UNKNOWN)
             return lambda c, r: [argument(c, r) for argument in alike]
         if operator == "NULLIF":
-            return _null_if(arguments)
+            return null_if(arguments)
         if operator == "ROUND":
             digits = round_digits(node)
-            return _strict1(lambda v: values.round_half_up(v, digits, result), arguments[0])
+            return strict1(lambda v: values.round_half_up(v, digits, result), arguments[0])
         if operator in _SIGNED:
             compute = _SIGNED[operator]
-            return _strict1(lambda value: compute(value, result), arguments[0])
-        return _strict(STRICT[operator], arguments)
+            return strict1(lambda value: compute(value, result), arguments[0])
+        row = FUNCTIONS.get(operator)
+        if row is not None and row.prepare is not None:
+            return _prepared(row, row.prepare, arguments)
+        return strict(STRICT[operator], arguments)
+
+
+def _left_behind(place: int) -> Evaluator:
+    return lambda _c, r: r[place]
+
+
+class _Frame(NamedTuple):
+    """A lambda around what is being bound, with the places of what is computed once for it."""
+
+    parameter: str
+    once: dict[int, int]
+
+
+def _once(node: Node, inside: frozenset[str]) -> Iterator[Node]:
+    """The largest parts of a lambda's body that are computed, and not from its element."""
+    if isinstance(node, (Call, Cast, Member)) and not variables_of(node) & inside:
+        yield node
+        return
+    inner = inside | {node.parameter} if isinstance(node, Lambda) else inside
+    for child in children(node):
+        yield from _once(child, inner)
+
+
+def _prepared(
+    row: Function, prepare: Callable[..., Callable[..., Any]], arguments: list[Evaluator]
+) -> Evaluator:
+    """A function that is made from its constants, once."""
+    constants = [place for place in sorted(row.constants) if place < len(arguments)]
+    compute = prepare(*(arguments[place]((), ()) for place in constants))
+    operands = [operand for place, operand in enumerate(arguments) if place not in constants]
+    if row.nulls:
+        return lambda c, r: compute(*[operand(c, r) for operand in operands])
+    return strict(compute, operands)
 
 
 STRICT: Mapping[str, Callable[..., Any]] = {
@@ -173,6 +256,7 @@ STRICT: Mapping[str, Callable[..., Any]] = {
     **{name: row.evaluate for name, row in FUNCTIONS.items() if row.evaluate is not None},
 }
 """What is NULL when an argument is, whatever the types."""
+_LIKE = {"LIKE": like_matcher, "ILIKE": ilike_matcher}
 _SIGNED = {"NEGATE": values.negate, "ABS": values.absolute}
 
 
@@ -186,168 +270,13 @@ def _same_order(left: SqlType, right: SqlType) -> bool:
     return exact or (left == right and left in _PLAIN)
 
 
-def _compared(operator: str, left: Evaluator, right: Evaluator) -> Evaluator:
-    """A comparison of values of any types; quick for two of the same type that are no NaN."""
-    direct, careful = _DIRECT[operator], values.COMPARE[operator]
-
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        a, b = left(c, r), right(c, r)
-        if a is None or b is None:
-            return None
-        if type(a) is type(b) and a == a and b == b:  # noqa: PLR0124  # NaN
-            return direct(a, b)
-        return careful(a, b)
-
-    return run
-
-
-def _strict1(compute: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        value = operand(c, r)
-        return None if value is None else compute(value)
-
-    return run
-
-
-def _strict2(compute: Callable[[Any, Any], Any], left: Evaluator, right: Evaluator) -> Evaluator:
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        a = left(c, r)
-        if a is None:
-            return None
-        b = right(c, r)
-        return None if b is None else compute(a, b)
-
-    return run
-
-
-def _strict(compute: Callable[..., Any], operands: list[Evaluator]) -> Evaluator:
-    match operands:
-        case [only]:
-            return _strict1(compute, only)
-        case [left, right]:
-            return _strict2(compute, left, right)
-
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        given = [operand(c, r) for operand in operands]
-        return None if None in given else compute(*given)
-
-    return run
-
-
-def _junction(parts: list[Evaluator], *, decisive: bool) -> Evaluator:
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        unknown = False
-        for part in parts:
-            value = part(c, r)
-            if value is None:
-                unknown = True
-            elif value is decisive:
-                return decisive
-        return None if unknown else not decisive
-
-    return run
-
-
-def _same(left: Evaluator, right: Evaluator) -> Evaluator:
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        a, b = left(c, r), right(c, r)
-        if a is None or b is None:
-            return a is b
-        return values.equal(a, b)
-
-    return run
-
-
-def _between(operand: Evaluator, low: Evaluator, high: Evaluator) -> Evaluator:
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        value, bottom, top = operand(c, r), low(c, r), high(c, r)
-        if value is None:
-            return None
-        above = None if bottom is None else not values.less(value, bottom)
-        below = None if top is None else not values.less(top, value)
-        if above is False or below is False:
-            return False
-        return None if above is None or below is None else True
-
-    return run
-
-
-_LOGIC: dict[str, Callable[..., Evaluator]] = {
-    "NOT": lambda operand: _strict1(python.not_, operand),
-    "IS NULL": lambda operand: lambda c, r: operand(c, r) is None,
-    "IS TRUE": lambda operand: lambda c, r: operand(c, r) is True,
-    "IS FALSE": lambda operand: lambda c, r: operand(c, r) is False,
-    "<=>": _same,
-    "BETWEEN": _between,
-}
-
-
-def _membership(operands: list[Evaluator]) -> Evaluator:
-    subject, *items = operands
-
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        value = subject(c, r)
-        if value is None:
-            return None
-        unknown = False
-        for item in items:
-            candidate = item(c, r)
-            if candidate is None:
-                unknown = True
-            elif values.equal(value, candidate):
-                return True
-        return None if unknown else False
-
-    return run
-
-
-def _coalesce(operands: list[Evaluator]) -> Evaluator:
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        for operand in operands:
-            value = operand(c, r)
-            if value is not None:
-                return value
-        return None
-
-    return run
-
-
-def _extreme(operands: list[Evaluator], before: Callable[[Any, Any], bool]) -> Evaluator:
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        best = None
-        for operand in operands:
-            value = operand(c, r)
-            if value is not None and (best is None or before(value, best)):
-                best = value
-        return best
-
-    return run
-
-
-_FIRST_OR_EXTREME: dict[str, Callable[[list[Evaluator]], Evaluator]] = {
-    "COALESCE": _coalesce,
-    "GREATEST": lambda operands: _extreme(operands, values.greater),
-    "LEAST": lambda operands: _extreme(operands, values.less),
-}
-
-
-def _null_if(operands: list[Evaluator]) -> Evaluator:
-    first, second = operands
-
-    def run(c: Sequence[Any], r: Sequence[Any]) -> Any:
-        a, b = first(c, r), second(c, r)
-        return None if a is not None and b is not None and values.equal(a, b) else a
-
-    return run
-
-
 def _converted(operands: list[Evaluator], kinds: list[SqlType], target: SqlType) -> list[Evaluator]:
     """The operands with their values brought to one type, where the types are known."""
     if target not in (DOUBLE, TIMESTAMP) and not isinstance(target, DecimalType):
         return list(operands)
     convert = caster(target)
     return [
-        operand if kind == target else _strict1(convert, operand)
+        operand if kind == target else strict1(convert, operand)
         for operand, kind in zip(operands, kinds, strict=True)
     ]
 

@@ -1,55 +1,72 @@
 """Keeps text from growing without bound.
 
 REPLACE makes text longer by a factor, CONCAT and ARRAY hold the same text many times, and each of
-them can stand in another, so that a short rule could ask for terabytes. Every other function gives
-at most as much text as it was given (case mapping up to three times). The most that each path
-through the expression can make of an event is limited, so the memory for one value stays
-proportional to the event.
+them can stand in another, so that a short rule could ask for terabytes. What a function can make of
+its arguments is the ``size`` of its row; every other gives at most as much text as it was given.
+The most that each path through the expression can make of an event is limited, so the memory for
+one value stays proportional to the event.
 """
 
 from __future__ import annotations
 
-from service.pattern.expressions.nodes import Call, Literal, Node, Reference, children
+from collections.abc import Mapping
+
+from service.pattern.expressions.functions import FUNCTIONS
+from service.pattern.expressions.nodes import (
+    Call,
+    Lambda,
+    Literal,
+    Node,
+    Reference,
+    Variable,
+    children,
+)
 from service.pattern.expressions.problems import ExpressionProblem
 
 MAX_GROWTH = 100
-_CASE_MAPPING = 3
 _EVENT_TEXT = 10_000
 """Characters that a column is taken to hold; literals count with their own length."""
 
 
 def growth_problems(node: Node) -> list[ExpressionProblem]:
     """One problem for an expression that could multiply the length of text too much."""
-    factor = -(-_size(node) // _EVENT_TEXT)
+    factor = -(-_size(node, {}) // _EVENT_TEXT)
     if factor <= MAX_GROWTH:
         return []
     return [
         ExpressionProblem(
-            f"CONCAT, ARRAY, REPLACE, UPPER and LOWER could make text {factor} times as long; "
-            f"the limit is {MAX_GROWTH}",
+            "CONCAT, ARRAY, REPEAT, REPLACE, UPPER, LOWER and the like could make text "
+            f"{factor} times as long; the limit is {MAX_GROWTH}",
             *node.span,
         )
     ]
 
 
-def _size(node: Node) -> int:
-    """The most characters that a value of this node can have."""
+def _size(node: Node, variables: Mapping[str, int]) -> int:
+    """The most characters that a value of this node, or any beneath it, can have."""
     if isinstance(node, Literal):
         return len(str(node.value))
+    if isinstance(node, Variable):
+        return variables.get(node.name, _EVENT_TEXT)
     if isinstance(node, Reference):
         argument = node.look_back.argument
-        return _EVENT_TEXT if argument is None else _size(argument.node)
-    sizes = [_size(child) for child in children(node)]
-    largest = max(sizes, default=_EVENT_TEXT)
-    if not isinstance(node, Call):
+        return _EVENT_TEXT if argument is None else _size(argument.node, {})
+    if isinstance(node, Call):
+        return _call_size(node, variables)
+    return max((_size(child, variables) for child in children(node)), default=_EVENT_TEXT)
+
+
+def _call_size(node: Call, variables: Mapping[str, int]) -> int:
+    sizes: list[int] = []
+    for argument in node.arguments:
+        if isinstance(argument, Lambda):
+            inner = {**variables, argument.parameter: sizes[0]}
+            sizes.append(_size(argument.body, inner))
+        else:
+            sizes.append(_size(argument, variables))
+    largest = max(sizes, default=0)
+    row = FUNCTIONS.get(node.operator)
+    if row is None or row.size is None:
         return largest
-    if node.operator in ("CONCAT", "ARRAY"):
-        return sum(sizes)
-    if node.operator in ("UPPER", "LOWER"):
-        return largest * _CASE_MAPPING
-    if node.operator == "REPLACE":
-        old, new = node.arguments[1:]
-        if isinstance(old, Literal) and isinstance(new, Literal):
-            lengths = len(str(old.value)), len(str(new.value))
-            return largest * max(1, -(-lengths[1] // max(1, lengths[0])))
-    return largest
+    constants = [a.value if isinstance(a, Literal) else None for a in node.arguments]
+    return max(largest, row.size(sizes, constants))

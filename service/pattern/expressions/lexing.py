@@ -19,6 +19,7 @@ from sqlglot import Token, TokenType
 from sqlglot.errors import TokenError
 
 from service.pattern.expressions.dialect import tokenize
+from service.pattern.expressions.interval_tokens import read_intervals
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
 
 MAX_TEXT = 10_000
@@ -42,6 +43,7 @@ _PUNCTUATION = frozenset(
         TokenType.L_BRACKET,
         TokenType.R_BRACKET,
         TokenType.COMMA,
+        TokenType.ARROW,
         TokenType.DOT,
         TokenType.STAR,
         TokenType.PLUS,
@@ -59,13 +61,15 @@ _PUNCTUATION = frozenset(
     }
 )
 _GRAMMAR_WORDS = (
-    "AND OR NOT IN BETWEEN LIKE IS NULL TRUE FALSE CASE WHEN THEN ELSE END AS DISTINCT FROM"
+    "AND OR NOT IN BETWEEN LIKE ILIKE RLIKE REGEXP IS NULL TRUE FALSE CASE WHEN THEN ELSE END AS "
+    "DISTINCT FROM"
 )
 _GRAMMAR = frozenset(_GRAMMAR_WORDS.split())
 CAST_TARGETS = "STRING, INT, BIGINT, DOUBLE, DECIMAL(p, s), BOOLEAN, TIMESTAMP or DATE"
 _CAST_WORDS = frozenset(
     "STRING INT INTEGER BIGINT LONG DOUBLE DECIMAL NUMERIC BOOLEAN TIMESTAMP DATE".split()  # noqa: SIM905  # as a sentence
 )
+_BEFORE_OPERAND = frozenset("AND OR NOT CASE WHEN THEN ELSE BETWEEN LIKE IN DISTINCT".split())  # noqa: SIM905
 _NAME_RULE = "a name is ASCII letters, digits and _, not starting with a digit"
 _FORBIDDEN_WORDS = {
     "SELECT": "a sub-query",
@@ -73,14 +77,11 @@ _FORBIDDEN_WORDS = {
     "VALUES": "a sub-query",
     "FROM": "a sub-query",
     "OVER": "a window",
-    "RLIKE": "RLIKE",
-    "REGEXP": "REGEXP",
-    "ILIKE": "ILIKE",
     "ESCAPE": "LIKE … ESCAPE",
     "DIV": "the operator DIV",
-    "INTERVAL": "an interval",
 }
-REGEX_REASON = "regular expressions are refused: a hostile one can take exponential time; use LIKE"
+_OTHER_SIGNS = {"&&": "AND", "&": "AND", "!": "NOT", "|": "OR, or || to join texts"}
+_CALLABLE = frozenset({"RLIKE", "REGEXP"})
 
 
 def read_tokens(text: str) -> list[Token]:
@@ -99,13 +100,10 @@ def read_tokens(text: str) -> list[Token]:
         for problem in _vet(token, before, text)
     ]
     problems += _vet_nesting(tokens)
-    joined = _join_strings(tokens, text, problems)
+    joined = read_intervals(_join_strings(tokens, text, problems), text, problems)
     if problems:
         raise ExpressionError(problems)
-    return [
-        _plain(token, before, after, text)
-        for before, token, after in zip([None, *joined], joined, [*joined[1:], None], strict=False)
-    ]
+    return [_plain(place, joined, text) for place in range(len(joined))]
 
 
 def end_of(token: Token) -> int:
@@ -154,15 +152,15 @@ def _word_problem(raw: str, before: Token | None) -> tuple[str, str | None] | No
     word = raw.upper()
     after_distinct = before is not None and before.text.upper() == "DISTINCT"
     if word in _FORBIDDEN_WORDS and not (word == "FROM" and after_distinct):
-        reason = REGEX_REASON if word in ("RLIKE", "REGEXP") else None
-        return f"{_FORBIDDEN_WORDS[word]} is not allowed here", reason
+        return f"{_FORBIDDEN_WORDS[word]} is not allowed here", None
     if before is not None and before.token_type is TokenType.ALIAS and word not in _CAST_WORDS:
         return f"{raw} is not a type that CAST may name", CAST_TARGETS
     if _NAME.match(raw):
         return None
     if _WORD.match(raw):
         return f"the name {raw!r} is not allowed", _NAME_RULE
-    return f"{raw!r} is not allowed in an expression", None
+    instead = _OTHER_SIGNS.get(raw)
+    return f"{raw!r} is not allowed in an expression", instead and f"write {instead}"
 
 
 def _vet_nesting(tokens: Sequence[Token]) -> list[ExpressionProblem]:
@@ -236,8 +234,11 @@ def _join_strings(
     return joined
 
 
-def _plain(token: Token, before: Token | None, after: Token | None, text: str) -> Token:
+def _plain(place: int, tokens: Sequence[Token], text: str) -> Token:
     """The token with a meaning only where the grammar of expressions gives it one."""
+    token = tokens[place]
+    before = tokens[place - 1] if place else None
+    after = tokens[place + 1] if place + 1 < len(tokens) else None
     kind = token.token_type
     if kind in (TokenType.STRING, TokenType.IDENTIFIER) or kind in _PUNCTUATION:
         return token
@@ -250,10 +251,24 @@ def _plain(token: Token, before: Token | None, after: Token | None, text: str) -
         and not (before is not None and before.token_type is TokenType.DOT)
     )
     names_type = before is not None and before.token_type is TokenType.ALIAS
-    if word in _GRAMMAR or starts_literal or names_type:
+    called = word in _CALLABLE and not _follows_operand(place, tokens)
+    if (word in _GRAMMAR and not called) or starts_literal or names_type:
         return token
     plain = TokenType.NUMBER if _NUMBER.match(raw) else TokenType.VAR
     return Token(plain, raw, line=token.line, col=token.col, start=token.start, end=token.end)
+
+
+def _follows_operand(place: int, tokens: Sequence[Token]) -> bool:
+    """Whether a word stands behind a value, where an operator must."""
+    if place and tokens[place - 1].token_type is TokenType.NOT:
+        place -= 1
+    if not place:
+        return False
+    before = tokens[place - 1]
+    ends = before.token_type in (TokenType.STRING, TokenType.IDENTIFIER, *_CLOSING)
+    return ends or (
+        before.token_type not in _PUNCTUATION and before.text.upper() not in _BEFORE_OPERAND
+    )
 
 
 def _unescape(raw: str) -> str:

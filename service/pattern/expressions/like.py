@@ -1,12 +1,12 @@
-"""LIKE in linear time: fixed pieces between ``%``, each found at its first place."""
+"""LIKE in linear time: plain searches where the pattern asks for one text, else by RE2."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from enum import IntEnum
 
 from service.pattern.expressions.literals import like_parts
+from service.pattern.expressions.regular import compiled, escaped
 
 
 class Place(IntEnum):
@@ -24,6 +24,12 @@ _PLACES = {
     (True, False): Place.END,
     (True, True): Place.ANYWHERE,
 }
+_TESTS: dict[Place, Callable[[str], Callable[[str], bool]]] = {
+    Place.WHOLE: lambda part: lambda text: text == part,
+    Place.START: lambda part: lambda text: text.startswith(part),
+    Place.END: lambda part: lambda text: text.endswith(part),
+    Place.ANYWHERE: lambda part: lambda text: part in text,
+}
 
 
 def fixed_text(pattern: str) -> tuple[Place, str] | None:
@@ -37,32 +43,20 @@ def fixed_text(pattern: str) -> tuple[Place, str] | None:
 
 
 def like_matcher(pattern: str) -> Callable[[str], bool]:
-    """The test ``text LIKE pattern`` for one pattern."""
-    pieces: list[list[str | int]] = [[]]
-    for part in like_parts(pattern):
-        if part is None:
-            pieces.append([])
-        else:
-            pieces[-1].append(part)
-    compiled = [
-        (re.compile("".join("." if c == 0 else re.escape(str(c)) for c in piece), re.DOTALL), piece)
-        for piece in pieces
-    ]
-    first, middle, last = compiled[0], compiled[1:-1], compiled[-1]
-    if len(compiled) == 1:
-        return lambda text: first[0].fullmatch(text) is not None
+    """The test ``text LIKE pattern`` for one pattern; ``ValueError`` where it is too large."""
+    fixed = fixed_text(pattern)
+    if fixed is not None:
+        place, part = fixed
+        return _TESTS[place](part)
+    written = "".join(
+        ".*?" if part is None else "." if isinstance(part, int) else escaped(part)
+        for part in like_parts(pattern)
+    )
+    match = compiled(rf"\A{written}\z", dot_all=True).search
+    return lambda text: match(text.encode()) is not None
 
-    def matches(text: str) -> bool:
-        start = first[0].match(text)
-        if start is None:
-            return False
-        place = start.end()
-        for piece, _ in middle:
-            found = piece.search(text, place)
-            if found is None:
-                return False
-            place = found.end()
-        tail = len(text) - len(last[1])
-        return tail >= place and last[0].match(text, tail) is not None
 
-    return matches
+def ilike_matcher(pattern: str) -> Callable[[str], bool]:
+    """The test ``LOWER(text) LIKE LOWER(pattern)`` for one pattern."""
+    matches = like_matcher(pattern.lower())
+    return lambda text: matches(text.lower())

@@ -25,7 +25,6 @@ from service.pattern.types import (
     SqlType,
 )
 
-MAX_WILDCARDS = 3
 TIME_FORMATS = "'yyyy-MM-dd' or 'yyyy-MM-dd HH:mm:ss.ffffff+00:00'"
 
 _NUMBER = re.compile(
@@ -87,9 +86,6 @@ def like_problem(pattern: str) -> str | None:
     """What is wrong with a LIKE pattern."""
     if re.search(r"(?<!\\)(?:\\\\)*\\(?:[^%_\\]|\Z)", pattern, re.DOTALL):
         return "in a LIKE pattern \\ must stand before %, _ or another \\"
-    wildcards = sum(1 for part in like_parts(pattern) if part is None)
-    if wildcards > MAX_WILDCARDS:
-        return f"a LIKE pattern has {wildcards} %; the limit is {MAX_WILDCARDS}"
     return None
 
 

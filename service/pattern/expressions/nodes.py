@@ -11,26 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from service.pattern.expressions.intervals import Months
 from service.pattern.types import SqlType
 
 ColumnPath = tuple[str, ...]
 Span = tuple[int, int]
-LiteralValue = None | bool | int | float | str | Decimal | date | datetime
+LiteralValue = None | bool | int | float | str | Decimal | date | datetime | timedelta | Months
 
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
 SYMBOLS = (
     COMPARISONS
     | ARITHMETIC
-    | {"AND", "OR", "NOT", "NEGATE", "IN", "BETWEEN", "LIKE", "IS NULL", "IS TRUE", "IS FALSE"}
-    | {"CASE", "CASE OF", "[]"}
+    | {"AND", "OR", "NOT", "NEGATE", "IN", "BETWEEN", "IS NULL", "IS TRUE", "IS FALSE"}
+    | {"LIKE", "ILIKE", "RLIKE", "CASE", "CASE OF", "[]"}
 )
 """``CASE``: condition, value, …, default. ``CASE OF``: operand, value, result, …, default."""
 
-LOOK_BACK_FUNCTIONS = frozenset({"FIRST", "LAST", "SUM", "AVG", "MIN", "MAX", "COUNT"})
 ALL_STEPS = "*"
 """The step of a look-back over every event of the match."""
 
@@ -87,7 +87,27 @@ class Call:
     span: Span = field(default=(0, 0), compare=False)
 
 
-Node = Literal | Column | Reference | Member | Cast | Call
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """The element that a lambda is computed for."""
+
+    name: str
+    span: Span = field(default=(0, 0), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """``parameter -> body``; stands only as an argument of a function that takes one.
+
+    Lambdas inside one another have parameters of different names.
+    """
+
+    parameter: str
+    body: Node
+    span: Span = field(default=(0, 0), compare=False)
+
+
+Node = Literal | Column | Reference | Member | Cast | Call | Variable | Lambda
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +115,15 @@ class LookBack:
     """A value taken from the events that a step has already taken.
 
     ``argument`` is evaluated on each of them; ``None`` only for ``COUNT(step.*)``. ``offset``
-    counts from the end for LAST and from the start for FIRST. ``step`` is ``ALL_STEPS`` for every
-    event of the match.
+    counts from the end for LAST and from the start for FIRST; ``limit`` is the most values that
+    COLLECT keeps. ``step`` is ``ALL_STEPS`` for every event of the match.
     """
 
     function: str
     step: str
     argument: Expression | None
     offset: int = 0
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +160,7 @@ def children(node: Node) -> tuple[Node, ...]:
         return node.arguments
     if isinstance(node, (Cast, Member)):
         return (node.operand,)
-    return ()
+    return (node.body,) if isinstance(node, Lambda) else ()
 
 
 def walk(node: Node) -> Iterator[Node]:

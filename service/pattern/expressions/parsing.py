@@ -10,6 +10,7 @@ from sqlglot.errors import ParseError
 from service.pattern.expressions.canonical import expression
 from service.pattern.expressions.dialect import parse_tokens
 from service.pattern.expressions.growth import growth_problems
+from service.pattern.expressions.lambdas import lambda_problems
 from service.pattern.expressions.lexing import end_of, read_tokens
 from service.pattern.expressions.nodes import Expression
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
@@ -38,7 +39,7 @@ def parse(text: str, *, steps: frozenset[str] = frozenset(), measure: bool = Fal
     reader = ExpressionTreeReader(text, ends, Scope(steps, measure))
     node = reader.read(statements[0])
     if not reader.problems:
-        reader.problems += growth_problems(node)
+        reader.problems += lambda_problems(node) or growth_problems(node)
     if reader.problems:
         raise ExpressionError(list(dict.fromkeys(reader.problems)))
     return expression(node, text)

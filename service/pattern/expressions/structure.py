@@ -6,10 +6,20 @@ any of the parts hold, so the parts can be computed in different places.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from service.pattern.expressions.canonical import expression
-from service.pattern.expressions.nodes import Call, Expression, Node
+from service.pattern.expressions.nodes import (
+    Call,
+    Cast,
+    Column,
+    Expression,
+    Lambda,
+    Literal,
+    Member,
+    Node,
+)
+from service.pattern.types import NULL, RecordType, column_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +70,18 @@ def _split(node: Node, whole: Expression | None = None) -> Leaf | And | Or:
                 Leaf(expression(part if single else Call(node.operator, tuple(event_only))))
             )
     return And(tuple(parts)) if node.operator == "AND" else Or(tuple(parts))
+
+
+def with_columns_of(node: Node, event: RecordType) -> Node:
+    """The same for events of one type: a column that they do not have is the constant NULL."""
+    match node:
+        case Column(path=path) if column_type(event, path) in (None, NULL):
+            return Literal(None, NULL)
+        case Call(arguments=arguments):
+            inner = tuple(with_columns_of(each, event) for each in arguments)
+            return node if inner == arguments else replace(node, arguments=inner)
+        case Cast(operand=operand) | Member(operand=operand):
+            return replace(node, operand=with_columns_of(operand, event))
+        case Lambda(body=body):
+            return replace(node, body=with_columns_of(body, event))
+    return node

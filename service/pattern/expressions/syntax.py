@@ -18,6 +18,7 @@ from service.pattern.expressions import literals
 from service.pattern.expressions.calls import CallReader
 from service.pattern.expressions.canonical import name
 from service.pattern.expressions.dialect import is_written
+from service.pattern.expressions.functions import FUNCTIONS
 from service.pattern.expressions.lexing import CAST_TARGETS
 from service.pattern.expressions.nodes import (
     Call,
@@ -28,6 +29,7 @@ from service.pattern.expressions.nodes import (
     Node,
     Reference,
     Span,
+    Variable,
 )
 from service.pattern.expressions.problems import ExpressionProblem
 from service.pattern.expressions.scope import Scope
@@ -65,6 +67,8 @@ _PREDICATES = (
     exp.In,
     exp.Between,
     exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
     exp.Not,
     exp.And,
     exp.Or,
@@ -75,14 +79,13 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
     exp.Subquery: "a sub-query",
     exp.Exists: "a sub-query",
     exp.Window: "a window",
-    exp.Lambda: "a lambda",
+    exp.Lambda: "a lambda outside EXISTS, FORALL and FILTER",
     exp.Kwarg: "a named argument",
     exp.Alias: "an alias (or two values side by side)",
     exp.Tuple: "a list of values",
     exp.Star: "* outside COUNT",
-    exp.JSONExtract: "a lambda or JSON path",
     exp.Escape: "LIKE … ESCAPE",
-    exp.Distinct: "DISTINCT",
+    exp.Distinct: "DISTINCT outside COUNT",
     exp.IgnoreNulls: "IGNORE NULLS",
     exp.Filter: "FILTER",
 }
@@ -122,7 +125,10 @@ class ExpressionTreeReader:
             exp.Is: self._is,
             exp.In: self._in,
             exp.Between: self._between,
-            exp.Like: self._like,
+            exp.Like: lambda tree, span: self._like("LIKE", tree, span),
+            exp.ILike: lambda tree, span: self._like("ILIKE", tree, span),
+            exp.RegexpLike: self._regexp_like,
+            exp.Identifier: lambda tree, span: self._resolve((tree.name,), span),
             exp.Neg: self._negate,
             exp.Column: self._column,
             exp.Dot: self._dot,
@@ -205,11 +211,25 @@ class ExpressionTreeReader:
                     span,
                     "put parentheses around it",
                 )
-        left, right = map(self._operand, pair)
         operator = _BINARY[type(tree)]
+        if any(map(self._is_any, pair)):
+            return self._equals_any(operator, *pair, span)
+        left, right = map(self._operand, pair)
         if operator == "CONCAT" and isinstance(left, Call) and left.operator == "CONCAT":
             return Call("CONCAT", (*left.arguments, right), span)
         return Call(operator, (left, right), span)
+
+    @staticmethod
+    def _is_any(tree: exp.Expr) -> bool:
+        return isinstance(tree, exp.Anonymous) and str(tree.this).upper() in ("ANY", "SOME")
+
+    def _equals_any(self, operator: str, left: exp.Expr, right: exp.Expr, span: Span) -> Node:
+        """``value = ANY(array)``."""
+        if operator != "=" or self._is_any(left) or len(right.expressions) != 1:
+            form = "value = ANY(array), or EXISTS(array, x -> x > value)"
+            return self.refuse("ANY stands behind = and takes an array", span, form)
+        operands = (self.read(right.expressions[0]), self._operand(left))
+        return Call("ARRAY_CONTAINS", operands, span)
 
     def _junction(self, tree: exp.Expr, span: Span) -> Node:
         operator = "AND" if isinstance(tree, exp.And) else "OR"
@@ -253,17 +273,16 @@ class ExpressionTreeReader:
         operands = tuple(self._operand(tree.args[key]) for key in ("this", "low", "high"))
         return Call("BETWEEN", operands, span)
 
-    def _like(self, tree: exp.Expr, span: Span) -> Node:
+    def _like(self, operator: str, tree: exp.Expr, span: Span) -> Node:
         self.only(tree, "this", "expression", "negate")
-        operand = self._operand(tree.this)
-        pattern = self._operand(tree.expression)
-        if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-            return self.refuse("the pattern of LIKE must be a string in the text", span)
-        problem = literals.like_problem(pattern.value)
-        if problem is not None:
-            return self.refuse(problem, pattern.span)
-        like = Call("LIKE", (operand, pattern), span)
+        operand, pattern = self._operand(tree.this), self._operand(tree.expression)
+        like = self._calls.like(operator, operand, pattern, span)
         return Call("NOT", (like,), span) if tree.args.get("negate") else like
+
+    def _regexp_like(self, tree: exp.Expr, span: Span) -> Node:
+        self.only(tree, "this", "expression")
+        operands = (self._operand(tree.this), self._operand(tree.expression))
+        return self._calls.with_constants("RLIKE", FUNCTIONS["RLIKE"], operands, span)
 
     def _negate(self, tree: exp.Expr, span: Span) -> Node:
         self.only(tree, "this")
@@ -323,7 +342,7 @@ class ExpressionTreeReader:
         return node
 
     def _member(self, node: Node, member: str, span: Span) -> Node:
-        if isinstance(node, (Column, Call, Member, Reference)):
+        if isinstance(node, (Column, Call, Member, Reference, Variable)):
             return Member(node, member, span)
         return self.refuse(f"this has no field {member!r}", span)
 

@@ -14,6 +14,7 @@ from service.pattern.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DAY_TIME,
     DOUBLE,
     FLOAT,
     INT,
@@ -22,6 +23,7 @@ from service.pattern.types import (
     STRING,
     TIMESTAMP,
     UNKNOWN,
+    YEAR_MONTH,
     ArrayType,
     DecimalType,
     SqlType,
@@ -30,7 +32,9 @@ from service.pattern.types import (
 INTEGRAL = frozenset({INT, BIGINT})
 _DIGITS: Mapping[SqlType, int] = {INT: 10, BIGINT: 20}
 _MINIMUM_SCALE = 6
-_ORDERED = frozenset({STRING, BINARY, BOOLEAN, DATE, TIMESTAMP})
+_ORDERED = frozenset({STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, DAY_TIME})
+_MOMENTS = (DATE, TIMESTAMP)
+_INTERVALS = (DAY_TIME, YEAR_MONTH)
 
 
 def is_open(kind: SqlType) -> bool:
@@ -112,6 +116,8 @@ def arithmetic_type(
     operator: str, left: SqlType, right: SqlType, operands: tuple[Node, ...] = ()
 ) -> SqlType | None:
     """The type of ``left operator right``; ``None`` when it cannot be computed."""
+    if {left, right} & {*_MOMENTS, *_INTERVALS}:
+        return _time_type(operator, left, right)
     for kind in (left, right):
         if not is_number(kind) and not is_open(kind):
             return None
@@ -130,6 +136,25 @@ def arithmetic_type(
         return BIGINT if BIGINT in (left, right) else INT
     nodes = operands or (None, None)
     return decimal_result(operator, as_decimal(left, nodes[0]), as_decimal(right, nodes[1]))
+
+
+def _time_type(operator: str, left: SqlType, right: SqlType) -> SqlType | None:
+    """As ``arithmetic_type``, where one of the two is a date, a timestamp or an interval."""
+    if NULL in (left, right):
+        return NULL
+    if UNKNOWN in (left, right):
+        return UNKNOWN if operator in "+-*" else None
+    if operator == "-" and left in _MOMENTS and right in _MOMENTS:
+        return DAY_TIME
+    if operator == "+" and right in _MOMENTS:
+        left, right = right, left
+    if operator in "+-" and left in _MOMENTS and right in _INTERVALS:
+        return left if right == YEAR_MONTH else TIMESTAMP
+    if operator in "+-" and left == right == DAY_TIME:
+        return DAY_TIME
+    if operator == "*" and {left, right} in ({DAY_TIME, INT}, {DAY_TIME, BIGINT}):
+        return DAY_TIME
+    return None
 
 
 def decimal_result(operator: str, left: DecimalType, right: DecimalType) -> DecimalType:
@@ -168,17 +193,13 @@ def cast_refusal(source: SqlType, target: SqlType) -> str | None:
     if is_number(source) or source == BOOLEAN:
         if target in (INT, BIGINT, DOUBLE, BOOLEAN) or isinstance(target, DecimalType):
             return None
-        if target == STRING and source == DOUBLE:
-            return (
-                "a DOUBLE has no text that is the same on every Java version; round it to DECIMAL"
-            )
         if target == STRING:
             return None
         if is_number(source) and target == TIMESTAMP:
-            return "a number is not a TIMESTAMP; compare UNIX_MILLIS(…) or UNIX_SECONDS(…) instead"
+            return "a number is not a TIMESTAMP; use TIMESTAMP_SECONDS(…) or TIMESTAMP_MILLIS(…)"
     if source == STRING and (target in _FROM_STRING or isinstance(target, DecimalType)):
         return None
-    if source in (DATE, TIMESTAMP):
+    if source in _MOMENTS:
         if target in (DATE, TIMESTAMP, STRING):
             return None
         return f"{source} does not become {target}; use UNIX_MILLIS, UNIX_SECONDS or DATEDIFF"

@@ -1,8 +1,9 @@
 """Arithmetic and order of Python values as Spark computes them.
 
-Values are ``None``, ``bool``, ``int``, ``float``, ``Decimal``, ``str``, ``bytes``, ``date`` and
-time-zone-aware ``datetime``. Functions here take values that are not NULL and give ``None`` for
-what cannot be computed. NaN equals NaN and is greater than every other number.
+Values are ``None``, ``bool``, ``int``, ``float``, ``Decimal``, ``str``, ``bytes``, ``date``,
+time-zone-aware ``datetime`` and intervals (see ``intervals``). Functions here take values that are
+not NULL and give ``None`` for what cannot be computed. NaN equals NaN and is greater than every
+other number.
 """
 
 from __future__ import annotations
@@ -10,12 +11,24 @@ from __future__ import annotations
 import decimal
 import math
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from service.pattern.expressions.intervals import as_moment, is_temporal, time_arithmetic
 from service.pattern.expressions.type_rules import decimal_result
-from service.pattern.types import BIGINT, DOUBLE, INT, MAX_DECIMAL_DIGITS, DecimalType, SqlType
+from service.pattern.types import (
+    BIGINT,
+    DATE,
+    DAY_TIME,
+    DOUBLE,
+    INT,
+    MAX_DECIMAL_DIGITS,
+    TIMESTAMP,
+    YEAR_MONTH,
+    DecimalType,
+    SqlType,
+)
 
 Binary = Callable[[Any, Any], Any]
 
@@ -50,21 +63,12 @@ def decimal_type_of(value: Decimal | int) -> DecimalType:
     return DecimalType(min(MAX_DECIMAL_DIGITS, max(value.adjusted() + 1, 0) + scale or 1), scale)
 
 
-def as_midnight(value: date) -> datetime:
-    """The start of a day in UTC."""
-    return datetime.combine(value, time.min, UTC)
-
-
-def _as_moment(value: date) -> datetime:
-    return value if isinstance(value, datetime) else as_midnight(value)
-
-
 def alike(left: Any, right: Any) -> tuple[Any, Any]:
     """Two values of different Python types brought to one, so that they can be compared."""
     if isinstance(left, float) or isinstance(right, float):
         return float(left), float(right)
     if isinstance(left, date) and isinstance(right, date):
-        return _as_moment(left), _as_moment(right)
+        return as_moment(left), as_moment(right)
     return left, right
 
 
@@ -196,6 +200,9 @@ def arithmetic(operator: str, result: SqlType) -> Binary:
         return _integer(operator, BIGINT_RANGE)
     if isinstance(result, DecimalType):
         return _decimal(operator, result)
+    temporal = time_arithmetic(operator)
+    if result in (DATE, TIMESTAMP, DAY_TIME, YEAR_MONTH):
+        return temporal
     double, exact = _DOUBLE[operator], _decimal(operator, None)
     whole = _DOUBLE["/"] if operator == "/" else _integer(operator, BIGINT_RANGE)
 
@@ -204,6 +211,8 @@ def arithmetic(operator: str, result: SqlType) -> Binary:
             return double(left, right)
         if isinstance(left, int) and isinstance(right, int):
             return whole(left, right)
+        if is_temporal(left) or is_temporal(right):
+            return temporal(left, right)
         return exact(left, right)
 
     return run

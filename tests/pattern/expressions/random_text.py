@@ -160,6 +160,7 @@ def random_expressions(random: Random, count: int) -> list[str]:
 _OPERATORS = ["+", "-", "*", "/", "%", "=", "<", ">=", "<>", "<=>", "AND", "OR", "AND", "OR"]
 _ENDINGS = ["", "", "", "", "", "", " IS NULL", " IS NOT NULL", " IS TRUE", " IS DISTINCT FROM y"]
 _ENDINGS += [" BETWEEN x AND y + 1", " IN (1, 2)", " NOT IN (x, 2)", " LIKE 'a%'"]
+_ENDINGS += [" RLIKE 'a'", " NOT RLIKE 'a'", " ILIKE 'a'", " NOT ILIKE 'a'"]
 
 
 def random_chain(random: Random, length: int = 4) -> str:

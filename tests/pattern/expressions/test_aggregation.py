@@ -41,6 +41,22 @@ BIG = 2**63 - 1
         ("COUNT(a.x)", [], 0),
         ("COUNT(a.*)", [None, None], 2),
         ("COUNT(a.*)", [], 0),
+        ("COUNT(DISTINCT a.x)", [1, 2, None, 1], 2),
+        ("COUNT(DISTINCT a.x)", [], 0),
+        ("COUNT(DISTINCT a.x)", [math.nan, -math.nan, 0.0, -0.0], 2),
+        ("COUNT(DISTINCT a.x)", [Decimal("1.0"), Decimal("1.00")], 1),
+        ("COUNT(DISTINCT a.x)", ["a", "A", "a"], 2),
+        ("COUNT(DISTINCT a.x)", [[1, math.nan], [1, math.nan], [1]], 2),
+        ("COLLECT(a.x)", [3, None, 1, 3], [3, 1, 3]),
+        ("COLLECT(a.x)", [], []),
+        ("COLLECT(a.x, 2)", [None, 1, 2, 3], [1, 2]),
+        ("ARRAY_AGG(a.x)", [[1], [2]], [[1], [2]]),
+        ("STDDEV(a.x)", [1, None, 3], math.sqrt(2)),
+        ("STDDEV(a.x)", [1], None),
+        ("STDDEV_POP(a.x)", [1], 0.0),
+        ("STDDEV_POP(a.x)", [], None),
+        ("VAR_POP(a.x)", [Decimal(1), Decimal(3)], 1.0),
+        ("VARIANCE(a.x)", [1e9 + 1, 1e9 + 3], 2.0),
     ],
 )
 def test_value(call: str, values: list[Any], expected: Any) -> None:
@@ -48,6 +64,20 @@ def test_value(call: str, values: list[Any], expected: Any) -> None:
     (look_back,) = parse(call, steps=frozenset({"a"})).look_backs
     found = aggregate(look_back, values)
     assert (type(found), found) == (type(expected), expected)
+
+
+def test_collect_is_bounded() -> None:
+    """The first thousand values are kept, the others are not."""
+    (look_back,) = parse("COLLECT(a.x)", steps=frozenset({"a"})).look_backs
+    assert aggregate(look_back, range(5_000)) == list(range(1_000))
+
+
+def test_a_spread_of_what_is_infinite_is_not_a_number() -> None:
+    """Infinities make NaN, and raise nothing."""
+    for call in ("STDDEV(a.x)", "VAR_POP(a.x)"):
+        (look_back,) = parse(call, steps=frozenset({"a"})).look_backs
+        assert math.isnan(aggregate(look_back, [math.inf, 1.0]))
+        assert aggregate(look_back, [1e200, -1e200]) == math.inf
 
 
 def test_nan_is_the_greatest() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.pattern.expressions.like import Place, fixed_text, like_matcher
+from service.pattern.expressions.like import Place, fixed_text, ilike_matcher, like_matcher
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,30 @@ from service.pattern.expressions.like import Place, fixed_text, like_matcher
 def test_where_a_pattern_has_its_text(pattern: str, found: tuple[Place, str] | None) -> None:
     """Wildcards at the ends say where; one between, or for one character, asks for more."""
     assert fixed_text(pattern) == found
+
+
+def matches(pattern: str, text: str) -> bool:
+    """LIKE as its definition reads, for short texts."""
+    if not pattern:
+        return not text
+    if pattern[0] == "%":
+        return any(matches(pattern[1:], text[place:]) for place in range(len(text) + 1))
+    return bool(text) and pattern[0] in ("_", text[0]) and matches(pattern[1:], text[1:])
+
+
+@given(st.text("ab%_", max_size=7), st.text("ab\né", max_size=7))
+def test_it_is_like(pattern: str, text: str) -> None:
+    """Any pattern answers as the definition does, line breaks and letters beyond ASCII included."""
+    assert like_matcher(pattern)(text) is matches(pattern, text)
+    assert ilike_matcher(pattern.upper())(text.upper()) is matches(pattern, text)
+
+
+def test_signs_of_regular_expressions_are_plain() -> None:
+    """What means something in a regular expression means itself."""
+    text = ".*+?()[]{}^$|\\"
+    pattern = "%" + text.replace("\\", "\\\\") + "_%"
+    assert like_matcher(pattern)(f"a{text}b")
+    assert not like_matcher(pattern)(f"a{text}")
 
 
 IS_THERE = {

@@ -16,7 +16,6 @@ from service.pattern.expressions import (
     ExpressionError,
     check_types,
     parse,
-    to_spark_sql,
 )
 from service.pattern.types import NULL, TIMESTAMP, UNKNOWN
 from tests.pattern.expressions.random_text import random_chain, random_expressions
@@ -28,6 +27,7 @@ from tests.pattern.expressions.samples import (
     SPARK_SCHEMA,
     in_python,
 )
+from tests.pattern.expressions.spark_sql import to_spark_sql
 
 pytestmark = pytest.mark.spark
 BATCH = 60

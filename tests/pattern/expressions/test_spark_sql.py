@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from service.pattern.expressions import ExpressionError, parse, to_spark_sql
+from service.pattern.expressions import ExpressionError, parse
 from tests.pattern.expressions.samples import EVENT
+from tests.pattern.expressions.spark_sql import to_spark_sql
 
 
 def sql(text: str, *, typed: bool = True) -> str:

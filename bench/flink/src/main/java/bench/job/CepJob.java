@@ -7,22 +7,22 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.serialization.SimpleStringSchema;
-import org.apache.flink.cep.CEP;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.connector.base.DeliveryGuarantee;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
 import org.apache.flink.connector.kafka.source.KafkaSource;
 import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
+import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
 import org.apache.flink.core.execution.JobClient;
 import org.apache.flink.streaming.api.datastream.DataStream;
-import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
-import org.apache.flink.util.OutputTag;
 
 /**
  * Runs Flink CEP over a topic, as often as asked: one line of JSON on standard input is a {@link
@@ -107,9 +107,40 @@ public final class CepJob {
     }
 
     private static void plan(StreamExecutionEnvironment environment, Request request) {
+        DataStream<String> found =
+                switch (request.rule()) {
+                    case "payments_decimal", "payments_double" -> payments(environment, request);
+                    default -> logins(environment, request);
+                };
+        found.sinkTo(sink(request));
+    }
+
+    private static DataStream<String> payments(
+            StreamExecutionEnvironment environment, Request request) {
+        boolean exact = request.rule().equals("payments_decimal");
+        return found(
+                events(environment, request, new PaymentReader(exact)),
+                PaymentRules.all(),
+                request);
+    }
+
+    private static DataStream<String> logins(
+            StreamExecutionEnvironment environment, Request request) {
+        Duration within = Duration.ofMillis(request.withinMs());
+        List<Rule<Login, ?>> rules = new ArrayList<>();
+        for (String share : request.shares()) {
+            rules.add(LoginRules.named(request.rule(), share, within));
+        }
+        return found(events(environment, request, new LoginReader()), rules, request);
+    }
+
+    private static <E extends Event> DataStream<E> events(
+            StreamExecutionEnvironment environment,
+            Request request,
+            KafkaRecordDeserializationSchema<E> reader) {
         boolean bounded = request.untilCheckpoint() == 0;
         var builder =
-                KafkaSource.<Login>builder()
+                KafkaSource.<E>builder()
                         .setBootstrapServers(request.bootstrap())
                         .setTopics(request.topic())
                         .setProperty("max.poll.records", "10000")
@@ -117,36 +148,26 @@ public final class CepJob {
                         .setProperty("fetch.max.bytes", "67108864")
                         .setProperty("receive.buffer.bytes", "4194304")
                         .setStartingOffsets(OffsetsInitializer.earliest())
-                        .setDeserializer(new LoginReader());
+                        .setDeserializer(reader);
         if (bounded) {
             builder.setBounded(OffsetsInitializer.latest());
         }
-        DataStream<Login> logins =
-                environment.fromSource(
-                        builder.build(),
-                        WatermarkStrategy.<Login>forBoundedOutOfOrderness(DISORDER)
-                                .withTimestampAssigner((login, time) -> login.ts),
-                        "logins");
-        DataStream<String> found = null;
-        for (String share : request.shares()) {
-            DataStream<String> ofRule = ofRule(logins, request, share);
-            found = found == null ? ofRule : found.union(ofRule);
-        }
-        found.sinkTo(sink(request));
+        return environment.fromSource(
+                builder.build(),
+                WatermarkStrategy.<E>forBoundedOutOfOrderness(DISORDER)
+                        .withTimestampAssigner((event, time) -> event.ts),
+                "events");
     }
 
     /** Flink CEP has one pattern an operator, so each rule has its own, and its copy of the stream. */
-    private static DataStream<String> ofRule(
-            DataStream<Login> logins, Request request, String share) {
-        Rules.Rule rule =
-                Rules.named(request.rule(), share, Duration.ofMillis(request.withinMs()));
-        DataStream<Login> used =
-                request.filter().equals("pre") ? logins.filter(rule.relevant()) : logins;
-        OutputTag<String> timeouts = new OutputTag<>("timeouts") {};
-        SingleOutputStreamOperator<String> matches =
-                CEP.pattern(used.keyBy(login -> login.userId), rule.pattern())
-                        .process(new Found(timeouts));
-        return matches.union(matches.getSideOutput(timeouts));
+    private static <E extends Event> DataStream<String> found(
+            DataStream<E> events, List<Rule<E, ?>> rules, Request request) {
+        DataStream<String> found = null;
+        for (Rule<E, ?> rule : rules) {
+            DataStream<String> ofRule = rule.over(events, request.filter().equals("pre"));
+            found = found == null ? ofRule : found.union(ofRule);
+        }
+        return found;
     }
 
     private static KafkaSink<String> sink(Request request) {

@@ -5,7 +5,8 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 /**
  * One run, as the benchmark asks for it.
  *
- * @param rule a name of {@link Rules}
+ * @param rule a name of {@link LoginRules}; or {@code payments_decimal} or {@code
+ *     payments_double}: all of {@link PaymentRules}, over amounts of that type
  * @param shares ends of user ids, one operator for each; one that is empty: all users
  * @param state {@code hashmap} or {@code rocksdb}
  * @param filter {@code pre}: only relevant events reach keyBy, as an expert would have it;

@@ -1,0 +1,88 @@
+"""Compiled loops over bytes at places (see :mod:`service.matcher.columnar.vectors`): copies, and
+numbers for texts, the same number for equal ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.matcher.columnar.compilation import compiled
+from service.matcher.columnar.text_hash import text_hash
+
+
+@compiled
+def copy_bytes(data, places, nulls, out):
+    """Put the bytes at ``places`` one behind the other; where NULL, nothing."""
+    at = 0
+    for row in range(len(places)):
+        if not nulls[row]:
+            start = places[row] >> 32
+            for source in range(start, start + (places[row] & 0xFFFFFFFF)):
+                out[at] = data[source]
+                at += 1
+
+
+@compiled
+def _place_of(text, at, length, hashed, data, table, firsts):
+    """Where the table has the number of a text of ``length`` bytes from ``at`` on, or is free."""
+    last = np.uint64(len(table) - 1)
+    # Keys of a key group have their lower bits in common.
+    slot = hashed >> np.uint64(32) & last
+    while table[slot] >= 0:
+        first = firsts[table[slot]]
+        if first & 0xFFFFFFFF == length:
+            start = first >> 32
+            same = True
+            for step in range(length):
+                if data[start + step] != text[at + step]:
+                    same = False
+                    break
+            if same:
+                break
+        slot = (slot + np.uint64(1)) & last
+    return slot
+
+
+@compiled
+def number_texts(data, places, nulls, table, firsts, known, out):
+    """Number texts in the order in which they are first met, from ``known`` on; returns how many
+    there are. ``table``: numbers where hashes lead (a power of two, -1: free; at least twice as
+    many as there may be texts). ``firsts``: by number, the place of the text."""
+    for row in range(len(places)):
+        if nulls[row]:
+            continue
+        at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
+        hashed = text_hash(data, at, at + length)
+        slot = _place_of(data, at, length, hashed, data, table, firsts)
+        if table[slot] < 0:
+            table[slot] = known
+            firsts[known] = places[row]
+            known += 1
+        out[row] = table[slot]
+    return known
+
+
+@compiled
+def find_text(text, data, table, firsts):
+    """The number of a text among those that :func:`number_texts` has met; -1: none of them."""
+    hashed = text_hash(text, 0, len(text))
+    return table[_place_of(text, 0, len(text), hashed, data, table, firsts)]
+
+
+@compiled
+def hash_texts(data, places, nulls, out):
+    """The hash of each text; NULL keeps what is there."""
+    for row in range(len(places)):
+        if not nulls[row]:
+            at = places[row] >> 32
+            out[row] = np.int64(text_hash(data, at, at + (places[row] & 0xFFFFFFFF)))
+
+
+@compiled
+def find_texts(texts, places, nulls, hashed, data, table, firsts, out):
+    """For each text, given its hash, whether it is among those that :func:`number_texts` has met;
+    not for NULL."""
+    for row in range(len(places)):
+        if not nulls[row]:
+            at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
+            slot = _place_of(texts, at, length, np.uint64(hashed[row]), data, table, firsts)
+            out[row] = table[slot] >= 0

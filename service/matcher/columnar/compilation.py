@@ -1,0 +1,74 @@
+"""How loops are compiled, and what all of them share: types of arrays, and what numbers stand for
+"never", "forever" and "none"."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+#: An array of records.
+Table = NDArray[np.void]
+
+FOREVER = (1 << 63) - 1
+NEVER = -(1 << 63)
+NONE = -1
+
+#: Nothing in the loops makes arrays, and the caller keeps those that it hands in. Without the
+#: runtime that counts references to arrays, at each call of each function, the loops take a sixth
+#: of the time.
+_COMPILER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+#: Folders, next to this one, with functions that are compiled.
+_SOURCES = (".", "../../codecs")
+
+
+def record(**fields: str) -> np.dtype[np.void]:
+    """The type of a record with these fields."""
+    return np.dtype(list(fields.items()), align=True)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """The function, compiled at its first call."""
+    try:
+        dispatcher = njit(function, cache=True, **_COMPILER)
+    except RuntimeError:
+        # No folder to keep the result in can be written: every process compiles anew.
+        return njit(function, **_COMPILER)
+    _stamp(dispatcher)
+    return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """The function as a part of those that call it."""
+    return njit(function, inline="always", **_COMPILER)
+
+
+def _stamp(dispatcher: Any) -> None:
+    """Tie what is kept of the function to all compiled sources.
+
+    Numba ties it to the function's own file, and would go on using a function that has a called one
+    of another file built in after that file has changed.
+    """
+    kept = dispatcher._cache  # noqa: SLF001  Numba has no public way; its version is pinned
+    kept._source_stamp = _sources()  # noqa: SLF001
+    kept._cache_file._source_stamp = _sources()  # noqa: SLF001
+
+
+@cache
+def _sources() -> str:
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for folder in _SOURCES:
+        for path in sorted((here / folder).glob("*.py")):
+            text = path.read_bytes()
+            if b"compilation import" in text or path.name == Path(__file__).name:
+                digest.update(text)
+    return digest.hexdigest()

@@ -1,0 +1,88 @@
+"""The states of many keys put together, and chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from service.matcher.columnar.compilation import I64
+from service.matcher.columnar.events import together
+from service.matcher.columnar.keys import KeysState
+from service.matcher.columnar.matcher import Held
+
+
+def joined(states: Sequence[KeysState]) -> KeysState:
+    """Several states, of different keys, as one."""
+    states = [state for state in states if state.keys]
+    if not states:
+        return KeysState()
+    if len(states) == 1:
+        return states[0]
+    keys = _starts([len(state.keys) for state in states])
+    events = _starts([len(state.events) for state in states])
+    nodes = _starts([len(state.held.nodes) for state in states])
+
+    held = Held(*map(np.concatenate, zip(*(state.held for state in states), strict=True)))
+    units = [len(state.held.units) for state in states]
+    held.units["key"] += np.repeat(keys, units)
+    for table, rows in ((held.partials, 1), (held.finished, 2)):
+        counts = [len(state.held[rows]) for state in states]
+        table["first"] += np.repeat(np.array(events, np.int32), counts)
+        table["last"] += np.repeat(np.array(nodes, np.int32), counts)
+    counts = [len(state.held.nodes) for state in states]
+    held.nodes["event"] += np.repeat(np.array(events, np.int32), counts)
+    previous = held.nodes["previous"]
+    previous += np.where(previous < 0, 0, np.repeat(np.array(nodes, np.int32), counts))
+    return KeysState(
+        keys=[key for state in states for key in state.keys],
+        events=together([state.events for state in states]),
+        event_key=np.concatenate(
+            [state.event_key + start for state, start in zip(states, keys, strict=True)]
+        ),
+        held=held,
+    )
+
+
+def chosen(state: KeysState, wanted: Any) -> KeysState:
+    """The state of some keys; ``wanted`` says for each key whether it is one of them."""
+    if wanted.all():
+        return state
+    if not wanted.any():
+        return KeysState()
+    held = state.held
+    of_units = wanted[held.units["key"]]
+    of_events = wanted[state.event_key]
+    of_nodes = of_events[held.nodes["event"]]
+    keys, events, nodes = (np.cumsum(of) - 1 for of in (wanted, of_events, of_nodes))
+    kept = Held(
+        held.units[of_units],
+        held.partials[np.repeat(of_units, held.units["partials"])],
+        held.finished[np.repeat(of_units, held.units["finished"])],
+        held.nodes[of_nodes],
+    )
+    _renumber(kept, keys, events, nodes)
+    return KeysState(
+        keys=list(compress(state.keys, wanted.tolist())),
+        events=state.events.take(np.flatnonzero(of_events)),
+        event_key=keys[state.event_key[of_events]],
+        held=kept,
+    )
+
+
+def _renumber(held: Held, keys: I64, events: I64, nodes: I64) -> None:
+    """Give keys, events and nodes other numbers, in place: those that stand at the old ones."""
+    held.units["key"] = keys[held.units["key"]]
+    for table in (held.partials, held.finished):
+        table["first"] = events[table["first"]]
+        table["last"] = nodes[table["last"]]
+    held.nodes["event"] = events[held.nodes["event"]]
+    previous = held.nodes["previous"]
+    inner = previous >= 0
+    previous[inner] = nodes[previous[inner]]
+
+
+def _starts(counts: Sequence[int]) -> list[int]:
+    return [0, *np.cumsum(counts)[:-1].tolist()]

@@ -1,0 +1,110 @@
+"""Texts of one run by number: the same number for equal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from service.matcher.columnar.byte_loops import find_text, find_texts, hash_texts, number_texts
+from service.matcher.columnar.compilation import I64
+from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, Flags, concatenated
+
+
+class Texts:
+    """The texts of some columns, and some constants, numbered from 0; more can be added.
+
+    With ``ordered``, the numbers of those that are there at first are in the order of the texts.
+    """
+
+    def __init__(
+        self, columns: Sequence[Bytes], constants: Sequence[str], *, ordered: bool
+    ) -> None:
+        given = [*columns, Bytes.of([text.encode() for text in constants])]
+        every = concatenated(given)
+        assert isinstance(every, Bytes)
+        numbers = np.zeros(len(every), np.int64)
+        table = np.full(1 << max(1, (2 * len(every)).bit_length()), -1, np.int64)
+        firsts = np.zeros(max(1, len(every)), np.int64)
+        count = number_texts(every.data, every.places, every.nulls, table, firsts, 0, numbers)
+        firsts = firsts[:count]
+        if ordered:
+            texts = [_bytes_at(every.data, int(place)) for place in firsts]
+            order = np.array(sorted(range(count), key=texts.__getitem__), np.int64)
+            ranks = np.empty(count, np.int64)
+            ranks[order] = np.arange(count)
+            firsts = firsts[order]
+            table = np.where(table < 0, -1, ranks.take(np.maximum(table, 0))) if count else table
+            numbers = ranks[numbers] if count else numbers
+        self._data, self._table, self._firsts = every.data, table, firsts
+        self._texts: dict[int, str] = {}
+        self._added: dict[str, int] = {}
+        ends = np.cumsum([len(column) for column in given])[:-1]
+        *self.columns, self.constants = np.split(numbers, ends)
+
+    columns: list[I64]
+    """The number of each text of the columns; any for NULL."""
+    constants: I64
+
+    def text(self, number: int) -> str:
+        """The text of a number."""
+        found = self._texts.get(number)
+        if found is None:
+            place = int(self._firsts[number])
+            found = self._texts[number] = _bytes_at(self._data, place).decode()
+        return found
+
+    def number(self, text: str) -> int:
+        """The number of a text, which is new where it is not among them."""
+        found = self._added.get(text)
+        if found is None:
+            encoded = np.frombuffer(text.encode(), np.uint8)
+            found = int(find_text(encoded, self._data, self._table, self._firsts))
+            if found < 0:
+                found = len(self._firsts) + len(self._added)
+            self._added[text] = found
+            self._texts[found] = text
+        return found
+
+
+class TextSet:
+    """Some texts, NULL maybe among them, to look others up in."""
+
+    def __init__(self, texts: Bytes) -> None:
+        self._texts = texts
+        count = len(texts)
+        # Most look-ups find nothing, and end at the first place if that is free.
+        self._table = np.full(1 << max(1, (8 * count).bit_length()), -1, np.int64)
+        self._firsts = np.zeros(max(1, count), np.int64)
+        number_texts(
+            texts.data, texts.places, texts.nulls, self._table, self._firsts, 0,
+            np.zeros(count, np.int64),
+        )  # fmt: skip
+
+    @classmethod
+    def of(cls, texts: Collection[str | None]) -> TextSet:
+        """These texts."""
+        return cls(Bytes.of([None if text is None else text.encode() for text in texts]))
+
+    def has(self, column: Bytes, hashed: I64) -> Flags:
+        """For each value of a column, and its hash, whether it is one of them."""
+        found = np.zeros(len(column), bool)
+        find_texts(
+            column.data, column.places, column.nulls, hashed, self._texts.data, self._table,
+            self._firsts, found,
+        )  # fmt: skip
+        if self._texts.nulls.any():
+            found |= column.nulls
+        return found
+
+
+def hashes(column: Bytes) -> I64:
+    """The hash of each value of a column; 0 for NULL."""
+    found = np.zeros(len(column), np.int64)
+    hash_texts(column.data, column.places, column.nulls, found)
+    return found
+
+
+def _bytes_at(data: np.ndarray[tuple[int], np.dtype[np.uint8]], place: int) -> bytes:
+    start = place >> LENGTH_BITS
+    return data[start : start + (place & LENGTH_MASK)].tobytes()

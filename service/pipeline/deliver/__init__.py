@@ -1,0 +1,1 @@
+"""Output records to Kafka, in the tasks of the second stage."""

@@ -1,0 +1,63 @@
+"""Where the records of one state partition and batch go: what every kind of delivery offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any, Protocol
+
+from confluent_kafka import KafkaException, Producer
+
+from service.errors import OutputError
+from service.pipeline.wire.packets import Record
+
+
+class Written(StrEnum):
+    """What became of a partition's records."""
+
+    COMMITTED = "committed"
+    #: The batch was run again; its records had been committed the first time.
+    BEFORE = "written_before"
+    NOTHING = "nothing"
+
+
+class Output(Protocol):
+    """One state partition's records of one batch. After an error only ``abandon`` may follow."""
+
+    def write(self, records: Iterable[Record]) -> None:
+        """Hand records on; they may wait in memory, within librdkafka's bound."""
+
+    def finish(self) -> Written:
+        """Wait until the brokers have everything. Raises OutputError when they have not."""
+
+    def abandon(self) -> None:
+        """Give up what was not finished."""
+
+
+class Delivery(Protocol):
+    """How output is delivered. Travels to the tasks."""
+
+    def output(self, partition: int, query: str, batch: int, first: bool) -> Output:
+        """For one task. ``first``: the batch is the first one since the query was started, so
+        it may have been tried before."""
+
+
+def produce(
+    producer: Producer,
+    records: Iterable[Record],
+    on_delivery: Callable[..., None] | None = None,
+) -> None:
+    """Hand records to librdkafka, waiting while its queue is full."""
+    send: Callable[..., None] = producer.produce
+    given: dict[str, Any] = {} if on_delivery is None else {"on_delivery": on_delivery}
+    for topic, key, value, headers in records:
+        while True:
+            try:
+                send(topic, value, key, headers=headers, **given)
+            except BufferError:
+                producer.poll(0.5)
+            except KafkaException as error:
+                refused = f"a record for {topic} is refused: {error.args[0].str()}"
+                raise OutputError(refused) from error
+            else:
+                break

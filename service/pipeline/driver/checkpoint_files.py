@@ -1,0 +1,210 @@
+"""A checkpoint from outside: who holds it, how far it has come, and whether this job may go on.
+
+Spark's layout: ``metadata`` (the query's id), ``offsets/N`` (what batch N reads, and with how many
+state partitions; written before it runs), ``commits/N`` (batch N is done), ``state`` (versions of
+the state; batch N reads version N and writes N + 1).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from service.config import Settings
+from service.errors import RESTORE, StateError
+from service.pipeline.spark.session import is_local
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@contextmanager
+def held(location: str, *, alone: bool = True) -> Iterator[None]:
+    """Hold a checkpoint on a local disk; StateError when another process holds it and one of the
+    two wants to be ``alone``. The system lets go of it when the process ends, however it ends. What
+    is on other storage cannot be held: there, two jobs meet in Spark's logs, and one of them fails.
+    """
+    if not is_local(location):
+        yield
+        return
+    url = urlparse(location)
+    folder = Path(unquote(url.path) if url.scheme else location)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise StateError(
+            f"state.checkpoint {location}: cannot be opened: {error.strerror}; see to the folder's"
+            " place and rights, and start again"
+        ) from error
+    try:
+        try:
+            # The folder itself: Spark does not start in one that has files of others.
+            fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StateError(
+                f"state.checkpoint {location} is in use by another process: stop the job that runs"
+                " on it, or give this one a checkpoint of its own"
+            ) from error
+        yield
+    finally:
+        os.close(handle)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a checkpoint has come.
+
+    ``query`` is Spark's id of the query; ``batch`` is the newest batch that was planned,
+    ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition
+    where ``batch`` ends; ``partitions`` is the number of state partitions that it has,
+    ``committed_partitions`` that of ``committed``.
+    """
+
+    query: str
+    batch: int
+    committed: int | None
+    partitions: int
+    committed_partitions: int
+    offsets: dict[str, dict[int, int]]
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether the newest batch is not done."""
+        return self.batch != self.committed
+
+    @property
+    def rescaling(self) -> bool:
+        """Whether the newest batch is a rescale that did not come to its end."""
+        return self.uncommitted and self.partitions != self.committed_partitions
+
+
+class CheckpointFiles:
+    """Files of a checkpoint, wherever it is: read through Hadoop's file systems, as Spark does."""
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        jvm: Any = spark._jvm  # noqa: SLF001  there is no public way to Hadoop's file systems
+        java: Any = spark._jsparkSession  # noqa: SLF001
+        self.location = location
+        self._path = jvm.org.apache.hadoop.fs.Path
+        self._text = jvm.org.apache.commons.io.IOUtils.toString
+        self._root = self._path(location)
+        self._files = self._root.getFileSystem(java.sessionState().newHadoopConf())
+
+    def position(self) -> Position | None:
+        """How far it has come; ``None`` when no batch was ever planned. StateError when a file that
+        says so is missing or damaged."""
+        planned, done = self._batches("offsets"), self._batches("commits")
+        if not planned:
+            if done:
+                raise self._missing(f"offsets/{done[-1]}")
+            return None
+        (query,) = self._parsed("metadata")
+        batch, committed = planned[-1], done[-1] if done else None
+        conf, offsets = self._planned(batch)
+        before = conf
+        if committed is not None:
+            if committed not in planned:
+                raise self._missing(f"offsets/{committed}")
+            self._parsed(f"commits/{committed}", after=1)
+            before, _ = self._planned(committed)
+        return Position(
+            query=str(query["id"]),
+            batch=batch,
+            committed=committed,
+            partitions=int(conf[_PARTITIONS]),
+            committed_partitions=int(before[_PARTITIONS]),
+            offsets=offsets,
+        )
+
+    def files(self) -> set[str]:
+        """The names of all files, as URIs."""
+        found = set()
+        if self._files.exists(self._root):
+            each = self._files.listFiles(self._root, True)
+            while each.hasNext():
+                found.add(each.next().getPath().toString())
+        return found
+
+    def delete(self, name: str) -> None:
+        """Delete a file that :meth:`files` named."""
+        self._files.delete(self._path(name), False)
+
+    def _batches(self, log: str) -> list[int]:
+        folder = self._path(self._root, log)
+        if not self._files.exists(folder):
+            return []
+        names = [status.getPath().getName() for status in self._files.listStatus(folder)]
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def _planned(self, batch: int) -> tuple[dict[str, str], dict[str, dict[int, int]]]:
+        """Spark's settings of a batch, and where it ends in Kafka. Behind the settings is a line
+        for each source, of which the clock is one."""
+        name = f"offsets/{batch}"
+        head, *sources = self._parsed(name, after=1)
+        offsets: dict[str, dict[int, int]] = {}
+        for source in sources:
+            if "statement" not in source:
+                offsets |= {
+                    topic: {int(partition): offset for partition, offset in ends.items()}
+                    for topic, ends in source.items()
+                }
+        return head["conf"], offsets
+
+    def _parsed(self, name: str, after: int = 0) -> list[Any]:
+        """A file's lines, each of them JSON, behind the first ``after`` ones."""
+        path = self._path(self._root, name)
+        if not self._files.exists(path):
+            raise self._missing(name)
+        try:
+            stream = self._files.open(path)
+            try:
+                lines = self._text(stream, "UTF-8").splitlines()[after:]
+            finally:
+                stream.close()
+            # Spark writes a dash for a source that has no offset yet.
+            parsed = [json.loads(line) for line in lines if line != "-"]
+            if not parsed:
+                raise ValueError("it ends too early")
+        except (Py4JError, ValueError) as error:
+            # A checksum that does not fit, a cut line, a file of something else.
+            reason = (str(error).strip().splitlines() or [""])[-1][:200]
+            raise StateError(f"{self.location}/{name} is damaged ({reason}): {RESTORE}") from error
+        return parsed
+
+    def _missing(self, name: str) -> StateError:
+        return StateError(f"{self.location}/{name} is missing: {RESTORE}")
+
+
+def check_position(position: Position | None, settings: Settings, topics: Sequence[str]) -> None:
+    """Refuse to go on where it would end in an error late, or in a setting without effect;
+    ``topics`` are those that are read now. Raises StateError."""
+    if position is None:
+        return
+    wanted, there = settings.state.state_partitions, position.partitions
+    if position.rescaling:
+        raise StateError(
+            f"the checkpoint is in the middle of a rescale from {position.committed_partitions} to"
+            f" {there} state partitions: run `spark-cep rescale --partitions {there}` to its end"
+        )
+    if wanted != there:
+        raise StateError(
+            f"state.state_partitions is {wanted}, and the checkpoint has {there}: run"
+            f" `spark-cep rescale --partitions {wanted}` first, or set it back to {there}"
+        )
+    gone = sorted(set(position.offsets) - set(topics))
+    if gone and settings.source.fail_on_data_loss:
+        raise StateError(
+            f"the checkpoint has read {', '.join(gone)}, and the inputs are {', '.join(topics)}:"
+            " if this is another job, give it a checkpoint of its own; if an input was removed,"
+            " put it back, or set source.fail_on_data_loss to false to go on without it"
+        )

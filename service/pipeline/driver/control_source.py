@@ -1,0 +1,121 @@
+"""A Spark source of control records: what the driver says about time, in the offset log.
+
+The driver writes its newest :class:`ControlRecord` to a file; the source offers it as a new offset,
+so Spark runs a batch for it even when Kafka is silent, and the record itself is the offset: a batch
+that is replayed after a crash sees the record it saw before. The offset's keys are in checkpoints,
+so they keep their names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from service.pipeline.wire.control import ControlRecord
+
+FORMAT = "spark_cep_control"
+_NOTHING = {"number": 0, "statement": ""}
+
+
+class ControlSource(DataSource):
+    """``spark.readStream.format("spark_cep_control").option("file", …)``; one binary column."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """One packet a row."""
+        return "packet BINARY"
+
+    def simpleStreamReader(  # noqa: N802
+        self,
+        schema: StructType,  # noqa: ARG002  Spark's interface
+    ) -> SimpleDataSourceStreamReader:
+        """The reader that Spark runs in a process of its own."""
+        return _Reader(Path(self.options["file"]))
+
+
+class _Reader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._last: str | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+        return dict(_NOTHING)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        self._last = self._newest()
+
+    def _newest(self) -> str:
+        return self._file.read_text("utf-8") if self._file.exists() else ""
+
+    def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[bytes]], dict[str, Any]]:
+        newest = self._newest()
+        if self._last is not None:
+            newest = _only_pauses(self._last, newest)
+        if newest in ("", start["statement"]):
+            return iter(()), start
+        end = {"number": start["number"] + 1, "statement": newest}
+        return self.readBetweenOffsets(start, end), end
+
+    def readBetweenOffsets(  # noqa: N802  Spark's name
+        self,
+        start: dict[str, Any],  # noqa: ARG002  Spark's interface
+        end: dict[str, Any],
+    ) -> Iterator[tuple[bytes]]:
+        # A list iterator, not a generator: Spark copies it.
+        record = ControlRecord.from_json(json.loads(end["statement"])["clock"])
+        return iter([(record.encode(),)])
+
+
+def _only_pauses(last: str, newest: str) -> str:
+    """The last record before a bounded run, with the newest pauses: the clock stands still in such
+    a run, or it would have no end."""
+    if not last or not newest:
+        return last
+    record, paused = json.loads(last), json.loads(newest)["clock"]["paused"]
+    if record["clock"]["paused"] == paused:
+        return last
+    # Its partitions were waited for, and are read.
+    record["clock"] |= {"paused": paused, "partitions": []}
+    return json.dumps(record, sort_keys=True)
+
+
+class ControlFile:
+    """The driver's side: where it writes the newest record. ``run`` makes the first one of each run
+    of the service a new offset, so that a batch runs at start and tells the driver the state of the
+    clock; it also ends all pauses of earlier runs."""
+
+    def __init__(self, file: Path, run: str) -> None:
+        self._file = file
+        self._run = run
+        self._lower_bound: int | None = None
+        self._paused: tuple[str, ...] = ()
+
+    def pause(self, fingerprints: Iterable[str]) -> None:
+        """Pause these plans too, until the end of the run."""
+        self._paused = tuple(sorted({*self._paused, *fingerprints}))
+        # The batch before has read the partitions; its lower bound may still wait to be read.
+        self._write(ControlRecord((), self._lower_bound))
+
+    def write(self, record: ControlRecord) -> None:
+        """Replace the record; pauses stay."""
+        self._lower_bound = record.lower_bound
+        self._write(record)
+
+    def _write(self, record: ControlRecord) -> None:
+        record = replace(record, paused=self._paused)
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._file.with_suffix(".new")
+        text = json.dumps({"clock": record.as_json(), "run": self._run}, sort_keys=True)
+        fresh.write_text(text, "utf-8")
+        fresh.replace(self._file)

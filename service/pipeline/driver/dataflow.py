@@ -1,0 +1,218 @@
+"""The streaming plan: Kafka and control records in, packets through the matcher, records out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from service.codecs.outputs import OutputEncoder
+from service.compiler.rule_set import RuleSetPlan
+from service.config import Settings
+from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
+from service.pipeline.decode.pack import Packer, RecordReader
+from service.pipeline.decode.records import columns_of
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas
+from service.pipeline.deliver.output import Delivery
+from service.pipeline.deliver.sink import REPORT_SQL_SCHEMA, PartitionWriter
+from service.pipeline.driver import control_source
+from service.pipeline.driver.batch_limit import BatchLimit, limit_reads
+from service.pipeline.match.key_group import MatchOptions, packed_shape
+from service.pipeline.match.match import MatchProcessor
+from service.pipeline.match.match_operator import MatchOperator
+from service.pipeline.state.key_group_labels import label
+from service.pipeline.wire.packets import OUTPUT_SQL_SCHEMA, PACKET_SQL_SCHEMA, PacketKind
+from service.pipeline.wire.task_properties import TaskProperties
+
+#: Spark's local property with the id of the query that a batch belongs to.
+_QUERY_ID = "sql.streaming.queryId"
+
+#: Called with a batch's number before it runs; raising leaves the batch undone. Returns the time
+#: after which no event of the batch is late, if it is known.
+BeforeBatch = Callable[[int], int | None]
+#: Called with a batch's number and its reports once its records are acknowledged. Returns how many
+#: records it had, and their bytes.
+AfterBatch = Callable[[int, list[bytes]], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Dataflow:
+    """Everything a query is built from. ``planned_batch_only``: it ends after the batch that the
+    checkpoint has planned and not done."""
+
+    settings: Settings
+    plan: RuleSetPlan
+    schemas: ResolvedSchemas
+    encoder: OutputEncoder
+    control_file: Path
+    delivery: Delivery
+    limit: BatchLimit
+    planned_batch_only: bool = False
+
+    def packets(self, spark: SparkSession) -> DataFrame:
+        """Input packets of all key groups: events, and what is known of time."""
+        groups = self.settings.state.key_groups
+        options = source_options(self.settings) | self.limit.options()
+        read = spark.readStream.format("kafka").options(**options).load()
+        events = columns_of(read, self._topic).mapInArrow(self._packer(), PACKET_SQL_SCHEMA)
+        spark.dataSource.register(control_source.ControlSource)
+        control = (
+            spark.readStream.format(control_source.FORMAT)
+            .option("file", str(self.control_file))
+            .load()
+            .select(
+                F.explode(F.array(*map(F.lit, map(label, range(groups))))).alias("label"),
+                F.lit(int(PacketKind.CONTROL)).alias("kind"),
+                "packet",
+            )
+        )
+        return events.unionByName(control)
+
+    def start(
+        self,
+        spark: SparkSession,
+        before: BeforeBatch,
+        after: AfterBatch,
+    ) -> StreamingQuery:
+        """Start the query from its checkpoint, or a new one where there is none."""
+        settings = self.settings
+        # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
+        spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
+        # Decoding, and rules, mean this one.
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        matcher = MatchProcessor(self.plan, self.encoder, self._match_options())
+        matched = (
+            self.packets(spark)
+            .groupBy("label")
+            .transformWithState(
+                statefulProcessor=MatchOperator(matcher),
+                outputStructType=OUTPUT_SQL_SCHEMA,
+                outputMode="Append",
+                timeMode="None",
+            )
+        )
+        begun = False
+
+        def run_batch(frame: DataFrame, batch: int) -> None:
+            nonlocal begun
+            late_until = before(batch)
+            context = frame.sparkSession.sparkContext
+            query = context.getLocalProperty(_QUERY_ID)
+            assert query is not None
+            TaskProperties(planned_at(spark, query), late_until).set_on(context)
+            writer = PartitionWriter(self.delivery, query, batch, first=not begun)
+            begun = True
+            reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()
+            size = after(batch, [bytes(row[0]) for row in reports])
+            if self.limit.batch_done(*size) and self.limit.records is not None:
+                limit_reads(spark, query, self.limit.records)
+
+        stream = (
+            matched.writeStream.queryName(settings.spark.app_name)
+            .option("checkpointLocation", str(settings.state.checkpoint))
+            .foreachBatch(run_batch)
+        )
+        if self.planned_batch_only:
+            return stream.trigger(once=True).start()
+        if settings.trigger.mode == "available_now":
+            return stream.trigger(availableNow=True).start()
+        return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
+
+    @cached_property
+    def _options(self) -> DecodeOptions:
+        settings = self.settings
+        return DecodeOptions(
+            settings.state.key_groups,
+            settings.time.max_ahead,
+            settings.outputs.late_events == "all",
+            self._topic,
+        )
+
+    @cached_property
+    def _topic(self) -> str | None:
+        """The topic that is read, where it is one by name."""
+        sources = self.settings.inputs.values()
+        topics = {topic for source in sources for topic in source.topics}
+        if len(topics) > 1 or any(source.topic_pattern is not None for source in sources):
+            return None
+        return topics.pop()
+
+    def _packer(self) -> Packer:
+        # Schemas are learnt between two starts of the query.
+        schemas = self.schemas
+        readers = {
+            schema_id: RecordReader(
+                writers[0].schema.text,
+                {w.type: schemas.types[w.type].reader.text for w in writers if w.type is not None},
+            )
+            for schema_id, writers in schemas.writers.items()
+        }
+        keys = [
+            tuple(
+                part.key_name
+                for part in self.plan.partitionings
+                if part.key and part.reads(t.input)
+            )
+            for t in schemas.types
+        ]
+        return Packer(
+            partitionings=tuple(
+                packed_shape(number, part) for number, part in enumerate(self.plan.partitionings)
+            ),
+            key_groups=self.settings.state.key_groups,
+            readers=readers,
+            unknown_ids=frozenset(schemas.unknown_ids),
+            unreadable=dict(schemas.unreadable),
+            encoder=self.encoder,
+            time_columns=tuple(t.event_time for t in schemas.types),
+            key_texts=tuple(keys),
+            max_ahead_ms=self.settings.time.max_ahead,
+            decoder=decoder_for(self.plan, schemas, self._options),
+        )
+
+    def _match_options(self) -> MatchOptions:
+        time = self.settings.time
+        return MatchOptions(
+            key_groups=self.settings.state.key_groups,
+            bucket_size=self.settings.state.bucket_size,
+            policy=time.watermark,
+            allowed_disorder_ms=time.allowed_disorder,
+            emit_late=self.settings.outputs.late_events != "drop",
+            type_names=tuple(t.name for t in self.schemas.types),
+            types=record_types(self.schemas),
+        )
+
+
+def planned_at(spark: SparkSession, query: str) -> int:
+    """When the batch that ``query`` is at was planned, in milliseconds since 1970: what its offset
+    log keeps, so that a batch that is run again is told the same."""
+    stream: Any = spark.streams.get(query)
+    execution = stream._jsq.streamingQuery().lastExecution()  # noqa: SLF001  nothing public tells
+    return int(execution.offsetSeqMetadata().batchTimestampMs())
+
+
+def source_options(settings: Settings) -> dict[str, str]:
+    """Options of the one Kafka source that reads every input."""
+    options: dict[str, str] = {}
+    topics: list[str] = []
+    patterns: list[str] = []
+    for name, source in settings.inputs.items():
+        options |= settings.source_options(name)
+        topics += source.topics
+        patterns += [source.topic_pattern] if source.topic_pattern is not None else []
+    options["includeHeaders"] = "true"
+    options.pop("subscribe", None)
+    options.pop("subscribePattern", None)
+    if patterns:
+        patterns += [re.escape(topic) for topic in topics]
+        options["subscribePattern"] = "|".join(f"({pattern})" for pattern in patterns)
+    else:
+        options["subscribe"] = ",".join(dict.fromkeys(topics))
+    return options

@@ -1,0 +1,94 @@
+"""At start: do output and checkpoint agree, and from now on this run alone writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from confluent_kafka import KafkaException
+
+from service.errors import OutputError, StateError
+from service.observability.logs import logger
+from service.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
+from service.pipeline.deliver.exactly_once import ExactlyOnce
+from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position
+
+_log = logger(__name__)
+
+
+def fence_earlier_runs(
+    delivery: ExactlyOnce,
+    partitions: int,
+    checkpoint: CheckpointFiles,
+    go_on: bool,
+) -> None:
+    """Fence every earlier run and mark all state partitions as this run's.
+
+    Raises StateError, with nothing changed, when the output is ahead of the checkpoint or belongs
+    to another one; with ``go_on`` that is logged, and the output may hold records twice.
+    """
+    markers = CommitMarkers(delivery.consumer_config, delivery.marks_topic)
+    try:
+        everything = range(partitions)
+        _agree(delivery, map(markers.read, everything), checkpoint, go_on)
+        producers = [delivery.start_producer(partition) for partition in everything]
+        # Up to here an earlier run may have gone on.
+        found = [markers.read(partition) for partition in everything]
+        agreed = _agree(delivery, found, checkpoint, go_on)
+        for partition, (producer, marker) in enumerate(zip(producers, found, strict=True)):
+            known = marker is not None and agreed
+            claim = CommitMarker(
+                delivery.run,
+                marker.query if known and marker else None,
+                marker.batch if known and marker else -1,
+            )
+            try:
+                producer.begin_transaction()
+                delivery.commit(producer, partition, claim)
+            except KafkaException as error:
+                raise OutputError(
+                    f"state partition {partition} cannot be taken over: {error.args[0].str()}"
+                ) from error
+    finally:
+        markers.close()
+
+
+def _agree(
+    delivery: ExactlyOnce,
+    markers: Iterable[CommitMarker | None],
+    checkpoint: CheckpointFiles,
+    go_on: bool,
+) -> bool:
+    position = checkpoint.position()
+    found = [why for marker in markers if marker and (why := disagreement(marker, position))]
+    if not found:
+        return True
+    if not go_on:
+        raise StateError(
+            f"output and checkpoint disagree: {found[0]} (marks in {delivery.marks_topic},"
+            f" checkpoint {checkpoint.location}). Going on would write records again. If the"
+            " checkpoint was lost or is an older copy, restore the right one. If another job has"
+            " the same outputs.transactional_id_prefix, give each its own. To go on all the same,"
+            " set outputs.if_marks_disagree: go_on for one start"
+        )
+    _log.warning("marks_disagree", reason=found[0], topic=delivery.marks_topic)
+    return False
+
+
+def disagreement(marker: CommitMarker, position: Position | None) -> str | None:
+    """Why the output of a state partition cannot have come from the checkpoint; None if it can."""
+    if marker.query is None:
+        return None
+    if position is None:
+        return f"{_holds(marker)} of query {marker.query}, the checkpoint is empty"
+    if marker.query != position.query:
+        return (
+            f"{_holds(marker)} of query {marker.query}, the checkpoint belongs to query"
+            f" {position.query}"
+        )
+    if marker.batch > position.batch:
+        return f"{_holds(marker)}, the checkpoint has only come to batch {position.batch}"
+    return None
+
+
+def _holds(marker: CommitMarker) -> str:
+    return f"the output holds batch {marker.batch}"

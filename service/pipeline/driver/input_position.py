@@ -1,0 +1,202 @@
+"""How far the input is read: lag, and the offsets of the job's consumer group in Kafka.
+
+Spark keeps offsets in its checkpoint, where they count; they are told to Kafka as well, after each
+committed batch, for tools that know only consumer groups. Both this and the question where
+partitions end are asked by a thread of their own: a broker that is slow, or refuses, holds up
+nothing and ends nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from service.config import Settings
+from service.observability import metric_names as names
+from service.observability.logs import bound, logger
+from service.observability.metrics import Metrics
+from service.pipeline.driver.query_progress import Offsets
+from service.pipeline.wire.reports import PartitionRead
+
+_log = logger(__name__)
+_LOOK_EVERY_SECONDS: Final = 10.0
+_ANSWER_SECONDS: Final = 10.0
+#: Of the grace of a stop no more may go.
+_STOP_SECONDS: Final = 3.0
+
+
+class Lag:
+    """How far the job is behind, by partition. Safe to call from any thread."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics: Final = metrics
+        self._lock: Final = threading.Lock()
+        self._read: Offsets = {}
+        self._ends: Offsets = {}
+        self._written: dict[tuple[str, int], int] = {}
+
+    def arrived(self, partitions: Iterable[PartitionRead]) -> None:
+        """What a batch read of each partition."""
+        with self._lock:
+            for topic, partition, timestamp, _ in partitions:
+                at = (topic, partition)
+                self._written[at] = max(timestamp, self._written.get(at, timestamp))
+
+    def read(self, read: Offsets, ends: Offsets) -> None:
+        """A batch was committed that ends before the offsets ``read``."""
+        with self._lock:
+            self._read |= read
+            self._note(ends)
+        self.show()
+
+    def ends(self, ends: Offsets) -> None:
+        """The offsets before which partitions end."""
+        with self._lock:
+            self._note(ends)
+        self.show()
+
+    def partitions(self) -> list[tuple[str, int]]:
+        """The partitions that are read."""
+        with self._lock:
+            return sorted(self._read)
+
+    def show(self) -> None:
+        """Set the metrics."""
+        now = time.time()
+        with self._lock:
+            records = {
+                at: max(0, self._ends.get(at, read) - read) for at, read in self._read.items()
+            }
+            # Without a timestamp of its own a record has -1.
+            written = {at: ms / 1000 for at, ms in self._written.items() if ms >= 0}
+        seconds = {
+            at: max(0.0, now - written[at]) if behind else 0.0
+            for at, behind in records.items()
+            if at in written or not behind
+        }
+        self._metrics.replace(names.CONSUMER_LAG, _labelled(records))
+        self._metrics.replace(names.CONSUMER_LAG_SECONDS, _labelled(seconds))
+
+    def _note(self, ends: Offsets) -> None:
+        for at, end in ends.items():
+            self._ends[at] = max(end, self._ends.get(at, 0))
+
+
+def _labelled(values: Mapping[tuple[str, int], float]) -> dict[tuple[str, ...], float]:
+    return {(topic, str(partition)): value for (topic, partition), value in values.items()}
+
+
+class InputPosition:
+    """The thread that asks where partitions end and tells Kafka what is read."""
+
+    def __init__(self, settings: Settings, lag: Lag, metrics: Metrics, run: str) -> None:
+        self._lag: Final = lag
+        self._metrics: Final = metrics
+        self._run: Final = run
+        self._group: Final = settings.consumer_group
+        self._config: Final = settings.kafka.consumer_config(self._group or "spark-cep-lag")
+        self._admin_config: Final = settings.kafka.admin_config()
+        self._wake: Final = threading.Event()
+        self._lock: Final = threading.Lock()
+        self._read: Offsets = {}
+        self._ended = False
+        self._complained = False
+        self._confirmed = True
+        self._thread: Final = threading.Thread(
+            target=self._work, name="input-position", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def read(self, read: Offsets) -> None:
+        """A batch was committed that ends before these offsets."""
+        if self._group is not None:
+            with self._lock:
+                self._read |= read
+                self._confirmed = False
+            self._wake.set()
+
+    def stop(self) -> None:
+        """Tell Kafka the last offsets and end; gives up after a while."""
+        if self._thread.is_alive():
+            self._ended = True
+            self._wake.set()
+            self._thread.join(_STOP_SECONDS)
+            if self._thread.is_alive() and not self._confirmed:
+                self._failed("no answer before the stop")
+
+    def _work(self) -> None:
+        quiet = {"log_level": 0, "error_cb": lambda _: None}
+        consumer = Consumer(self._config | quiet)
+        admin = AdminClient(self._admin_config | quiet)
+        looked = time.monotonic()
+        try:
+            while True:
+                ended = self._ended
+                self._commit(consumer)
+                if ended:
+                    return
+                if time.monotonic() - looked >= _LOOK_EVERY_SECONDS:
+                    self._look(admin)
+                    looked = time.monotonic()
+                self._wake.wait(_LOOK_EVERY_SECONDS)
+                self._wake.clear()
+        finally:
+            consumer.close()
+
+    def _commit(self, consumer: Consumer) -> None:
+        with self._lock:
+            read, self._read = self._read, {}
+        if not read:
+            return
+        offsets = [TopicPartition(*at, offset) for at, offset in sorted(read.items())]
+        try:
+            done = consumer.commit(offsets=offsets, asynchronous=False) or []
+            failed = [each.error for each in done if each.error is not None]
+            if failed:
+                raise KafkaException(failed[0])
+        except KafkaException as error:
+            with self._lock:
+                self._read = read | self._read
+            self._failed(_told(error))
+            return
+        with self._lock:
+            self._confirmed = not self._read
+        self._metrics.increment(names.OFFSET_COMMITS, result="done")
+        self._complained = False
+
+    def _failed(self, reason: str) -> None:
+        self._metrics.increment(names.OFFSET_COMMITS, result="failed")
+        if not self._complained:
+            self._complained = True
+            with bound(run=self._run):
+                _log.warning("offsets_not_committed", group=self._group, reason=reason)
+
+    def _look(self, admin: AdminClient) -> None:
+        wanted = {
+            TopicPartition(*at): OffsetSpec.latest()  # type: ignore[no-untyped-call]
+            for at in self._lag.partitions()
+        }
+        if not wanted:
+            return
+        ends: Offsets = {}
+        try:
+            asked = admin.list_offsets(wanted, request_timeout=_ANSWER_SECONDS)
+            for at, future in asked.items():
+                ends[at.topic, at.partition] = future.result(_ANSWER_SECONDS).offset
+        except (KafkaException, TimeoutError):
+            # The seconds go on growing from what is known.
+            self._lag.show()
+            return
+        self._lag.ends(ends)
+
+
+def _told(error: KafkaException) -> str:
+    return str(error.args[0].str())

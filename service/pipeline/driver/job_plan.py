@@ -1,0 +1,128 @@
+"""What a job runs: rules held against the schemas of its inputs, and compiled.
+
+Needs the registry alone, so ``spark-cep check`` does the same as the start of a job, without Spark
+and without the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.codecs.registry import Registry
+from service.codecs.registry_settings import RegistrySettings
+from service.compiler.rule_set import RuleSetPlan, compile_rules
+from service.config import Settings
+from service.errors import ConfigurationError, Problem, RuleSetError
+from service.pattern.document import LoadedRule
+from service.pattern.type_check import type_check
+from service.pipeline.decode.decoder_plan import check_columns
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas, topics_of
+from service.rules.folder import read_rules
+from service.rules.rule_set import RuleSet
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """The schemas of what is read, which learn while the job runs, and the compiled rules."""
+
+    schemas: ResolvedSchemas
+    compiled: RuleSetPlan
+
+
+def plan_job(
+    rules: RuleSet, settings: Settings, registry: Registry, topics: Sequence[str]
+) -> JobPlan:
+    """Resolve the schemas of the inputs, type-check all rules against them, and compile those that
+    are enabled. ``topics`` are those that exist.
+
+    Raises ConfigurationError, RegistryError, RegistryAwayError, SchemaError, and RuleSetError with
+    every problem of the rules.
+    """
+    schemas = resolve_schemas(settings, registry, topics)
+    problems = []
+    inputs = {t.input for t in schemas.types}
+    for loaded in rules.loaded:
+        unknown = [name for name in loaded.rule.events if name not in inputs]
+        if unknown or (not loaded.rule.events and len(inputs) > 1):
+            problems.append(_which_input(loaded, unknown, sorted(inputs)))
+            continue
+        types = schemas.record_types(loaded.rule.events)
+        short = {name.rpartition(".")[2]: record for name, record in types.items()}
+        problems += type_check(loaded, {**short, **types})
+    if problems:
+        raise RuleSetError(problems)
+    compiled = compile_rules(rules.enabled)
+    check_columns(compiled, schemas)
+    return JobPlan(schemas, compiled)
+
+
+def load_rules(settings: Settings) -> RuleSet:
+    """The rules of ``rules.folder``. Raises RuleSetError, and ConfigurationError for too many."""
+    rules = read_rules(settings.rules.folder)
+    if len(rules.enabled) > settings.rules.max_rules:
+        raise ConfigurationError(
+            f"rules.folder {settings.rules.folder} holds {len(rules.enabled)} rules;"
+            f" rules.max_rules allows {settings.rules.max_rules}"
+        )
+    return rules
+
+
+def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
+    """The topics that are read; ConfigurationError when one does not exist."""
+    topics: list[str] = []
+    for name, source in settings.inputs.items():
+        found = topics_of(source, existing)
+        missing = sorted(set(found) - set(existing))
+        if missing:
+            raise ConfigurationError(
+                f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
+                f" {settings.kafka.bootstrap_servers}; there are: {', '.join(existing) or 'none'}"
+            )
+        if not found:
+            raise ConfigurationError(
+                f"inputs.{name}.topic_pattern {source.topic_pattern!r} matches none of:"
+                f" {', '.join(existing) or 'no topics'}"
+            )
+        topics += found
+    return list(dict.fromkeys(topics))
+
+
+def registry_settings(settings: Settings) -> RegistrySettings:
+    """The registry's settings as its client wants them."""
+    given = settings.registry
+
+    def path(file: Path | None) -> str | None:
+        return None if file is None else str(file)
+
+    def secret(value: object) -> str | None:
+        return None if value is None else value.get_secret_value()  # type: ignore[attr-defined]
+
+    return RegistrySettings(
+        url=given.url,
+        username=given.username,
+        password=secret(given.password),
+        token=secret(given.bearer_token),
+        ca_file=path(given.ssl_ca_file),
+        certificate_file=path(given.ssl_certificate_file),
+        key_file=path(given.ssl_key_file),
+        key_password=secret(given.ssl_key_password),
+        logical_cluster=given.bearer_logical_cluster,
+        timeout_seconds=given.timeout / 1000,
+        max_attempts=given.max_attempts,
+        first_wait_seconds=given.backoff / 1000,
+        longest_wait_seconds=given.max_backoff / 1000,
+    )
+
+
+def _which_input(loaded: LoadedRule, unknown: list[str], inputs: list[str]) -> Problem:
+    rule = loaded.rule
+    message = (
+        f"events: there is no input {', '.join(unknown)}"
+        if unknown
+        else "events: there are several inputs, so the rule must say which it reads"
+    )
+    return Problem(
+        message=message, source=rule.source, rule=rule.id, allowed=f"one of {', '.join(inputs)}"
+    )

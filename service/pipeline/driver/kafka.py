@@ -1,0 +1,173 @@
+"""The Kafka cluster from the driver's side: which topics there are, what they hold, new topics.
+
+A cluster that does not answer is KafkaAwayError, and may be waited for. One that refuses the login
+or our certificate is ConfigurationError: it would refuse again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+
+from service.codecs.outputs import LARGEST_RECORD
+from service.config import Settings
+from service.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
+from service.observability.logs import logger
+from service.pipeline.deliver.commit_markers import TOPIC_CONFIG
+from service.pipeline.deliver.kafka_retry import RETRIABLE
+from service.pipeline.driver.refusals import Refusals, made
+from service.pipeline.driver.retry import RetryPolicy, ask_once
+from service.pipeline.wire.control import Partition
+
+_log = logger(__name__)
+_SECONDS = 10.0
+_LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
+_T = TypeVar("_T")
+
+
+class Cluster:
+    """Questions to the cluster; ``retry`` says how often each is asked while nobody answers."""
+
+    def __init__(self, settings: Settings, retry: RetryPolicy = ask_once) -> None:
+        self._settings = settings
+        self._servers = settings.kafka.bootstrap_servers
+        self._retry = retry
+        self._noticed: list[KafkaError] = []
+        self._config = settings.kafka.admin_config()
+        self._admin = self._client(AdminClient, self._config)
+
+    def topics(self) -> list[str]:
+        """The cluster's topics, without its internal ones."""
+        metadata = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS))
+        return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
+
+    def reach(self) -> None:
+        """Return when the cluster answers one question, asked once."""
+        self._ask_once(lambda: self._admin.list_topics(timeout=_SECONDS))
+
+    def partitions(self, topics: Sequence[str]) -> int:
+        """How many partitions ``topics`` have together."""
+        known = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
+        return sum(len(known[topic].partitions) for topic in topics if topic in known)
+
+    def partitions_with_records(self, topics: Sequence[str]) -> list[Partition]:
+        """The partitions of ``topics`` that hold at least one record."""
+        consumer = self._client(Consumer, self._settings.kafka.consumer_config("spark-cep-start"))
+        try:
+            metadata = self._ask(lambda: consumer.list_topics(timeout=_SECONDS))
+            found = []
+            for topic in topics:
+                for partition in sorted(metadata.topics[topic].partitions):
+                    at = TopicPartition(topic, partition)
+                    low, high = self._ask(
+                        partial(consumer.get_watermark_offsets, at, timeout=_SECONDS)
+                    )
+                    if high > low:
+                        found.append((topic, partition))
+            return found
+        finally:
+            consumer.close()
+
+    def create_missing(self, topics: Sequence[str]) -> list[str]:
+        """Create the output topics that do not exist, as configured; returns their names."""
+        missing = sorted(set(topics) - set(self.topics()))
+        new = self._settings.outputs.create_topics
+        if missing and not new.enabled:
+            raise StartError(
+                f"output topics {', '.join(missing)} do not exist on {self._servers}; create"
+                " them, or set outputs.create_topics.enabled"
+            )
+        self._make([NewTopic(topic, new.partitions, new.replication) for topic in missing])
+        return missing
+
+    def largest_record(self, topics: Sequence[str]) -> int:
+        """Bytes of the largest record that the producer sends and all of ``topics`` take. What
+        may not be asked is taken for the brokers' default."""
+        bounds = [int(self._settings.kafka.producer_config().get(_LARGEST_SENT, LARGEST_RECORD))]
+        wanted = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+        for topic, future in self._admin.describe_configs(wanted).items():
+            try:
+                bounds.append(int(future.result(_SECONDS)[_LARGEST_TAKEN].value))
+            except (KafkaException, KeyError) as error:
+                _log.warning("topic_not_described", topic=topic.name, reason=str(error))
+                bounds.append(LARGEST_RECORD)
+        return min(bounds)
+
+    def create_marks(self, topic: str, partitions: int) -> None:
+        """Make sure that the topic of commit markers has a partition for each state partition."""
+        known = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
+        there = len(known[topic].partitions) if topic in known else 0
+        if there >= partitions:
+            return
+        new = self._settings.outputs.create_topics
+        if not new.enabled:
+            raise StartError(
+                f"topic {topic} has {there} partitions on {self._servers}; outputs.delivery:"
+                f" exactly_once needs {partitions} (state.state_partitions): create it with"
+                " cleanup.policy=compact, or set outputs.create_topics.enabled"
+            )
+        if there:
+            more = [NewPartitions(topic, partitions)]
+            self._ask(lambda: _made(self._admin.create_partitions(more)))
+        else:
+            self._make([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
+
+    def _make(self, topics: list[NewTopic]) -> None:
+        if topics:
+            self._ask(lambda: _made(self._admin.create_topics(topics)))
+
+    def _ask(self, question: Callable[[], _T]) -> _T:
+        return self._retry(lambda: self._ask_once(question))
+
+    def _ask_once(self, question: Callable[[], _T]) -> _T:
+        self._admin.poll(0)
+        self._noticed.clear()
+        try:
+            return question()
+        except KafkaException as error:
+            raise self._error(error.args[0]) from error
+        except TimeoutError as error:
+            raise KafkaAwayError(f"{self._name} did not answer in {_SECONDS:g} s") from error
+
+    def _error(self, error: KafkaError) -> SparkCepError:
+        # What is wrong with a connection does not come as the answer, but is told on the side.
+        self._admin.poll(0)
+        refusals = Refusals(self._config)
+        for each in [error, *self._noticed]:
+            refusals.heard(each)
+        refused = refusals.reason()
+        if refused is not None:
+            return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
+        if error.code() not in RETRIABLE:
+            return StartError(f"{self._name}: {error.str()}")
+        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
+        return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")
+
+    @property
+    def _name(self) -> str:
+        return f"Kafka (kafka.bootstrap_servers {self._servers})"
+
+    def _client(self, kind: Callable[[dict[str, Any]], Any], config: dict[str, Any]) -> Any:
+        # What goes wrong is raised; librdkafka's own log would go on after we are done.
+        config = config | {"log_level": 0, "error_cb": self._noticed.append}
+        return made(lambda: kind(config))
+
+
+def _made(answers: Mapping[str, Future[None]]) -> None:
+    """Wait until topics, or more partitions of them, are made."""
+    for topic, future in answers.items():
+        try:
+            future.result(_SECONDS)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+            if code in RETRIABLE:
+                raise
+            raise StartError(f"topic {topic} cannot be created: {error}") from error

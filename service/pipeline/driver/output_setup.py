@@ -1,0 +1,64 @@
+"""Output topics, schemas and delivery, made ready at the start of a run."""
+
+from __future__ import annotations
+
+from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
+from service.codecs.registry import Registry
+from service.config import Settings
+from service.observability.logs import logger
+from service.pipeline.deliver.at_least_once import AtLeastOnce
+from service.pipeline.deliver.exactly_once import ExactlyOnce
+from service.pipeline.deliver.output import Delivery
+from service.pipeline.driver.checkpoint_files import CheckpointFiles
+from service.pipeline.driver.fencing import fence_earlier_runs
+from service.pipeline.driver.kafka import Cluster
+from service.pipeline.driver.retry import RetryPolicy
+
+_log = logger(__name__)
+
+
+def output_encoder(
+    settings: Settings, registry: Registry, cluster: Cluster, retry: RetryPolicy
+) -> OutputEncoder:
+    """The encoder, once topics and schemas are there."""
+    topics = settings.outputs.topics
+    made = cluster.create_missing(topics.all())
+    if made:
+        _log.info("topics_created", topics=made)
+    ask = registry.register if settings.registry.auto_register else registry.lookup
+    ids = retry(
+        lambda: OutputSchemaIds(
+            match=ask(f"{topics.matches}-value", schema_text("match")),
+            timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
+            dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
+        )
+    )
+    names = OutputTopics(topics.matches, topics.timeouts, topics.late, topics.dead_letters)
+    return OutputEncoder(names, ids, largest=cluster.largest_record(topics.all()))
+
+
+def start_delivery(
+    settings: Settings,
+    run: str,
+    checkpoint: CheckpointFiles,
+    cluster: Cluster,
+    retry: RetryPolicy,
+) -> Delivery:
+    """How output is written; from here on an earlier run can write no more."""
+    outputs = settings.outputs
+    config = settings.kafka.producer_config()
+    if outputs.delivery == "at_least_once":
+        return AtLeastOnce(config)
+    prefix = settings.marks_prefix
+    delivery = ExactlyOnce(
+        config,
+        settings.kafka.consumer_config(f"{prefix}.marks"),
+        prefix,
+        run,
+        outputs.transaction_timeout,
+    )
+    partitions = settings.state.state_partitions
+    cluster.create_marks(delivery.marks_topic, partitions)
+    go_on = outputs.if_marks_disagree == "go_on"
+    retry(lambda: fence_earlier_runs(delivery, partitions, checkpoint, go_on))
+    return delivery

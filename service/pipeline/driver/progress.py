@@ -1,0 +1,113 @@
+"""From the reports of a batch to metrics, and to what the driver must know of time."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from service.observability import metric_names as names
+from service.observability.metrics import Metrics
+from service.pipeline.match.watermark import BEGINNING, END
+from service.pipeline.wire.control import Partition
+from service.pipeline.wire.reports import Count, Counts, PartitionRead, ProcessMemory, Report
+
+
+@dataclass
+class BatchReport:
+    """One batch, summed over its partitions."""
+
+    batch: int
+    seconds: float = 0.0
+    counts: Counts = field(default_factory=Counter)
+    live: Counter[str] = field(default_factory=Counter)
+    watermark: int = BEGINNING
+    maxima: list[tuple[Partition, int | None]] = field(default_factory=list)
+    partitions_read: list[PartitionRead] = field(default_factory=list)
+    #: Partial matches that went with a changed or removed rule, by rule id and version.
+    gone: Counter[tuple[str, int]] = field(default_factory=Counter)
+    #: How many matches there are of each event time, to 3 % of their age.
+    match_times: Counter[int] = field(default_factory=Counter)
+    #: What tasks said of their processes.
+    processes: list[ProcessMemory] = field(default_factory=list)
+
+    def by_labels(self, what: Count) -> dict[tuple[str, ...], int]:
+        """A count by the values of its labels."""
+        return {tuple(labels): n for (each, *labels), n in self.counts.items() if each is what}
+
+    def total(self, what: Count) -> int:
+        """Sum of a count over its labels."""
+        return sum(self.by_labels(what).values())
+
+
+def merge(batch: int, seconds: float, reports: Iterable[bytes]) -> BatchReport:
+    """The reports that writers passed on, as one."""
+    merged = BatchReport(batch, seconds)
+    for packet in reports:
+        report = Report.decode(packet)
+        merged.counts.update(report.counts)
+        merged.live.update(report.live)
+        merged.partitions_read += report.partitions_read
+        merged.processes += report.processes
+        for at, number in report.match_times:
+            merged.match_times[at] += number
+        for rule, version, live in report.gone:
+            merged.gone[rule, version] += live
+        if report.time is not None:
+            merged.watermark = report.time.watermark
+            merged.maxima = list(report.time.partitions.items())
+    return merged
+
+
+#: Each count by its metric, whose labels are the count's own.
+_COUNTERS: Final[Mapping[Count, names.Counter]] = {
+    Count.RECORDS: names.RECORDS_CONSUMED,
+    Count.BYTES: names.BYTES_CONSUMED,
+    Count.TOMBSTONES: names.TOMBSTONES,
+    Count.RELEVANT_EVENTS: names.EVENTS_RELEVANT,
+    Count.LATE_EVENTS: names.LATE_EVENTS,
+    Count.EVENTS: names.RULE_EVENTS,
+    Count.STARTED: names.PARTIAL_MATCHES_STARTED,
+    Count.MATCHED: names.MATCHES,
+    Count.TIMED_OUT: names.TIMEOUTS,
+    Count.PRUNED: names.PARTIAL_MATCHES_PRUNED,
+    Count.DROPPED: names.PARTIAL_MATCHES_DROPPED,
+    Count.RULE_DEAD_LETTERS: names.RULE_ERRORS,
+    Count.DEAD_LETTERS: names.DEAD_LETTERS,
+    Count.TRANSACTIONS: names.PARTITION_WRITES,
+}
+
+
+def count(report: BatchReport, metrics: Metrics, outputs: Mapping[str, str]) -> None:
+    """Count one committed batch. ``outputs``: kind of output by topic."""
+    for (what, *values), number in report.counts.items():
+        labels = dict(zip(what.labels, values, strict=True))
+        match what:
+            case Count.BUSY_US:
+                metrics.observe(names.STAGE_DURATION, number / 1_000_000, stage=labels["stage"])
+            case Count.PROCESSING_NS:
+                metrics.increment(names.RULE_PROCESSING, number / 1_000_000_000, **labels)
+            case Count.WRITTEN:
+                kind = outputs[labels["topic"]]
+                metrics.increment(names.OUTPUT_RECORDS, number, kind=kind, **labels)
+            case Count.WRITTEN_BYTES:
+                kind = outputs[labels["topic"]]
+                metrics.increment(names.OUTPUT_BYTES, number, kind=kind, **labels)
+            case _:
+                metrics.increment(_COUNTERS[what], number, **labels)
+    metrics.increment(names.BATCHES, result="done")
+    metrics.observe(names.BATCH_DURATION, report.seconds)
+
+
+def show(report: BatchReport, metrics: Metrics) -> None:
+    """Show what holds since the batch: live partial matches, event time."""
+    metrics.replace(names.PARTIAL_MATCHES, {(rule,): live for rule, live in report.live.items()})
+    if BEGINNING < report.watermark < END:
+        metrics.set(names.WATERMARK, report.watermark / 1000)
+    newest = {(topic, str(number)): time for (topic, number), time in report.maxima}
+    metrics.replace(
+        names.NEWEST_EVENT, {at: time / 1000 for at, time in newest.items() if time is not None}
+    )
+    metrics.set(names.LAST_BATCH, time.time())

@@ -1,0 +1,195 @@
+"""The running service: from settings to a query that is kept running until it is told to stop.
+
+One object, one run: :meth:`Service.run` plans the job before Spark is started
+(:mod:`~service.pipeline.driver.job_plan`), has its query kept running
+(:mod:`~service.pipeline.driver.supervisor`), and its batches observed
+(:mod:`~service.pipeline.driver.observer`).
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from service import __version__
+from service.codecs.compiled_code import prepare
+from service.codecs.registry import Registry
+from service.config import Settings
+from service.errors import CircuitBreakerError, GraceError
+from service.observability import metric_names as names
+from service.observability.health import Health
+from service.observability.logs import bound, logger
+from service.observability.metrics import Metrics
+from service.observability.start_clock import Phase, StartClock
+from service.pipeline.driver.batch_limit import BatchLimit, mean_size
+from service.pipeline.driver.checkpoint_files import CheckpointFiles, check_position, held
+from service.pipeline.driver.circuit_breaker import CircuitBreaker
+from service.pipeline.driver.dataflow import Dataflow
+from service.pipeline.driver.job_plan import (
+    input_topics,
+    load_rules,
+    plan_job,
+    registry_settings,
+)
+from service.pipeline.driver.kafka import Cluster
+from service.pipeline.driver.observer import Observer
+from service.pipeline.driver.output_setup import output_encoder, start_delivery
+from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.retry import Outage, RetryPolicies, StopRequestedError
+from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.driver.scratch import scratch_folder
+from service.pipeline.driver.stopping import Stopping
+from service.pipeline.driver.supervisor import Supervisor
+from service.pipeline.driver.time_control import TimeControl
+from service.pipeline.spark.starting import StartingSpark
+
+_log = logger(__name__)
+
+
+class Service:
+    """One run of the service. ``on_batch`` is called after each batch; ``spark`` is a session to
+    use, and to leave running, or one that starts already, instead of one that ``run`` starts. The
+    log calls this run ``run_id``."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics | None = None,
+        health: Health | None = None,
+        on_batch: Callable[[BatchReport], None] = lambda _: None,
+        spark: SparkSession | StartingSpark | None = None,
+        start: StartClock | None = None,
+    ) -> None:
+        self._start = start or StartClock()
+        self.run_id = uuid.uuid4().hex[:12]
+        self._settings = settings
+        self._metrics = metrics or Metrics(settings.observability.max_rule_labels)
+        self._health = health or Health(settings.observability.stall_limit)
+        self._spark = spark
+        self._stopping = Stopping(settings.lifecycle.stop_grace)
+        self._retries = RetryPolicies(settings.lifecycle, self._stopping.requested, self._health)
+        self._breaker = CircuitBreaker(
+            settings.circuit_breaker, lambda: time.monotonic_ns() // 1_000_000
+        )
+        self._rules = RuleStatus(self._metrics)
+        self._observer = Observer(
+            settings, self._metrics, self._health, self._rules, on_batch, self.run_id, self._start
+        )
+
+    def stop(self) -> None:
+        """Ask the service to end after the batch in flight. Safe in a signal handler."""
+        self._health.stopping()
+        self._stopping.request()
+
+    def rules(self) -> list[dict[str, object]]:
+        """What runs, for ``/rules``."""
+        return self._rules.listing()
+
+    def run(self, *, planned_batch_only: bool = False) -> None:
+        """Run until :meth:`stop`, or, with ``trigger.mode: available_now``, to the end of input;
+        ``planned_batch_only``: only the batch that the checkpoint has planned and not done.
+
+        Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError and
+        StateError before anything is read; JobFailedError when the query fails for good, StateError
+        when its checkpoint does; TakenOverError when another run writes the output now;
+        KafkaAwayError and RegistryAwayError when they did not answer within the limit, at the start
+        or later; GraceError when the batch in flight did not end in time after :meth:`stop`;
+        CircuitBreakerError when too many records became dead letters.
+        """
+        with ExitStack() as stack:
+            if isinstance(self._spark, StartingSpark):
+                scratch = self._spark.scratch
+            else:
+                scratch = stack.enter_context(scratch_folder(self._settings))
+            stack.enter_context(bound(run=self.run_id))
+            registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
+            try:
+                # In transactions the newer run may take over from one that does not end.
+                alone = self._settings.outputs.delivery == "at_least_once"
+                with held(str(self._settings.state.checkpoint), alone=alone):
+                    self._run(registry, scratch, planned_batch_only)
+            except StopRequestedError:
+                pass
+            finally:
+                registry.close()
+            trip = self._breaker.job_trip
+            if trip is not None:
+                topic = self._settings.outputs.topics.dead_letters
+                raise CircuitBreakerError(
+                    f"the circuit breaker stopped the job: {trip.told(topic)}. Nothing is lost: the"
+                    " next start goes on behind the last batch"
+                )
+            if self._stopping.grace_ran_out:
+                raise GraceError(
+                    "the batch in flight did not end within lifecycle.stop_grace; it was given up,"
+                    " and the next start repeats it"
+                )
+            _log.info("stopped")
+
+    def _run(self, registry: Registry, scratch: Path, one_batch: bool) -> None:
+        settings, retry = self._settings, self._retries.at_start
+        starting = self._spark or StartingSpark(settings, scratch, self._start.meanwhile)
+        rules = self._rules.rules = load_rules(settings)
+        cluster = Cluster(settings, retry)
+        existing = cluster.topics()
+        topics = input_topics(settings, existing)
+        job = retry(lambda: plan_job(rules, settings, registry, existing))
+        self._rules.checked()
+        encoder = output_encoder(settings, registry, cluster, retry)
+        control_file = scratch / "control.json"
+        event_time = TimeControl(settings, control_file, self.run_id)
+        latest = settings.source.starting_offsets == "latest"
+        filled = [] if latest else cluster.partitions_with_records(topics)
+        event_time.expect(filled)
+        sampling = ThreadPoolExecutor(1, "sample").submit(mean_size, settings, filled)
+        self._start.done(Phase.CHECKS)
+        # Workers find it in the cache; without, the first batch would wait for each of them.
+        prepare()
+        self._start.done(Phase.COMPILED_CODE)
+        self._stopping.check()
+        spark = starting if isinstance(starting, SparkSession) else starting.session()
+        self._start.done(Phase.SPARK)
+        try:
+            checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
+            check_position(checkpoint.position(), settings, topics)
+            build = (__version__, platform.python_version(), spark.version)
+            self._metrics.replace(names.BUILD, {build: 1})
+            self._observer.position.start()
+            delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
+            self._start.done(Phase.TAKEOVER)
+            limit = BatchLimit(settings, cluster.partitions(topics), sampling.result())
+            flow = Dataflow(
+                settings, job.compiled, job.schemas, encoder, control_file, delivery, limit,
+                one_batch,
+            )  # fmt: skip
+            self._rules.running = {each.rule.id: each.fingerprint for each in job.compiled.plans}
+            supervisor = Supervisor(
+                spark,
+                flow,
+                run=self.run_id,
+                stop=self.stop,
+                stopping=self._stopping,
+                retry=self._retries.while_running,
+                outage=Outage(settings.lifecycle, self._retries, cluster.reach),
+                breaker=self._breaker,
+                rules=self._rules,
+                observer=self._observer,
+                time=event_time,
+                metrics=self._metrics,
+                health=self._health,
+            )
+            supervisor.run()
+            if settings.trigger.at_end_of_input == "decide" and not one_batch:
+                event_time.end_of_input()
+                supervisor.run()
+        finally:
+            self._observer.position.stop()
+            if not isinstance(self._spark, SparkSession):
+                spark.stop()

@@ -1,0 +1,169 @@
+"""Keeps a query running until its input ends or the job is told to stop.
+
+A query that ends with an error is started again from its checkpoint where that helps: when a batch
+met schema ids that the plan does not know (the batch runs again, nothing of it was written), and
+when Kafka did not answer. Any other error ends the job. So does the circuit breaker, behind the
+batch that trips it; rules that trip it are paused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from service.observability import metric_names as names
+from service.observability.health import Health
+from service.observability.logs import bound, logger
+from service.observability.metrics import Metrics
+from service.pipeline.driver.circuit_breaker import CircuitBreaker
+from service.pipeline.driver.dataflow import Dataflow
+from service.pipeline.driver.failures import failure, kafka_away, not_started
+from service.pipeline.driver.observer import Observer
+from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.retry import Outage, RetryPolicy, StopRequestedError
+from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.driver.stopping import Stopping
+from service.pipeline.driver.time_control import TimeControl
+from service.pipeline.wire.new_schema_ids import decode_ids
+from service.pipeline.wire.reports import Count
+
+_log = logger(__name__)
+_LOOK_EVERY_SECONDS = 0.25
+
+
+class Supervisor:
+    """Supervises the queries of one run. ``stop`` asks the job to end; ``retry`` is the policy of
+    questions to the registry meanwhile."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        flow: Dataflow,
+        *,
+        run: str,
+        stop: Callable[[], None],
+        stopping: Stopping,
+        retry: RetryPolicy,
+        outage: Outage,
+        breaker: CircuitBreaker,
+        rules: RuleStatus,
+        observer: Observer,
+        time: TimeControl,
+        metrics: Metrics,
+        health: Health,
+    ) -> None:
+        self._spark = spark
+        self._flow = flow
+        self._run = run
+        self._stop = stop
+        self._stopping = stopping
+        self._retry = retry
+        self._outage = outage
+        self._breaker = breaker
+        self._rules = rules
+        self._observer = observer
+        self._time = time
+        self._metrics = metrics
+        self._health = health
+        self._checkpoint = str(flow.settings.state.checkpoint)
+        self._query: str | None = None
+
+    def run(self) -> None:
+        """Run queries until one ends by itself.
+
+        Raises StopRequestedError when told to stop, and what :meth:`Service.run
+        <service.pipeline.driver.service.Service.run>` says of a query that fails for good.
+        """
+        while True:
+            self._stopping.check()
+            try:
+                query = self._flow.start(self._spark, self._before_batch, self._after_batch)
+            except (PySparkException, Py4JJavaError) as error:
+                raise not_started(self._checkpoint, error) from error
+            self._query = str(query.id)
+            with bound(query=self._query):
+                _log.info("query_started", checkpoint=self._checkpoint)
+                try:
+                    self._watch(query)
+                except PySparkException as error:
+                    if self._stopping.grace_ran_out:  # we ended it ourselves
+                        raise StopRequestedError from error
+                    self._recover(error)
+                    continue
+            self._stopping.check()
+            return
+
+    def _watch(self, query: StreamingQuery) -> None:
+        """Wait for the query to end."""
+        self._time.query_started()
+        while not query.awaitTermination(_LOOK_EVERY_SECONDS):  # type: ignore[arg-type]  # takes fractions
+            if self._stopping.requested.is_set():
+                self._stopping.end(query)
+                continue
+            self._observer.look_at(query)
+            self._time.look(query.status)
+        self._observer.look_at(query)
+
+    def _recover(self, error: PySparkException) -> None:
+        """Return when the query may be started again after ``error``; raise when it may not."""
+        self._observer.query_ended()
+        ids = decode_ids(str(error))
+        away = None if ids else kafka_away(error)
+        if not ids and away is None:
+            self._metrics.increment(names.BATCHES, result="failed")
+            self._health.failed("the query failed")
+            raise failure(error, self._checkpoint) from error
+        self._health.expect_progress(expected=False)
+        if away is not None:
+            self._outage.survive(away, self._health)
+            self._metrics.increment(names.QUERY_RESTARTS, reason="kafka_away")
+        else:
+            schemas = self._flow.schemas
+            self._retry(lambda: schemas.learn(ids))
+            self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
+            unknown = sorted(schemas.unknown_ids.intersection(ids))
+            _log.info("schemas_learnt", ids=list(ids), unknown=unknown)
+        self._health.expect_progress(expected=True)
+
+    # Called by Spark, on a thread of its own.
+
+    def _before_batch(self, batch: int) -> int | None:
+        self._stopping.hold(self._spark)
+        with self._bound(batch):
+            self._observer.batch_started(batch)
+        return self._time.batch_started()
+
+    def _after_batch(self, batch: int, reports: list[bytes]) -> tuple[int, int]:
+        with self._bound(batch):
+            report = self._observer.batch_done(batch, reports)
+            self._protect(report)
+        self._outage.over()
+        self._time.batch_done(report)
+        return report.total(Count.RECORDS), report.total(Count.BYTES)
+
+    def _bound(self, batch: int) -> AbstractContextManager[None]:
+        return bound(query=self._query, run=self._run, batch=batch)
+
+    def _protect(self, report: BatchReport) -> None:
+        """Stop, or pause rules, where the circuit breaker trips. The batch is written; Spark
+        commits it after."""
+        trips = self._breaker.batch_done(
+            report.total(Count.RECORDS),
+            report.total(Count.RELEVANT_EVENTS),
+            {reason: n for (reason,), n in report.by_labels(Count.DEAD_LETTERS).items()},
+            {(r, why): n for (r, why), n in report.by_labels(Count.RULE_DEAD_LETTERS).items()},
+        )
+        if self._breaker.job_trip is not None:
+            self._stop()
+        topic = self._flow.settings.outputs.topics.dead_letters
+        new = {trip.rule: trip for trip in trips if trip.rule not in self._rules.paused}
+        plans = [each for each in self._flow.plan.plans if each.rule.id in new]
+        for each in plans:
+            self._rules.pause(each.rule, new[each.rule.id].told(topic))
+        if plans:
+            self._time.pause(each.fingerprint for each in plans)

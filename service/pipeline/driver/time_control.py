@@ -1,0 +1,88 @@
+"""What the driver says of event time while a query runs, written as control records.
+
+Batches tell it what they read on Spark's thread, and the supervisor asks it between two looks at
+the query on its own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from service.config import Settings
+from service.pipeline.driver.control_source import ControlFile
+from service.pipeline.driver.idleness import IdlenessDetector
+from service.pipeline.driver.listening_clock import ListeningClock, awaits_data
+from service.pipeline.driver.progress import BatchReport
+from service.pipeline.match.watermark import BEGINNING, END
+from service.pipeline.wire.control import ControlRecord, Partition
+
+#: Spark looks for records at each trigger; so much later a batch for them has called us.
+_NOTICED_AFTER_MS = 1_000
+
+
+class TimeControl:
+    """Idleness of one run, and the file from which its query reads control records."""
+
+    def __init__(self, settings: Settings, file: Path, run: str) -> None:
+        self._lock = threading.Lock()
+        self._clock = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
+        self._idleness = IdlenessDetector(
+            settings.time.watermark,
+            settings.time.allowed_disorder,
+            settings.time.partition_idle_after,
+            settings.time.advance_when_idle,
+            self._clock,
+            settings.trigger.interval + _NOTICED_AFTER_MS,
+        )
+        self._file = ControlFile(file, run)
+
+    def expect(self, partitions: Sequence[Partition]) -> None:
+        """Write the run's first record: ``partitions`` hold records and must be waited for."""
+        with self._lock:
+            self._file.write(self._idleness.expect(partitions))
+
+    def end_of_input(self) -> None:
+        """Nothing more will come: time reaches its end."""
+        with self._lock:
+            self._file.write(ControlRecord((), END))
+
+    def pause(self, fingerprints: Iterable[str]) -> None:
+        """The plans with these fingerprints are paused from the next batch on."""
+        with self._lock:
+            self._file.pause(fingerprints)
+
+    def query_started(self) -> None:
+        """Nobody has listened since the last query ended."""
+        with self._lock:
+            self._clock.look(listening=False)
+
+    def look(self, status: Mapping[str, Any]) -> None:
+        """Take in the status of the running query, and write what idleness says by now."""
+        with self._lock:
+            self._clock.look(listening=awaits_data(status))
+            self._write()
+
+    def batch_started(self) -> int | None:
+        """A batch runs; the event time (ms) after which none of its events is late, if known."""
+        with self._lock:
+            self._idleness.batch_started()
+            return self._idleness.late_until()
+
+    def batch_done(self, report: BatchReport) -> None:
+        """A batch ended. Batches may come back to back: between two of them is the only chance to
+        write."""
+        watermark = report.watermark if report.watermark > BEGINNING else None
+        read = [(each.topic, each.partition) for each in report.partitions_read]
+        with self._lock:
+            self._clock.batch_done(round(report.seconds * 1000))
+            self._idleness.batch_done(report.maxima, read, watermark)
+            self._write()
+
+    def _write(self) -> None:
+        record = self._idleness.control_record()
+        if record is not None:
+            self._file.write(record)

@@ -1,0 +1,279 @@
+"""The matcher between packets and state: what the stateful operator does with a key group.
+
+The thin adapter between :class:`service.pipeline.match.match_operator.MatchOperator` and
+:class:`service.pipeline.match.key_group.KeyGroup`. Each value of the state carries a checksum:
+what is not as it was written is refused, never decoded.
+
+All deadlines up to the batch's watermark are decided in the batch: they need no later event of
+their key. Output leaves in packets while the group is still at work, so that what is found is
+never all in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import ValueState
+
+from service.codecs.dead_letters import Reason
+from service.codecs.outputs import OutputEncoder, OutputRecord
+from service.compiler.rule_set import RuleSetPlan
+from service.matcher.columnar.keys import KeysMatcher
+from service.matcher.columnar.results import ResultKind
+from service.matcher.outputs import Outputs
+from service.packing import pack, sealed, unpack, unsealed
+from service.pipeline.match.key_group import KeyGroup, MatchOptions
+from service.pipeline.match.latency import Ages
+from service.pipeline.match.spool import Spool
+from service.pipeline.spark.memory import memory_of_task
+from service.pipeline.state.pipelined_map import PipelinedMap
+from service.pipeline.wire.control import ControlRecord
+from service.pipeline.wire.event_packets import rows_of
+from service.pipeline.wire.packets import (
+    EventTimes,
+    PacketKind,
+    RecordPackets,
+    ResultColumns,
+    Unkeyed,
+    UnkeyedEvents,
+)
+from service.pipeline.wire.reports import Count, Counts, EventTime, GoneRule, Report
+
+#: Of what the matcher counts of a rule: the first only serves to share out time, and failures are
+#: dead letters.
+_NOT_REPORTED = frozenset({"tested", "failed"})
+#: Bytes of entries that wait to be written together.
+_MOST_UNWRITTEN = 1 << 20
+
+
+@dataclass
+class _Input:
+    """What one batch brings to a key group."""
+
+    events: Spool[tuple[int, pa.RecordBatch]] = field(
+        default_factory=lambda: Spool(lambda number, packet: [(number, rows_of(packet))])
+    )
+    unkeyed: Spool[Unkeyed] = field(
+        default_factory=lambda: Spool(lambda _, packet: UnkeyedEvents.decode(packet).events)
+    )
+    times: list[EventTimes] = field(default_factory=list)
+    control: ControlRecord = field(default_factory=ControlRecord)
+
+    def take(self, kind: int, packet: bytes) -> bool:
+        """Take in one of the group's packets; False for what is not its own, but goes on to writers
+        and driver."""
+        if kind >= PacketKind.EVENTS:
+            self.events.add(kind - PacketKind.EVENTS, packet)
+            return True
+        match PacketKind(kind):
+            case PacketKind.EVENT_TIMES:
+                self.times.append(EventTimes.decode(packet))
+            case PacketKind.CONTROL:
+                self.control = ControlRecord.decode(packet)
+            case PacketKind.UNKEYED:
+                self.unkeyed.add(0, packet)
+            case _:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Let go of all packets."""
+        self.events.close()
+        self.unkeyed.close()
+
+
+class MatchProcessor:
+    """Applies all partitionings of a rule set to the packets of one key group at a time."""
+
+    def __init__(self, plan: RuleSetPlan, encoder: OutputEncoder, options: MatchOptions) -> None:
+        self._plan = plan
+        self._encoder = encoder
+        self._options = options
+        #: Plan and matchers without the paused plans, by their fingerprints.
+        self._active: dict[tuple[str, ...], tuple[RuleSetPlan, list[KeysMatcher]]] = {}
+        self._read_ns = self._write_ns = 0
+        self._unwritten: list[tuple[str, bytes | None]] = []
+        self._unwritten_bytes = 0
+        self._told_of_process = False
+
+    def open(self, group: ValueState, entries: PipelinedMap) -> None:
+        """Use this state, which is that of the key group that is at work."""
+        self._group_state = group
+        self._entry_state = entries
+
+    def _active_without(self, paused: tuple[str, ...]) -> tuple[RuleSetPlan, list[KeysMatcher]]:
+        """Plan and matchers, built once per task for each set of paused plans. Bits and columns
+        keep their numbers."""
+        if paused not in self._active:
+            plan = self._plan.without(paused)
+            matchers = [
+                KeysMatcher(part, self._options.types, columns=True) for part in plan.partitionings
+            ]
+            self._active[paused] = (plan, matchers)
+        return self._active[paused]
+
+    def _group(self, number: int, batch: _Input) -> KeyGroup:
+        """The key group as the batch finds it."""
+        began = perf_counter_ns()
+        value = self._group_state.get()
+        self._read_ns += perf_counter_ns() - began
+        stored = None if value is None else unpack(unsealed(bytes(value[0])))
+        paused = batch.control.paused
+        if paused is None:
+            paused = () if stored is None else tuple(stored.get("paused", ()))
+        plan, matchers = self._active_without(paused)
+        group = KeyGroup(number, plan, self._options, matchers, paused)
+        if stored is not None:
+            group.restore(stored)
+        # Partitions to wait for, before what was read of them.
+        group.clock.control(batch.control)
+        for times in batch.times:
+            group.clock.read(times.partitions)
+        return group
+
+    def process(self, number: int, rows: Iterator[Row]) -> Iterator[Row]:
+        """The packets of key group ``number`` in one batch in, output packets out."""
+        self._read_ns = self._write_ns = matching = encoding = 0
+        asked = perf_counter_ns()
+        batch = _Input()
+        for row in rows:
+            packet = bytes(row[2])
+            if not batch.take(row[1], packet):
+                yield Row(kind=row[1], packet=packet)
+        waited = perf_counter_ns() - asked
+        group = self._group(number, batch)
+        records = RecordPackets()
+        counts: Counts = Counter()
+        self._unwritten, self._unwritten_bytes = [], 0
+        ages = Ages()
+        before = self._read_ns
+        began = perf_counter_ns()
+        for outputs in group.run(batch.events, batch.unkeyed, self._load, self._store):
+            matched = perf_counter_ns()
+            matching += matched - began
+            began = matched
+            for result in self._encode(outputs, records, counts):
+                encoding += perf_counter_ns() - began
+                yield result
+                began = perf_counter_ns()
+            ages.add(match.time for match in outputs.matches)
+            for found in outputs.results:
+                if found.kind is ResultKind.MATCH:
+                    ages.add(found.time.tolist())
+            encoded = perf_counter_ns()
+            encoding += encoded - began
+            began = encoded
+        self._write()
+        matching += perf_counter_ns() - began
+        matching -= self._read_ns - before + self._write_ns
+        began = perf_counter_ns()
+        packed = sealed(pack(group.packed()))
+        stored = perf_counter_ns()
+        matching += stored - began
+        self._group_state.update((packed,))
+        self._write_ns += perf_counter_ns() - stored
+        for topic, count in group.late.items():
+            counts[Count.LATE_EVENTS, topic] += count
+        for event in group.late_events():
+            yield from self._add(self._encoder.late(event), records, counts)
+        yield from _rows(records.rest())
+        batch.close()
+        for stage, spent in (
+            ("shuffle", waited),
+            ("state_read", self._read_ns),
+            ("match", matching),
+            ("encode", encoding),
+            ("state_write", self._write_ns),
+        ):
+            counts[Count.BUSY_US, stage] = spent // 1000
+        for rule, spent in group.processing.items():
+            counts[Count.PROCESSING_NS, rule] = round(spent)
+        # One key group tells of time for all, and of a task's process once.
+        clock = group.clock
+        report = Report(
+            counts=counts,
+            processes=() if self._told_of_process else tuple(memory_of_task()),
+            live=group.live(),
+            gone=tuple(GoneRule(*rule) for rule in group.gone),
+            match_times=ages.times(),
+            time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
+        )
+        self._told_of_process = True
+        yield _row(PacketKind.REPORT, report.encode())
+
+    def _encode(self, outputs: Outputs, records: RecordPackets, counts: Counts) -> Iterator[Row]:
+        """What is found as packets; a part of it stays in ``records``."""
+        encoder = self._encoder
+        for (rule, what), number in outputs.counts.items():
+            if what not in _NOT_REPORTED:
+                counts[Count(what), rule] += number
+        for found in outputs.results:
+            encoded, replaced = encoder.results(found)
+            columns = ResultColumns(
+                encoder.result_topic(encoded.kind),
+                encoder.result_headers(encoded),
+                encoded.rule,
+                encoded.keys,
+                encoded.ids,
+                encoded.values,
+            )
+            yield _row(PacketKind.RESULTS, columns.encode())
+            for rule_id, record in replaced:
+                yield from self._add(record, records, counts, rule_id)
+        for match in outputs.matches:
+            yield from self._add(encoder.match(match), records, counts, match.rule_id)
+        for timeout in outputs.timeouts:
+            yield from self._add(encoder.timeout(timeout), records, counts, timeout.rule_id)
+        for letter in outputs.dead_letters:
+            _count_dead_letter(counts, letter.reason, letter.rule_id)
+            yield from _rows(records.add(encoder.dead_letter(letter)))
+
+    def _add(
+        self,
+        record: OutputRecord,
+        records: RecordPackets,
+        counts: Counts,
+        rule_id: str | None = None,
+    ) -> Iterator[Row]:
+        if self._encoder.is_dead_letter(record):
+            _count_dead_letter(counts, Reason.OUTPUT_TOO_LARGE.value, rule_id)
+        return _rows(records.add(record))
+
+    def _load(self, names: Sequence[str]) -> list[bytes | None]:
+        self._write()
+        began = perf_counter_ns()
+        found = self._entry_state.get(names)
+        self._read_ns += perf_counter_ns() - began
+        return [None if data is None else unsealed(data) for data in found]
+
+    def _store(self, name: str, value: bytes | None) -> None:
+        self._unwritten.append((name, None if value is None else sealed(value)))
+        self._unwritten_bytes += 0 if value is None else len(value)
+        if self._unwritten_bytes >= _MOST_UNWRITTEN:
+            self._write()
+
+    def _write(self) -> None:
+        began = perf_counter_ns()
+        self._entry_state.put(self._unwritten)
+        self._unwritten, self._unwritten_bytes = [], 0
+        self._write_ns += perf_counter_ns() - began
+
+
+def _count_dead_letter(counts: Counts, reason: str, rule_id: str | None) -> None:
+    counts[Count.DEAD_LETTERS, reason] += 1
+    if rule_id is not None:
+        counts[Count.RULE_DEAD_LETTERS, rule_id, reason] += 1
+
+
+def _row(kind: PacketKind, packet: bytes) -> Row:
+    return Row(kind=int(kind), packet=packet)
+
+
+def _rows(packets: Iterable[bytes]) -> Iterator[Row]:
+    for packet in packets:
+        yield _row(PacketKind.RECORDS, packet)

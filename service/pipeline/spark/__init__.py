@@ -1,0 +1,1 @@
+"""Spark itself: the session, its jars and processes, and what it prints."""

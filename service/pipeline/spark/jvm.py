@@ -1,0 +1,113 @@
+"""The Java process that Spark runs in: its launch, and its end with the Python workers that belong
+to it.
+
+PySpark's own launch keeps the process to itself until Java answers, and leaves it behind as a child
+that ends by itself soon after us. Here it can be killed at any time, and whoever waits for our
+process alone, or starts the next one at once, does not meet it any more. The workers' daemon ends
+with the Java process, and its workers with the daemon.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.serializers import UTF8Deserializer, read_int
+
+from service.errors import StartError
+from service.pipeline.spark.spark_output import taken_in
+
+_CLOSING_SECONDS = 4.0
+_LOOK_SECONDS = 0.02
+_launched: Final[list[subprocess.Popen[bytes]]] = []
+
+
+def launch_jvm(conf: Mapping[str, str]) -> Any:
+    """Launch the Java process with ``conf`` as its arguments, which everybody on the machine can
+    read; the gateway to it, once it answers. StartError when it ends instead."""
+    command = [f"{os.environ['SPARK_HOME']}/bin/spark-submit"]
+    for name, text in conf.items():
+        command += ["--conf", f"{name}={text}"]
+    command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+    with tempfile.TemporaryDirectory(prefix="spark-cep-gateway-") as folder:
+        answer = Path(folder) / "answer"
+        told = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)}
+        with taken_in() as output:
+            process = subprocess.Popen(
+                command,
+                # It ends when this pipe does.
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                env=os.environ | told,
+                preexec_fn=_leave_interrupts_to_us,  # noqa: PLW1509  as PySpark does
+            )
+        _launched.append(process)
+        while not answer.exists():
+            if process.poll() is not None:
+                raise StartError(f"Java ended with exit code {process.returncode} as it started")
+            time.sleep(_LOOK_SECONDS)
+        with answer.open("rb") as lines:
+            port = read_int(lines)  # type: ignore[no-untyped-call]
+            secret = UTF8Deserializer().loads(lines)  # type: ignore[no-untyped-call]
+    return _connected(process, port, secret)
+
+
+def _connected(process: subprocess.Popen[bytes], port: int, secret: str) -> Any:
+    # PySpark's way to a Java process that somebody else launched.
+    given = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ.update(given)
+    try:
+        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for name in given:
+            del os.environ[name]
+    gateway.proc = process
+    return gateway
+
+
+def _leave_interrupts_to_us() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def end_jvm(seconds: float = _CLOSING_SECONDS) -> None:
+    """Close the Java process, and return when it is gone; it is killed after ``seconds``, and at
+    once when it has only been launched. No Spark in this process afterwards."""
+    gateway = SparkContext._gateway  # noqa: SLF001  there is no public way
+    process = _process()
+    if process is None or process.poll() is not None:
+        return
+    if gateway is None or process.stdin is None:
+        process.kill()
+        process.wait()
+        return
+    gateway.shutdown()
+    with suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def kill_jvm() -> None:
+    """Kill the Java process, for a process that ends in the same moment."""
+    process = _process()
+    if process is not None:
+        with suppress(OSError):
+            process.kill()
+
+
+def _process() -> subprocess.Popen[bytes] | None:
+    return _launched[-1] if _launched else None

@@ -1,0 +1,264 @@
+"""The Spark session: what the job needs of Spark, and the user's own settings on top."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pyspark
+from pydantic import SecretStr
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from service.config import Settings, on_kubernetes, reveal, spark_redaction_regex, without
+from service.errors import DependencyError, StartError
+from service.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
+from service.pipeline.spark.jars import fetch, resolve
+from service.pipeline.spark.jvm import launch_jvm
+
+_STATE_STORE = "spark.sql.streaming.stateStore"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# On a local disk the default manager starts a process at each rename.
+_LOCAL_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+#: Bytes that the path of a socket may have, on every system, less those of Spark's file names.
+_MOST_OF_SOCKETS_FOLDER = 103 - len("/.00000000-0000-0000-0000-000000000000.sock")
+_JAVA_OPTIONS = " ".join(
+    [
+        # Spark looks at the text of a failure with a regular expression that recurses for each of
+        # its characters.
+        "-Xss8m",
+        # What RocksDB has given back stays with the C library: a gigabyte with much state. Java
+        # before 17.0.9 does not know the option.
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:TrimNativeHeapInterval=10000",
+        # Spark's planner is large and runs a few times a second: compiling it as eagerly as what
+        # runs for each record takes a tenth of the processor for many minutes.
+        "-XX:CompileThresholdScaling=4",
+        # Else Java collects all garbage once in a start because of the classes that it has loaded.
+        "-XX:MetaspaceSize=256m",
+        # And a start calls much some thousand times, which the optimizing compiler would take up:
+        # a fifth of the JVM's processor time of a start. What runs for each record gets there soon.
+        "-XX:Tier4InvocationThreshold=30000",
+        "-XX:Tier4MinInvocationThreshold=4000",
+        "-XX:Tier4CompileThreshold=90000",
+    ]
+)
+
+#: For throughput: G1 gives each fetch of the Kafka client regions of its own and goes through the
+#: heap again and again.
+_COLLECTOR = "-XX:+UseParallelGC"
+_A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
+_ARENAS, _MOST_ARENAS = "MALLOC_ARENA_MAX", "2"
+_JAVA_OPTIONS_OF_USERS = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+
+
+def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSession:
+    """Start Spark, with temporary files of the driver's JVM in ``scratch`` if one is given. The
+    user's ``spark.conf`` wins over everything set here.
+
+    Executors that are processes of their own have the interpreter and this package at the same
+    paths as here, and Java; jars and whatever else they need is sent to them.
+    """
+    # Otherwise some workers start with the system's Python, which lacks our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # Nothing here is for it, and each process that loads NumPy lets its threads spin for a while.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # The C library keeps what threads have freed in as many arenas as there are threads and cores.
+    os.environ.setdefault(_ARENAS, _MOST_ARENAS)
+    folder, jars = connector_jars(settings.spark.jars_folder)
+    alone = in_one_process(settings.spark.master)
+    # The pinned Spark, not one that happens to be installed.
+    home = (
+        view_of_spark(folder, scratch or _temporary()) if alone else Path(pyspark.__file__).parent
+    )
+    os.environ["SPARK_HOME"] = str(home)
+    # What the launcher of the JVM compiles it throws away at once.
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    state = settings.state
+    hidden = [name for name, v in settings.spark.conf.items() if isinstance(v, SecretStr)]
+    log_config = files("service.pipeline.spark") / "log4j2.properties"
+    log4j = f"-Dlog4j2.configurationFile=file:{log_config}"
+    temporary = "" if scratch is None else f' "-Djava.io.tmpdir={scratch}"'
+    # Pods have the image's own jars.
+    sent = "local:" if on_kubernetes(settings.spark.master) else ""
+    conf = {
+        "spark.driver.memory": "1g",
+        "spark.driver.defaultJavaOptions": (
+            f"{_JAVA_OPTIONS} {_direct_memory(local_cores(settings.spark.master))}{temporary}"
+        ),
+        "spark.executor.defaultJavaOptions": (
+            f"{_JAVA_OPTIONS} {_direct_memory(settings.spark.executors.cores)} {log4j}"
+        ),
+        f"spark.executorEnv.{_ARENAS}": _MOST_ARENAS,
+        "spark.driver.extraJavaOptions": log4j,
+        # Lines say which query and batch they are of.
+        "spark.log.structuredLogging.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Spark keeps what a UI would show, also without one: plans of a thousand batches, as text.
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "2000",
+        # Otherwise files of a shuffle go only when a collection finds that nothing needs them.
+        "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
+        # And so does what Spark knows of past stages.
+        "spark.cleaner.periodicGC.interval": "5min",
+        "spark.redaction.regex": spark_redaction_regex(hidden),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.shuffle.partitions": str(state.state_partitions),
+        "spark.sql.adaptive.enabled": "false",
+        # Of what is on its way between Java and Python, in each direction of each task: a batch,
+        # room to grow, and a copy for the socket. To look at the bytes after each row takes 0.2 µs,
+        # and larger batches give some of that back.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "4000",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(4 << 20),
+        "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+        "spark.python.daemon.module": "service.pipeline.spark.worker_daemon",
+        # Spark sets it for some operators alone, and workers that differ in a variable come from
+        # daemons of their own: 300 MiB, and a second at the start.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+        # Over TCP small answers of a worker wait 40 ms for an acknowledgement, in every task.
+        "spark.python.unix.domain.socket.enabled": str(may_have_sockets(scratch)).lower(),
+        # A larger plan becomes a broadcast, which the worker that starts the matcher cannot read.
+        "spark.broadcast.UDFCompressionThreshold": "1g",
+        "spark.sql.streaming.minBatchesToRetain": str(state.min_batches_to_retain),
+        f"{_STATE_STORE}.providerClass": _ROCKSDB,
+        f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+        f"{_STATE_STORE}.rocksdb.boundedMemoryUsage": "true",
+        f"{_STATE_STORE}.rocksdb.maxMemoryUsageMB": str(max(1, state.rocksdb_memory >> 20)),
+        f"{_STATE_STORE}.minDeltasForSnapshot": str(state.snapshot_after_batches),
+        f"{_STATE_STORE}.maintenanceInterval": f"{state.maintenance_interval}ms",
+    }
+    if not alone:
+        conf["spark.jars"] = ",".join(f"{sent}{jar}" for jar in jars)
+    if is_local(state.checkpoint):
+        conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
+    conf |= settings.cluster_conf()
+    conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
+    conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}
+    if alone:
+        conf |= class_path(conf, [*spark_jars(), *jars], archive(folder))
+    conf |= collectors(conf, os.environ)
+    builder = SparkSession.builder
+    for name, text in conf.items():
+        builder = builder.config(name, text)
+    try:
+        _start_jvm({name: text for name, text in conf.items() if name not in hidden})
+        session = builder.getOrCreate()
+    except Exception as error:  # noqa: BLE001  Spark raises all kinds
+        said = without(str(error), (conf[name] for name in hidden))
+        raise StartError(
+            f"Spark cannot start with spark.master {settings.spark.master!r}: {said}"
+        ) from None
+    session.sparkContext.setLogLevel("WARN")
+    # State is also read and moved where no query runs: this starts Spark's coordinator of it.
+    session.streams.resetTerminated()
+    return session
+
+
+def local_cores(master: str) -> int:
+    """Cores that a local master works with; 1 for another, whose driver runs no tasks."""
+    if not master.startswith("local"):
+        return 1
+    given = master.removeprefix("local").strip("[]").partition(",")[0].strip()
+    return int(given or 1) if given != "*" else os.cpu_count() or 1
+
+
+def _direct_memory(cores: int) -> str:
+    """A batch on its way in each direction of each stage is below 100 MiB a core, also where it
+    holds a record of 5 MiB; less than 256 MiB are Netty's and Java's own."""
+    return f"-XX:MaxDirectMemorySize={256 + 128 * cores}m"
+
+
+def collectors(conf: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """The Java options of ``conf``, with a garbage collector where the user has chosen none: Java
+    does not start with two."""
+    chosen = {
+        "driver": [environment.get(name, "") for name in _JAVA_OPTIONS_OF_USERS],
+        "executor": [],
+    }
+    found = {}
+    for process, options in chosen.items():
+        default = conf[f"spark.{process}.defaultJavaOptions"]
+        extra = conf.get(f"spark.{process}.extraJavaOptions", "")
+        if not any(_A_COLLECTOR.search(each) for each in (default, extra, *options)):
+            found[f"spark.{process}.defaultJavaOptions"] = f"{default} {_COLLECTOR}"
+    return found
+
+
+def class_path(
+    conf: Mapping[str, str], jars: Sequence[Path], archive: Path | None
+) -> dict[str, str]:
+    """The driver's whole class path, behind what ``conf`` has of it, and the archive of classes."""
+    own = conf.get("spark.driver.extraClassPath")
+    found = {
+        "spark.driver.extraClassPath": os.pathsep.join([*([own] if own else []), *map(str, jars)])
+    }
+    if archive is not None:
+        options = conf["spark.driver.defaultJavaOptions"]
+        # One that does not fit is of no interest to anybody.
+        found["spark.driver.defaultJavaOptions"] = (
+            f"{options} -XX:SharedArchiveFile={archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
+        )
+    return found
+
+
+def in_one_process(master: str) -> bool:
+    """Whether driver and executor are one JVM."""
+    return master.partition("[")[0] == "local"
+
+
+def _temporary() -> Path:
+    """A folder that goes with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="spark-cep-home-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def may_have_sockets(scratch: Path | None) -> bool:
+    """Whether Unix domain sockets can have a path in the JVM's folder for temporary files."""
+    folder = tempfile.gettempdir() if scratch is None else scratch
+    return len(os.fsencode(folder)) <= _MOST_OF_SOCKETS_FOLDER
+
+
+def _start_jvm(conf: Mapping[str, str]) -> None:
+    """Start the JVM, whose arguments everybody on the machine can read, with ``conf`` alone.
+
+    By itself Spark would start it with all settings; what is missing here is given to the running
+    JVM.
+    """
+    given = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    gateway = launch_jvm(conf) if SparkContext._gateway is None else None  # noqa: SLF001
+    # The only way to a session that shares the JVM; the version of PySpark is pinned.
+    SparkContext._ensure_initialized(gateway=gateway, conf=given)  # noqa: SLF001
+
+
+def connector_jars(folder: Path | None) -> tuple[Path, list[Path]]:
+    """The pinned connector jars and their folder: ``folder``, or the user's cache, into which they
+    are fetched once."""
+    if folder is not None:
+        folder = folder.absolute()
+        return folder, resolve("spark", folder)
+    cache = Path.home() / ".cache" / "spark-cep" / "jars"
+    try:
+        return cache, resolve("spark", cache)
+    except DependencyError:
+        return cache, fetch(["spark"], cache)
+
+
+def is_local(location: str) -> bool:
+    """Whether a checkpoint location is on a local disk."""
+    return urlparse(str(location)).scheme in ("", "file")

@@ -1,0 +1,62 @@
+"""Spark, started in a thread of its own: a JVM takes seconds to start, in which rules are read and
+Kafka and the registry are asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from service.config import Settings
+from service.pipeline.spark.session import in_one_process, spark_session
+
+
+class StartingSpark:
+    """Starts Spark as soon as it is made. ``scratch``: the run's folder for temporary files;
+    ``done`` is told when the session is there, and when workers can be forked."""
+
+    def __init__(
+        self, settings: Settings, scratch: Path, done: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.scratch = scratch
+        self._settings = settings
+        self._done = done
+        self._ready = threading.Event()
+        self._session: SparkSession | None = None
+        self._failure: BaseException | None = None
+        threading.Thread(target=self._start, name="starting-spark", daemon=True).start()
+
+    def session(self) -> SparkSession:
+        """The session, once it is there. Raises what :func:`spark_session` raises."""
+        self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        assert self._session is not None
+        return self._session
+
+    def _start(self) -> None:
+        try:
+            self._session = spark_session(self._settings, self.scratch)
+        except BaseException as error:  # noqa: BLE001  raised where the session is asked for
+            self._failure = error
+            return
+        finally:
+            self._ready.set()
+        self._done("session")
+        if in_one_process(self._settings.spark.master):
+            # Whatever is wrong shows in the first batch, and a job may have ended meanwhile.
+            with suppress(Exception):
+                start_workers(self._session)
+                self._done("workers")
+
+
+def start_workers(spark: SparkSession) -> None:
+    """Have Spark start the process that it forks Python workers from."""
+    spark.sparkContext.parallelize([0], 1).map(_nothing).count()
+
+
+def _nothing(number: int) -> int:
+    return number

@@ -1,0 +1,1 @@
+"""What the second stage keeps between batches, as entries of Spark's state store."""

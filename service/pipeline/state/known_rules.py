@@ -1,0 +1,214 @@
+"""The rules that a key group's state knows, and what its bits and columns meant under which rules.
+
+A rule gets a number when it comes, which no other gets, and which names it in what is stored of
+keys. So what a rule has left that went, and came again, is not taken up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from service.compiler.rule_set import RuleSetPlan
+from service.errors import RESTORE, StateError
+from service.matcher.columnar.events import EventTable, SlotType
+from service.matcher.columnar.input_batch import InputBatch
+from service.matcher.columnar.keys import KeysMatcher, KeysState
+from service.matcher.columnar.meaning import Meaning
+from service.matcher.columnar.vectors import Vector, nulls_of, reader, vector
+from service.pattern.expressions.casting import caster
+from service.pattern.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    TIMESTAMP,
+    DecimalType,
+    SqlType,
+)
+
+_WHOLE_TYPES = {str(kind): kind for kind in (INT, BIGINT, BOOLEAN, DATE, TIMESTAMP)}
+
+
+@dataclass(slots=True)
+class KnownRule:
+    """A rule that the state knows: identity, number, live partial matches."""
+
+    id: str
+    version: int
+    number: int
+    live: int
+
+
+class KnownRules:
+    """The rules of a plan, as the state of one key group knows them. ``matchers`` by the prefix of
+    their partitioning's entries."""
+
+    def __init__(self, plan: RuleSetPlan, matchers: Mapping[str, KeysMatcher]) -> None:
+        #: Id, version and partial matches of rules that went, or changed, since the last batch.
+        self.gone: list[tuple[str, int, int]] = []
+        self._rules = {
+            p.fingerprint: KnownRule(p.rule.id, p.rule.version, number, 0)
+            for number, p in enumerate(plan.plans)
+        }
+        #: What the next rule that comes is called.
+        self._next = len(self._rules)
+        self._slots = {prefix: matcher.slots for prefix, matcher in matchers.items()}
+        self._now = {prefix: matcher.meaning for prefix, matcher in matchers.items()}
+        self._meanings = {each.fingerprint: each for each in self._now.values()}
+
+    def meaning(self, prefix: str) -> bytes:
+        """What bits and columns of a partitioning mean under this rule set."""
+        return self._now[prefix].fingerprint
+
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        """Take over what :meth:`packed` gave under the rule set before."""
+        for fingerprint, (conditions, columns) in stored["meanings"].items():
+            self._meanings.setdefault(fingerprint, Meaning(tuple(conditions), tuple(columns)))
+        known = {text: KnownRule(*values) for text, values in stored["rules"].items()}
+        self._next = stored["next_rule"]
+        for text, rule in self._rules.items():
+            if text in known:
+                rule.number, rule.live = known[text].number, known[text].live
+            else:
+                rule.number = self._next
+                self._next += 1
+        self.gone = [
+            (rule.id, rule.version, rule.live)
+            for text, rule in known.items()
+            if text not in self._rules
+        ]
+
+    def packed(self, meanings: Collection[bytes]) -> dict[str, Any]:
+        """Plain values. ``meanings``: fingerprints of those that are still needed."""
+        return {
+            "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
+            "next_rule": self._next,
+            "meanings": {
+                fingerprint: [meaning.conditions, meaning.columns]
+                for fingerprint, meaning in self._meanings.items()
+                if fingerprint in meanings
+            },
+        }
+
+    def numbers(self, fingerprints: Sequence[str]) -> list[int]:
+        """What names these rules in what is stored."""
+        return [self._rules[text].number for text in fingerprints]
+
+    def live(self) -> dict[str, int]:
+        """How many partial matches live, by rule id."""
+        return {rule.id: rule.live for rule in self._rules.values()}
+
+    def count(self, fingerprints: Sequence[str], state: KeysState, sign: int) -> None:
+        """Partial matches of some keys come (``sign`` 1) or go (-1)."""
+        units = state.held.units
+        live = np.bincount(units["rule"], units["partials"], len(fingerprints))
+        for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
+            self._rules[fingerprint].live += sign * int(count)
+
+    def translation(self, fingerprint: bytes, prefix: str) -> Translation:
+        """From what bits and columns meant under another rule set. StateError when the state does
+        not say it."""
+        old = self._meanings.get(fingerprint)
+        if old is None:
+            raise StateError(
+                "the state holds events of a rule set that the checkpoint does not describe:"
+                f" it is damaged; {RESTORE}"
+            )
+        return Translation(old, self._now[prefix], self._slots[prefix])
+
+
+class Translation:
+    """Rewrites events that were stored under another rule set: by name, what is new is NULL or not
+    true. A column whose type has changed is brought to the new one."""
+
+    def __init__(self, old: Meaning, now: Meaning, slots: Sequence[SlotType]) -> None:
+        self._bits = {
+            old.conditions.index(name): number
+            for number, name in enumerate(now.conditions)
+            if name in old.conditions
+        }
+        before = {name.rpartition("|")[0]: number for number, name in enumerate(old.columns)}
+        self._columns = [before.get(slot.name) for slot in slots]
+        self._same = [
+            place is not None and old.columns[place] == slot.meaning
+            for place, slot in zip(self._columns, slots, strict=True)
+        ]
+        self._types = [name.rpartition("|")[2] for name in old.columns]
+        self._slots = slots
+
+    def state(self, state: KeysState) -> None:
+        """The events that partial matches hold, in place."""
+        self._events(state.events)
+
+    def batch(self, batch: InputBatch) -> None:
+        """Events that wait, in place."""
+        batch.masks = [
+            sum(1 << new for was, new in self._bits.items() if mask >> was & 1)
+            for mask in batch.masks
+        ]
+        self._events(batch.events)
+
+    def _events(self, events: EventTable) -> None:
+        columns, count = events.columns, len(events)
+        if columns is None:
+            return
+        moved = [
+            nulls_of(slot.kind, count)
+            if place is None
+            else columns[place]
+            if same
+            else _converted(columns[place], self._types[place], slot)
+            for place, same, slot in zip(self._columns, self._same, self._slots, strict=True)
+        ]
+        events.columns = moved or None
+
+
+def _converted(column: Vector, was: str, slot: SlotType) -> Vector:
+    """A column of a type that is named ``was``, brought to what the slot has now; NULL where that
+    cannot be."""
+    old = _whole_type(was)
+    if (old, slot.kind) == (INT, BIGINT):
+        return column
+    read, cast = reader(column, old), _cast(slot.kind, known=bool(was))
+    return vector([cast(read(row)) for row in range(len(column))], slot.kind, slot.name)
+
+
+def _cast(kind: SqlType | None, *, known: bool) -> Callable[[Any], Any]:
+    """What brings a value to a type, and gives ``None`` where that cannot be. ``known``: whether
+    the type was known before."""
+    if kind is None:
+        return _unchanged
+    try:
+        cast = caster(DOUBLE if kind == FLOAT else kind)
+    except KeyError:
+        return _null if known else _unchanged
+
+    def converted(value: Any) -> Any:
+        try:
+            return None if value is None else cast(value)
+        except (ValueError, TypeError, ArithmeticError, AttributeError):
+            return None
+
+    return converted
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _null(_: Any) -> None:
+    return None
+
+
+def _whole_type(name: str) -> SqlType | None:
+    """The type that is called so, if its values may stand as whole numbers."""
+    if name.startswith("DECIMAL("):
+        precision, scale = name.removeprefix("DECIMAL(").removesuffix(")").split(", ")
+        return DecimalType(int(precision), int(scale))
+    return _WHOLE_TYPES.get(name)

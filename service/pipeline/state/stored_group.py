@@ -1,0 +1,154 @@
+"""A key group's state as it is stored, read without its rules: what is held, and until when.
+
+The state names its rules itself (id, version, fingerprint), so neither plans nor schemas are
+needed, and what a rule that is gone has left is told apart from what lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from service.matcher.columnar.compilation import FOREVER
+from service.matcher.columnar.events import Names
+from service.matcher.columnar.keys import KeysState, rule_states
+from service.matcher.columnar.keys_state import chosen
+from service.matcher.columnar.snapshot import BATCH, StoredKeys, decode_batch, no_keys
+from service.matcher.partial import Partial
+from service.packing import unpack, unsealed
+from service.pipeline.state.buckets import whole
+from service.pipeline.state.group_format import check_format
+
+
+class KnownRule(NamedTuple):
+    """A rule that the state knows."""
+
+    id: str
+    version: int
+    fingerprint: str
+    number: int
+
+
+@dataclass(slots=True)
+class RuleHeld:
+    """What is held for one rule: how many keys and partial matches, the time of the oldest event
+    that opened one, and the earliest deadline (milliseconds; ``None``: there is none)."""
+
+    keys: int = 0
+    partial_matches: int = 0
+    oldest: int | None = None
+    due: int | None = None
+
+    def add(self, other: RuleHeld) -> None:
+        """Take in what is held elsewhere, for other keys."""
+        self.keys += other.keys
+        self.partial_matches += other.partial_matches
+        self.oldest = earlier(self.oldest, other.oldest)
+        self.due = earlier(self.due, other.due)
+
+    def packed(self) -> list[Any]:
+        """Plain values."""
+        return [self.keys, self.partial_matches, self.oldest, self.due]
+
+
+@dataclass(slots=True)
+class BucketHeld:
+    """What one bucket holds: keys, events that wait for the watermark, and by rule fingerprint."""
+
+    keys: int = 0
+    waiting: int = 0
+    rules: dict[str, RuleHeld] = field(default_factory=dict)
+
+
+class StoredGroup:
+    """The value ``group`` of a key group. StateError when it is damaged or of another format."""
+
+    def __init__(self, stored: bytes) -> None:
+        self._values = unpack(unsealed(stored))
+        check_format(self._values)
+        self._names = Names(self._values["topics"], self._values["types"])
+        self.rules = tuple(
+            KnownRule(id_, version, fingerprint, number)
+            for fingerprint, (id_, version, number, _) in self._values["rules"].items()
+        )
+
+    @property
+    def layout(self) -> dict[str, int]:
+        """Format and number of key groups."""
+        return {name: self._values[name] for name in ("format", "key_groups")}
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets the group's keys are spread over, all partitionings together."""
+        return sum(self._values["buckets"].values())
+
+    @property
+    def watermark(self) -> int:
+        """The watermark, in milliseconds."""
+        return int(self._values["clock"][0])
+
+    @property
+    def clock(self) -> list[tuple[str, int, int | None]]:
+        """Topic, partition and largest event time of each partition read."""
+        return [(topic, partition, time) for topic, partition, time in self._values["clock"][1]]
+
+    @property
+    def next_due(self) -> int | None:
+        """When something is next due, in milliseconds of event time."""
+        due = min((due for due, _ in self._values["entries"].values()), default=FOREVER)
+        return None if due == FOREVER else due
+
+    def bucket(self, base: bytes, changes: bytes | None = None) -> BucketHeld:
+        """What a bucket of this group holds; or an entry of events that wait."""
+        stored = unsealed(base)
+        if stored[:1] == bytes([BATCH]):
+            batch = decode_batch(stored)
+            return BucketHeld(keys=len(batch.keys), waiting=len(batch))
+        state = self._whole(base, changes)
+        held = BucketHeld(keys=len(state.keys))
+        _add_units(held, state, [rule.fingerprint for rule in self.rules])
+        return held
+
+    def of_key(
+        self, base: bytes, changes: bytes | None, key: str | None
+    ) -> Iterator[tuple[KnownRule, Partial]]:
+        """The partial matches that a bucket holds of one key, with their rules."""
+        if unsealed(base)[:1] == bytes([BATCH]):
+            return
+        state = self._whole(base, changes)
+        wanted = np.array([name == key for name in state.keys], bool)
+        for _, number, rule in rule_states(chosen(state, wanted), self._names, ()):
+            for partial in rule.partials:
+                yield self.rules[number], partial
+
+    def _whole(self, base: bytes, changes: bytes | None) -> KeysState:
+        """All of a bucket; rules by their place in ``rules``."""
+        places = {rule.number: place for place, rule in enumerate(self.rules)}
+        stored = [no_keys() if data is None else unsealed(data) for data in (base, changes)]
+        return whole(*(StoredKeys([block], places) for block in stored))[0]
+
+
+def _add_units(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:
+    units, partials = state.held.units, state.held.partials
+    rule_of_partial = np.repeat(units["rule"], units["partials"])
+    times = state.events.time[partials["first"]]
+    for number in np.unique(units["rule"]).tolist():
+        mine, of_rule = units["rule"] == number, rule_of_partial == number
+        held.rules[fingerprints[number]] = RuleHeld(
+            int(mine.sum()),
+            int(of_rule.sum()),
+            int(times[of_rule].min()) if of_rule.any() else None,
+            _known(int(units["deadline"][mine].min())),
+        )
+
+
+def _known(deadline: int) -> int | None:
+    return None if deadline == FOREVER else deadline
+
+
+def earlier(one: int | None, other: int | None) -> int | None:
+    """The earlier of two times, of which either may be absent."""
+    return min((time for time in (one, other) if time is not None), default=None)

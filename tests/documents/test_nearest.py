@@ -1,0 +1,28 @@
+"""What a misspelt name was meant to be."""
+
+from __future__ import annotations
+
+from service.documents.nearest import instead, nearest
+
+
+def test_the_nearest_name_is_found_whatever_its_case() -> None:
+    """And nothing when no name is near."""
+    assert nearest("wehre", ["where", "when"]) == "where"
+    assert nearest("eventtype", ["eventTime", "eventType"]) == "eventType"
+    assert nearest("zzz", ["where", "when"]) is None
+    assert nearest("wehre", []) is None
+
+
+def test_similarity_is_a_limit() -> None:
+    """A stricter one finds less."""
+    assert nearest("fial", ["fail"], 0.75) == "fail"
+    assert nearest("file", ["fail"], 0.8) is None
+
+
+def test_help_names_all_there_are() -> None:
+    """The nearest first, if there is one."""
+    assert instead("wehre", ["where", "when"], "keys") == (
+        "did you mean `where`? keys here: where, when"
+    )
+    assert instead("zzz", ["where"], "keys") == "keys here: where"
+    assert instead("zzz", [], "keys") == "keys here: none"

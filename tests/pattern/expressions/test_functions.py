@@ -1,0 +1,182 @@
+"""Every row of the tables of functions: its example, its documentation, its place in the list."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.pattern.expressions import aggregate, bind, check_types, parse
+from service.pattern.expressions.aggregation import (
+    AGGREGATES,
+    EXAMPLE_PRICES,
+    LOOK_BACK_ALIASES,
+    LOOK_BACK_FUNCTIONS,
+)
+from service.pattern.expressions.functions import ALIASES, FUNCTIONS, LAMBDAS, SPECIAL_CALLS
+from service.pattern.expressions.functions.documentation import (
+    EXAMPLE,
+    EXAMPLE_TYPES,
+    with_section,
+)
+from service.pattern.expressions.functions.withheld import INSTEAD, WITHHELD
+from service.pattern.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    ArrayType,
+    RecordType,
+    SqlType,
+)
+
+PAGE = Path(__file__).parents[3] / "docs" / "rules.md"
+KINDS: dict[type, tuple[SqlType, ...]] = {
+    bool: (BOOLEAN,),
+    int: (INT, BIGINT),
+    float: (DOUBLE,),
+    str: (STRING,),
+}
+
+
+def value_of(text: str, event: RecordType | None = EXAMPLE_TYPES) -> Any:
+    """The value of an expression on the example event."""
+    e = parse(text)
+    paths = {path: number for number, path in enumerate(sorted(e.columns))}
+    return bind(e, paths, {}, event)([EXAMPLE[path[0]] for path in paths], ())
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_example(name: str) -> None:
+    """The example has the value that the documentation shows, with the schema and without it."""
+    row = FUNCTIONS[name]
+    for event in (EXAMPLE_TYPES, None):
+        found = value_of(row.example, event)
+        assert (type(found), found) == (type(row.expected), row.expected)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_example_is_of_the_function(name: str) -> None:
+    """The example calls the function, is of its value's type, and has a canonical text."""
+    e = parse(FUNCTIONS[name].example)
+    called = e.canonical.startswith(f"{name}(") or f" {name} " in e.canonical
+    assert called
+    assert parse(e.canonical) == e
+    kind = check_types(e, EXAMPLE_TYPES, {})
+    expected = KINDS.get(type(FUNCTIONS[name].expected))
+    assert expected is None or kind in expected
+
+
+@pytest.mark.parametrize("name", [n for n, row in FUNCTIONS.items() if not row.nulls])
+def test_null_makes_null(name: str) -> None:
+    """A function of one argument, or of one and constants, is NULL of NULL."""
+    row = FUNCTIONS[name]
+    if row.prepare is None and (row.evaluate is None or row.arguments[0] != 1):
+        return
+    e = parse(row.example)
+    literals = [place for place in range(len(e.node.arguments)) if place not in row.constants]
+    text = ", ".join(
+        "null" if place in literals else f"{a.value!r}" for place, a in enumerate(e.node.arguments)
+    )
+    assert value_of(f"{name}({text})") is None
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_aggregate_example(name: str) -> None:
+    """The example of an aggregate has the value that the documentation shows."""
+    row = AGGREGATES[name]
+    e = parse(row.example, steps=frozenset({"a"}))
+    assert parse(e.canonical, steps=frozenset({"a"})) == e
+    (look_back,) = e.look_backs
+    assert look_back.function == name
+    found = aggregate(look_back, EXAMPLE_PRICES)
+    assert found == (pytest.approx(row.expected) if isinstance(found, float) else row.expected)
+    step = RecordType({"price": DOUBLE})
+    kind = check_types(e, None, {"a": step})
+    assert kind == (ArrayType(DOUBLE) if name == "COLLECT" else KINDS[type(found)][-1])
+
+
+def test_names_have_one_meaning() -> None:
+    """A name is a function, another name of one, a look-back, or withheld, never two of these."""
+    names = [*FUNCTIONS, *ALIASES, *SPECIAL_CALLS, *LOOK_BACK_FUNCTIONS, *LOOK_BACK_ALIASES]
+    names += [*WITHHELD, *INSTEAD]
+    assert len(names) == len(set(names))
+    assert set(ALIASES.values()) <= set(FUNCTIONS)
+    assert set(LOOK_BACK_ALIASES.values()) <= set(LOOK_BACK_FUNCTIONS)
+    assert set(LAMBDAS) <= set(FUNCTIONS)
+
+
+def test_documentation_is_up_to_date() -> None:
+    """``python -m service.pattern.expressions.functions docs/rules.md`` would change nothing."""
+    page = PAGE.read_text("utf-8")
+    assert with_section(page) == page
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("EXP(1000)", math.inf),
+        ("LN(0)", None),
+        ("LOG(1, 5)", None),
+        ("LOG10(-1)", None),
+        ("LOG2(NULL)", None),
+        ("POWER(-8, 1.5D)", math.nan),
+        ("POWER(0, -1)", math.inf),
+        ("POWER(-10, 309)", -math.inf),
+        ("ASIN(2)", math.nan),
+        ("ATAN2(0, -1)", math.pi),
+        ("SPLIT('abc', '')", ["a", "b", "c"]),
+        ("SPLIT('', ',')", [""]),
+        ("SPLIT_PART('a,b', ',', 0)", None),
+        ("SPLIT_PART('a,b', ',', 3)", ""),
+        ("SPLIT_PART('a,b', '', 1)", "a,b"),
+        ("LOCATE('b', 'abc', 0)", 0),
+        ("INSTR('abc', '')", 1),
+        ("LPAD('abc', 2)", "ab"),
+        ("LPAD('a', 4, 'xy')", "xyxa"),
+        ("RPAD('a', 4, '')", "a"),
+        ("LPAD('a', -1)", ""),
+        ("REPEAT('a', -1)", ""),
+        ("REPLACE('abc', '', 'x')", "abc"),
+        ("TRANSLATE('aab', 'aab', 'xyz')", "xxz"),
+        ("CONCAT_WS(',', NULL, tags, 'x')", "new,vip,x"),
+        ("CONCAT_WS(',')", ""),
+        ("INITCAP('  o''neil MC-DONALD')", "  O'neil Mc-donald"),
+        ("'x' ILIKE 'X'", True),
+        ("'Straße' ILIKE 'STRA_E'", True),
+        ("'new' = ANY(tags)", True),
+        ("'old' = SOME(tags)", False),
+        ("'a' NOT RLIKE 'b'", True),
+        ("NOT RLIKE('a', 'b')", True),
+        ("REGEXP_EXTRACT('abc', '(x)')", ""),
+        ("REGEXP_EXTRACT('ab', '(x)?b', 1)", ""),
+        ("REGEXP_REPLACE('abc', '(b)(c)', '$2$1')", "acb"),
+        ("REGEXP_REPLACE('abc', 'b', '\\\\$1')", "a$1c"),
+        ("REGEXP_REPLACE('aé', 'x*', '-')", "-a-é-"),
+        ("REGEXP_EXTRACT('é', '(\\\\C)')", "\ufffd"),
+        ("REGEXP_COUNT('a\nb', '(?m)$')", 2),
+        ("REGEXP_COUNT('xa', 'x*')", 3),
+        ("EXISTS(ARRAY(1, NULL), x -> x > 1)", None),
+        ("EXISTS(ARRAY(1, NULL), x -> x = 1)", True),
+        ("FORALL(ARRAY(1, NULL), x -> x = 1)", None),
+        ("FORALL(ARRAY(1, NULL), x -> x > 1)", False),
+        ("EXISTS(FILTER(tags, x -> false), x -> true)", False),
+        ("FORALL(FILTER(tags, x -> false), x -> false)", True),
+        ("EXISTS(items, i -> i.price > SIZE(tags) AND i.name = LOWER('PEN'))", True),
+        (
+            "EXISTS(items, i -> EXISTS(ARRAY(i.price), p -> p = i.price AND p > LENGTH('abc')))",
+            True,
+        ),
+        ("SIZE(FILTER(items, i -> EXISTS(tags, t -> t = 'vip')))", 2),
+    ],
+)
+def test_value(text: str, expected: Any) -> None:
+    """Edges of the domain, empty texts, NULLs among elements, and lambdas inside lambdas."""
+    found = value_of(text)
+    if isinstance(expected, float) and math.isnan(expected):
+        assert math.isnan(found)
+    else:
+        assert (type(found), found) == (type(expected), expected)

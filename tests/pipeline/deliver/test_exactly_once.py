@@ -1,0 +1,282 @@
+"""Transactions against a real broker: once, fenced, taken over, refused."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from service.config.kafka import Kafka
+from service.errors import ConfigurationError, OutputError, StateError, TakenOverError
+from service.pipeline.deliver import exactly_once
+from service.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
+from service.pipeline.deliver.exactly_once import ExactlyOnce
+from service.pipeline.deliver.output import Written
+from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position
+from service.pipeline.driver.fencing import disagreement, fence_earlier_runs
+from tests.kafka_access import KafkaAccess
+
+pytestmark = pytest.mark.kafka
+
+QUERY = "9b2f3c1e-0000-4000-8000-000000000001"
+
+
+def _position(query: str, batch: int) -> Position:
+    return Position(query, batch, batch, 2, 2, {})
+
+
+class _Files(CheckpointFiles):
+    """A checkpoint of which nothing but its position is there."""
+
+    def __init__(self, position: Position | None) -> None:
+        self.location = "s3a://bucket/checkpoint"
+        self._position = position
+
+    def position(self) -> Position | None:
+        return self._position
+
+
+class Job:
+    """A delivery with a topic of its own, and this process as its worker."""
+
+    def __init__(self, kafka: KafkaAccess) -> None:
+        name = f"once-{uuid.uuid4().hex[:8]}"
+        self.kafka = kafka
+        self.topic = f"{name}.out"
+        settings = Kafka(bootstrap_servers=kafka.bootstrap)
+        self.delivery = ExactlyOnce(
+            settings.producer_config(), settings.consumer_config(name), name, "run-1", 60_000
+        )
+        kafka.create_topics({self.topic: 2, self.delivery.marks_topic: 2})
+        self.marks = CommitMarkers(self.delivery.consumer_config, self.delivery.marks_topic)
+
+    def write(
+        self, batch: int, *texts: str, first: bool = False, partition: int = 0, run: str = "run-1"
+    ) -> Written:
+        """One task, to its end."""
+        output = replace(self.delivery, run=run).output(partition, QUERY, batch, first)
+        for text in texts:
+            output.write([(self.topic, None, text.encode(), [])])
+        return output.finish()
+
+    def fence(self, run: str, checkpoint: Position | None, *, go_on: bool = False) -> None:
+        """What a service does at start."""
+        delivery = replace(self.delivery, run=run)
+        fence_earlier_runs(delivery, 2, _Files(checkpoint), go_on)
+
+    def texts(self) -> list[str]:
+        """What consumers see."""
+        return sorted(m.value().decode() for m in self.kafka.read(self.topic))
+
+
+@pytest.fixture
+def job(kafka: KafkaAccess) -> Iterator[Job]:
+    """A job in a process that has kept nothing yet."""
+    exactly_once.forget()
+    made = Job(kafka)
+    yield made
+    made.marks.close()
+    exactly_once.forget()
+
+
+def test_a_batch_that_runs_again_is_not_written_again(job: Job) -> None:
+    """In the same process, in another one, and after the query was started anew."""
+    assert job.write(0, "a", "b") is Written.COMMITTED
+    assert job.write(0, "a", "b") is Written.BEFORE
+    assert job.write(0, "a", "b", first=True) is Written.BEFORE
+    exactly_once.forget()
+    assert job.write(0, "a", "b") is Written.BEFORE
+    assert job.write(1, "c") is Written.COMMITTED
+    assert job.texts() == ["a", "b", "c"]
+
+
+def test_a_task_without_records_has_no_transaction(job: Job) -> None:
+    """Nothing is written, and the mark stays what it was."""
+    job.write(0, "a")
+    assert job.write(1) is Written.NOTHING
+    mark = _mark_of(job, 0)
+    assert (mark.batch, mark.query, job.marks.read(1)) == (0, QUERY, None)
+
+
+def _mark_of(job: Job, batch: int) -> CommitMarker:
+    """The mark of state partition 0, once it is of the batch: brokers say that a transaction is
+    committed a moment before readers see it."""
+    deadline = time.monotonic() + 30
+    while (mark := job.marks.read(0)) is None or mark.batch < batch:
+        assert time.monotonic() < deadline, mark
+    return mark
+
+
+def test_a_producer_is_kept_for_as_long_as_it_wrote_last(job: Job) -> None:
+    """The mark names the writer; another process in between ends the first one's turn."""
+    writers = []
+    for batch in range(3):
+        if batch == 2:
+            exactly_once.forget()
+        job.write(batch, "x")
+        writers.append(_mark_of(job, batch).writer)
+    assert writers[0] == writers[1] != writers[2]
+
+
+def test_partitions_are_apart(job: Job) -> None:
+    """Each has its own transactional id and its own mark."""
+    assert job.write(3, "a", partition=0) is Written.COMMITTED
+    assert job.write(3, "b", partition=1) is Written.COMMITTED
+    assert job.texts() == ["a", "b"]
+
+
+def test_readers_see_nothing_of_a_batch_before_its_end(job: Job) -> None:
+    """Neither while it is written nor after it was given up."""
+    output = job.delivery.output(0, QUERY, 0, False)
+    for number in range(1000):
+        output.write([(job.topic, None, b"%d" % number, [])])
+    assert _reached(job, 1000) == 1000
+    assert job.texts() == []
+    output.abandon()
+    assert job.texts() == []
+    assert job.write(0, "again") is Written.COMMITTED
+    assert job.texts() == ["again"]
+
+
+def _reached(job: Job, wanted: int) -> int:
+    """How many records a reader without transactions has seen when it saw enough."""
+    settings = job.kafka.config(**{"group.id": "x", "isolation.level": "read_uncommitted"})
+    reader = Consumer(settings)
+    reader.assign([TopicPartition(job.topic, partition, 0) for partition in range(2)])
+    seen: list[Message] = []
+    while len(seen) < wanted:
+        messages = reader.consume(wanted - len(seen), 30)
+        assert messages, "the records did not arrive"
+        seen += messages
+    reader.close()
+    return len(seen)
+
+
+def test_a_zombie_is_fenced(job: Job) -> None:
+    """A task that was thought lost and goes on cannot commit; its records are never seen."""
+    zombie = job.delivery.output(0, QUERY, 0, False)
+    zombie.write([(job.topic, None, b"zombie", [])])
+    assert job.write(0, "second attempt", first=True) is Written.COMMITTED
+    with pytest.raises(OutputError, match="was ended from outside") as error:
+        zombie.finish()
+    assert not isinstance(error.value, TakenOverError)
+    zombie.abandon()
+    assert job.texts() == ["second attempt"]
+
+
+def test_a_zombie_driver_is_told_so(job: Job) -> None:
+    """After a take-over the earlier run ends: in the middle of a batch, and at the next one,
+    where it must not fence the run that replaced it."""
+    job.fence("run-1", None)
+    zombie = job.delivery.output(0, QUERY, 0, False)
+    zombie.write([(job.topic, None, b"zombie", [])])
+    job.fence("run-2", None)
+    with pytest.raises(TakenOverError, match="run-2"):
+        zombie.finish()
+    zombie.abandon()
+    running = replace(job.delivery, run="run-2").output(0, QUERY, 0, True)
+    running.write([(job.topic, None, b"new", [])])
+    with pytest.raises(TakenOverError, match="another instance"):
+        job.write(0, "zombie", first=True)
+    assert running.finish() is Written.COMMITTED
+    assert job.texts() == ["new"]
+
+
+def test_marks_are_found_behind_many_given_up_transactions(job: Job) -> None:
+    """Aborted transactions leave offsets without records at the end of the topic."""
+    job.write(0, "a")
+    for _ in range(2):
+        producer = job.delivery.start_producer(0)
+        for _ in range(20):
+            producer.begin_transaction()
+            producer.produce(job.delivery.marks_topic, b"{}", b"mark", 0)
+            producer.flush()
+            producer.abort_transaction()
+    mark = job.marks.read(0)
+    assert mark is not None
+    assert mark.batch == 0
+    assert job.write(0, "a", first=True) is Written.BEFORE
+
+
+def test_something_else_in_the_topic_of_marks_is_refused(job: Job) -> None:
+    """The message names topic, partition and what stands there."""
+    producer = job.delivery.start_producer(0)
+    producer.begin_transaction()
+    producer.produce(job.delivery.marks_topic, b"hello", b"mark", 0)
+    producer.commit_transaction()
+    with pytest.raises(StateError, match=r"\.marks, partition 0: .* not a mark .*hello"):
+        job.write(0, "a")
+
+
+def test_an_output_topic_that_was_made_anew(job: Job) -> None:
+    """The kept producer goes on in a topic of the same name."""
+    job.write(0, "a")
+    job.kafka.delete_topics([job.topic])
+    job.kafka.create_topics({job.topic: 2})
+    assert job.write(1, "b") is Written.COMMITTED
+    assert job.texts() == ["b"]
+
+
+def test_a_missing_output_topic(job: Job) -> None:
+    """The error names batch, state partition and the reason; the batch can run again."""
+    job.kafka.delete_topics([job.topic])
+    quick = {**job.delivery.producer_config, "topic.metadata.propagation.max.ms": 500}
+    job.delivery = replace(job.delivery, producer_config=quick)
+    with pytest.raises(OutputError, match="batch 0 of state partition 0 could not be written"):
+        job.write(0, "a")
+    exactly_once.forget()
+    job.kafka.create_topics({job.topic: 2})
+    assert job.write(0, "a", first=True) is Written.COMMITTED
+
+
+def test_a_time_out_beyond_the_brokers_is_refused(job: Job) -> None:
+    """At start, by the setting's name."""
+    delivery = replace(job.delivery, timeout_ms=3_600_000)
+    with pytest.raises(ConfigurationError, match=r"outputs\.transaction_timeout 1 hour .*refused"):
+        fence_earlier_runs(delivery, 2, _Files(None), go_on=False)
+
+
+@pytest.mark.parametrize(
+    ("mark", "checkpoint", "why"),
+    [
+        (CommitMarker("r"), None, None),
+        (CommitMarker("r", QUERY, 5), _position(QUERY, 5), None),
+        (CommitMarker("r", QUERY, 5), _position(QUERY, 6), None),
+        (CommitMarker("r", QUERY, 5), _position(QUERY, 4), "only come to batch 4"),
+        (CommitMarker("r", QUERY, 5), None, "the checkpoint is empty"),
+        (CommitMarker("r", QUERY, 5), _position("other", 9), "belongs to query other"),
+    ],
+)
+def test_when_output_and_checkpoint_disagree(
+    mark: CommitMarker, checkpoint: Position | None, why: str | None
+) -> None:
+    """The output may not know more than the checkpoint, nor anything of another one."""
+    found = disagreement(mark, checkpoint)
+    assert (found is None) if why is None else (found is not None and why in found)
+
+
+def test_a_disagreement_is_refused_and_nothing_changed(job: Job) -> None:
+    """The run that owns the output is not disturbed; ``go_on`` takes over."""
+    job.fence("run-1", None)
+    job.write(4, "a")
+    for checkpoint in (None, _position(QUERY, 3), _position("other", 9)):
+        with pytest.raises(StateError, match=r"output and checkpoint disagree: .*batch 4"):
+            job.fence("run-2", checkpoint)
+    assert job.write(5, "b") is Written.COMMITTED
+    job.fence("run-2", None, go_on=True)
+    assert job.write(0, "a", first=True, run="run-2") is Written.COMMITTED
+    assert job.texts() == ["a", "a", "b"]
+
+
+def test_a_take_over_keeps_what_is_known(job: Job) -> None:
+    """The next run still knows the batch that the last one wrote."""
+    job.fence("run-1", None)
+    job.write(7, "a", partition=1)
+    job.fence("run-2", _position(QUERY, 7))
+    assert job.marks.read(0) == CommitMarker("run-2")
+    assert job.marks.read(1) == CommitMarker("run-2", QUERY, 7)
+    assert job.write(7, "a", first=True, partition=1, run="run-2") is Written.BEFORE

@@ -1,0 +1,43 @@
+"""Which errors of Kafka may pass, and how long it is asked again."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from service.pipeline.deliver.kafka_retry import is_retriable, retried
+
+AWAY = KafkaException(KafkaError(KafkaError._TRANSPORT))
+REFUSED = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+
+class Answers:
+    """Errors in turn, then an answer."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors = list(errors)
+
+    def __call__(self) -> str:
+        """The next."""
+        if self._errors:
+            raise self._errors.pop(0)
+        return "answer"
+
+
+def test_what_may_pass() -> None:
+    """Brokers that are away, or not ready; not what they refuse, nor errors of others."""
+    assert is_retriable(AWAY)
+    assert is_retriable(KafkaException(KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE)))
+    assert not is_retriable(REFUSED)
+    assert not is_retriable(ValueError())
+
+
+def test_asking_again() -> None:
+    """Until there is an answer, a refusal, or no time left."""
+    assert retried(Answers(AWAY, AWAY), 10) == "answer"
+    with pytest.raises(KafkaException) as refused:
+        retried(Answers(AWAY, REFUSED, AWAY), 10)
+    assert refused.value is REFUSED
+    with pytest.raises(KafkaException) as away:
+        retried(Answers(AWAY, AWAY), 0)
+    assert away.value is AWAY

@@ -1,0 +1,107 @@
+"""A writer's packets, the records that it hands on, and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from service.pipeline.deliver import sink
+from service.pipeline.deliver.output import Written
+from service.pipeline.deliver.sink import PartitionWriter
+from service.pipeline.wire.packets import (
+    EventTimes,
+    OutputRecords,
+    PacketKind,
+    Record,
+    ResultColumns,
+)
+from service.pipeline.wire.reports import Count, Report
+
+RECORDS = OutputRecords((("late", b"k", b"vv", [("h", None)]), ("late", None, None, [])))
+RESULTS = ResultColumns("m", [[("h", b"x")]], [0, 0], [b"k", None], [b"1", b"2"], [b"v", b"www"])
+EARLIER = Report(live={"abc": 1}).encode()
+
+
+class Memory:
+    """Output that keeps what it is given."""
+
+    def __init__(self, written: Written = Written.COMMITTED) -> None:
+        self.written = written
+        self.records: list[Record] = []
+        self.abandoned = False
+        self.asked: tuple[int, str, int, bool] | None = None
+
+    def output(self, *task: int | str | bool) -> Memory:
+        """Itself, whatever the task."""
+        self.asked = task  # type: ignore[assignment]
+        return self
+
+    def write(self, records: Iterable[Record]) -> None:
+        """Keep them."""
+        self.records += records
+
+    def finish(self) -> Written:
+        """As told."""
+        return self.written
+
+    def abandon(self) -> None:
+        """Note it."""
+        self.abandoned = True
+
+
+@pytest.fixture(autouse=True)
+def task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second attempt at state partition 3."""
+    told = SimpleNamespace(partitionId=lambda: 3, attemptNumber=lambda: 1)
+    monkeypatch.setattr(sink, "TaskContext", SimpleNamespace(get=lambda: told))
+
+
+def written(memory: Memory, *packets: tuple[PacketKind, bytes]) -> list[bytes]:
+    """The reports of one task."""
+    kinds, contents = zip(*packets, strict=True) if packets else ((), ())
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([int(kind) for kind in kinds], pa.int32()), pa.array(contents, pa.binary())],
+        names=["kind", "packet"],
+    )
+    (reports,) = PartitionWriter(memory, "query", 7, first=False)(iter([batch]))
+    return [bytes(report.as_py()) for report in reports.column(0)]
+
+
+def test_records_are_written_and_counted() -> None:
+    """By topic, with the bytes of keys and values; reports of others are passed on as they are."""
+    memory = Memory()
+    earlier, own = written(
+        memory,
+        (PacketKind.RECORDS, RECORDS.encode()),
+        (PacketKind.REPORT, EARLIER),
+        (PacketKind.RESULTS, RESULTS.encode()),
+    )
+    assert earlier == EARLIER
+    assert memory.records == [*RECORDS.records, *RESULTS.records()]
+    assert memory.asked == (3, "query", 7, True)
+    counts = Report.decode(own).counts
+    assert counts.pop((Count.BUSY_US, "sink")) >= 0
+    assert counts == {
+        (Count.WRITTEN, "late"): 2,
+        (Count.WRITTEN_BYTES, "late"): 3,
+        (Count.WRITTEN, "m"): 2,
+        (Count.WRITTEN_BYTES, "m"): 5,
+        (Count.TRANSACTIONS, "committed"): 1,
+    }
+
+
+def test_a_task_without_records_reports_its_time_alone() -> None:
+    """No transaction was made."""
+    (own,) = written(Memory(Written.NOTHING))
+    assert set(Report.decode(own).counts) == {(Count.BUSY_US, "sink")}
+
+
+def test_a_packet_for_others_is_refused() -> None:
+    """It is not taken for records, and what was begun is undone."""
+    memory = Memory()
+    with pytest.raises(ValueError, match="kind EVENT_TIMES is not for a writer"):
+        written(memory, (PacketKind.EVENT_TIMES, EventTimes(()).encode()))
+    assert memory.abandoned

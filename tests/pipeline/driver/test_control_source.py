@@ -1,0 +1,73 @@
+"""Control records between the driver's file and Spark's offset log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.pipeline.driver.control_source import ControlFile, ControlSource
+from service.pipeline.wire.control import ControlRecord
+
+WAITED_FOR = ControlRecord((("t", 0),))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the driver writes."""
+    return tmp_path / "run" / "control.json"
+
+
+def reader_of(path: Path) -> Any:
+    """Spark's side."""
+    source = ControlSource({"file": str(path)})
+    return source.simpleStreamReader(None)  # type: ignore[arg-type]
+
+
+def records(rows: Any) -> list[ControlRecord]:
+    """What key groups get of it."""
+    return [ControlRecord.decode(packet) for (packet,) in rows]
+
+
+def test_a_new_record_is_a_new_offset(path: Path) -> None:
+    """The same is not read twice, and what is read again from its offset is the same."""
+    reader, file = reader_of(path), ControlFile(path, "run-1")
+    start = reader.initialOffset()
+    assert reader.read(start)[1] == start
+    file.write(WAITED_FOR)
+    rows, first = reader.read(start)
+    assert records(rows) == [ControlRecord((("t", 0),), None, ())]
+    assert reader.read(first)[1] == first
+    file.write(ControlRecord((), 17))
+    rows, second = reader.read(first)
+    assert records(rows) == [ControlRecord((), 17, ())]
+    assert second["number"] == first["number"] + 1
+    assert records(reader.readBetweenOffsets(start, first)) == [
+        ControlRecord((("t", 0),), None, ())
+    ]
+
+
+def test_another_run_is_a_new_offset(path: Path) -> None:
+    """Also with the same record; it ends all pauses."""
+    reader, file = reader_of(path), ControlFile(path, "run-1")
+    file.write(ControlRecord((), 17))
+    file.pause(["f2", "f1"])
+    rows, offset = reader.read(reader.initialOffset())
+    assert records(rows) == [ControlRecord((), 17, ("f1", "f2"))]
+    ControlFile(path, "run-2").write(ControlRecord((), 17))
+    rows, _ = reader.read(offset)
+    assert records(rows) == [ControlRecord((), 17, ())]
+
+
+def test_time_stands_still_in_a_bounded_run(path: Path) -> None:
+    """But pauses come through, without partitions to wait for."""
+    reader, file = reader_of(path), ControlFile(path, "run-1")
+    file.write(WAITED_FOR)
+    reader.prepareForTriggerAvailableNow()
+    _, offset = reader.read(reader.initialOffset())
+    file.write(ControlRecord((), 17))
+    assert reader.read(offset)[1] == offset
+    file.pause(["f1"])
+    rows, _ = reader.read(offset)
+    assert records(rows) == [ControlRecord((), None, ("f1",))]

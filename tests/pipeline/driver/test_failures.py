@@ -1,0 +1,64 @@
+"""Which failures of a query are Kafka's silence, by reports as Spark and the clients write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.pipeline.driver.failures import kafka_away_in
+
+_FAILED = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (
+            "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a"
+            " node assignment. Call: describeTopics"
+        ),
+        (
+            "java.util.concurrent.TimeoutException: Cannot fetch record for offset 5 in 120000"
+            " milliseconds"
+        ),
+        (
+            "Caused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap"
+            " urls given in bootstrap.servers"
+        ),
+        "Caused by: org.apache.kafka.common.errors.DisconnectException",
+        "service.errors.KafkaAwayError: the transaction could not be committed",
+        (
+            "service.errors.OutputError: 3 output records could not be written; the first: 3"
+            " records not acknowledged after 120 s"
+        ),
+        (
+            "service.errors.OutputError: 3 output records could not be written; the first: out:"
+            " Local: Message timed out"
+        ),
+    ],
+)
+def test_kafka_does_not_answer(text: str) -> None:
+    """The client's own words go into the message, on one line."""
+    away = kafka_away_in(f"{_FAILED}failed\n\tat org.apache.Spark\n{text}\n\tat more")
+    assert away is not None
+    told = text.removeprefix("Caused by: ")
+    assert str(away) == f"Kafka does not answer: {told}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized",
+        "Caused by: org.apache.kafka.common.errors.SaslAuthenticationException: no such user",
+        "Caused by: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: gone",
+        "org.apache.spark.sql.kafka010.KafkaIllegalStateException: Some data may have been lost",
+        "service.errors.StateError: the checkpoint was made with state.key_groups 3",
+        (
+            "service.errors.OutputError: 1 output records could not be written; the first: Broker:"
+            " Message size too large"
+        ),
+        "java.util.concurrent.TimeoutException: Futures timed out after [5 seconds]",
+    ],
+)
+def test_anything_else_is_not_waited_for(text: str) -> None:
+    """It would go wrong again."""
+    assert kafka_away_in(f"{_FAILED}failed\n{text}\n\tat more") is None

@@ -1,0 +1,127 @@
+"""What is counted and shown of batches, whatever becomes of the query in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from service.config import Settings
+from service.observability.health import Health
+from service.observability.metrics import Metrics
+from service.observability.start_clock import StartClock
+from service.pipeline.driver.observer import Observer
+from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.wire.reports import Count, Report
+
+REPORT = Report(
+    Counter({(Count.RECORDS, "t"): 7, (Count.MATCHED, "abc"): 2}),
+    live={"abc": 4},
+    match_times=((1_000, 2),),
+).encode()
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    """Metrics of their own."""
+    return Metrics()
+
+
+@pytest.fixture
+def observer(metrics: Metrics, tmp_path: Path) -> Observer:
+    """An observer of a run that there is not."""
+    settings = Settings.model_validate(
+        {
+            "kafka": {"bootstrap_servers": "localhost:9092"},
+            "inputs": {"t": {"topics": ["t"]}},
+            "registry": {"url": "http://localhost"},
+            "state": {"checkpoint": str(tmp_path / "checkpoint")},
+            "rules": {"folder": str(tmp_path / "rules")},
+        }
+    )
+    rules = RuleStatus(metrics)
+    return Observer(settings, metrics, Health(60_000), rules, lambda _: None, "run", StartClock())
+
+
+def _value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def _run(observer: Observer, batch: int) -> None:
+    observer.batch_started(batch)
+    observer.batch_done(batch, [REPORT])
+
+
+def test_a_batch_that_comes_again_is_counted_once(observer: Observer, metrics: Metrics) -> None:
+    """Its output was committed, then the query failed and was started anew; the next one counts."""
+    _run(observer, 3)
+    _run(observer, 3)
+    assert _value(metrics, "spark_cep_records_consumed_total", topic="t") == 7
+    assert _value(metrics, "spark_cep_matches_total", rule="abc") == 2
+    assert _value(metrics, "spark_cep_match_latency_seconds_count") == 2
+    assert _value(metrics, "spark_cep_batches_total", result="done") == 1
+    assert _value(metrics, "spark_cep_partial_matches", rule="abc") == 4
+    _run(observer, 4)
+    assert _value(metrics, "spark_cep_records_consumed_total", topic="t") == 14
+
+
+def test_a_batch_that_fails_is_not_counted(observer: Observer, metrics: Metrics) -> None:
+    """It has no reports; run again, it has."""
+    observer.batch_started(3)
+    assert (_value(metrics, "spark_cep_batch_running_seconds") or 0) > 0
+    observer.query_ended()
+    assert _value(metrics, "spark_cep_batch_running_seconds") == 0
+    _run(observer, 3)
+    assert _value(metrics, "spark_cep_batches_total", result="done") == 1
+    assert _value(metrics, "spark_cep_batch_running_seconds") == 0
+
+
+def _progress(batch: int, **durations: int) -> dict[str, Any]:
+    operators = [{"numRowsTotal": 1, "numRowsUpdated": 1, "memoryUsedBytes": 1}]
+    return {
+        "batchId": batch,
+        "durationMs": durations,
+        "stateOperators": operators,
+        "sources": [
+            {
+                "description": "KafkaV2[Subscribe[t]]",
+                "endOffset": {"t": {"0": batch}},
+                "latestOffset": {"t": {"0": batch}},
+            }
+        ],
+    }
+
+
+def test_progress_of_every_batch_is_taken_once(
+    observer: Observer, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trigger that found nothing has the number of the batch to come, and does not hide it;
+    batches between two looks are not missed."""
+    told: list[dict[tuple[str, int], int]] = []
+    observer.position = SimpleNamespace(read=told.append)  # type: ignore[assignment]
+    monkeypatch.setattr(observer, "_look_at_memory", lambda: None)
+    idle = {"latestOffset": 5, "triggerExecution": 5}
+    done = {"addBatch": 100, "triggerExecution": 110}
+    recent: list[dict[str, Any]] = []
+    query: Any = SimpleNamespace(
+        status={"isDataAvailable": True, "isTriggerActive": True, "message": "Processing"},
+        lastProgress=None,
+        recentProgress=recent,
+    )
+
+    def look(*progress: dict[str, Any]) -> None:
+        for each in progress:
+            recent.append(each)
+            query.lastProgress = each
+        observer.look_at(query)
+        observer.look_at(query)
+
+    look(_progress(0, **done))
+    look(_progress(1, **idle))
+    look(_progress(1, **done))
+    look(_progress(2, **done), _progress(3, **done), _progress(4, **idle))
+    assert _value(metrics, "spark_cep_state_rows_updated_total") == 4
+    assert [offsets["t", 0] for offsets in told] == [0, 1, 2, 3]

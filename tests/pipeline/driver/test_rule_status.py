@@ -1,0 +1,74 @@
+"""What ``/rules`` lists, and what is said of rules whose partial matches went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from service.observability.metrics import Metrics
+from service.pipeline.driver import rule_status
+from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.rule_status import RuleStatus
+from service.rules.folder import read_rules
+
+RULES = """
+id: {0}
+version: {1}
+enabled: {2}
+key: k
+within: 1 minute
+pattern:
+  - {{step: a, where: "n = 1"}}
+  - {{step: b, after: followed_by, where: "n = 2"}}
+"""
+
+
+@pytest.fixture
+def status(tmp_path: Path) -> RuleStatus:
+    """Two rules that run, one that is disabled."""
+    rules = [("one", 1, "true"), ("two", 3, "true"), ("disabled", 1, "false")]
+    for name, version, enabled in rules:
+        (tmp_path / f"{name}.yaml").write_text(RULES.format(name, version, enabled), "utf-8")
+    made = RuleStatus(Metrics())
+    made.rules = read_rules(tmp_path)
+    return made
+
+
+def states(status: RuleStatus) -> dict[object, object]:
+    """By rule id."""
+    return {each["id"]: each["state"] for each in status.listing()}
+
+
+def test_states_of_rules(status: RuleStatus) -> None:
+    """A rule starts, runs, and may be paused; a disabled one never starts."""
+    assert states(status) == {"one": "starting", "two": "starting", "disabled": "disabled"}
+    assert all(each["fingerprint"] is None for each in status.listing())
+    status.running = dict.fromkeys(("one", "two"), "f")
+    status.batch_done(BatchReport(0, live=Counter(one=4)))
+    status.pause(status.rules.enabled[1], "too many dead letters")
+    assert states(status)["one"] == "running"
+    assert list(states(status).values()).count("paused") == 1
+    (one,) = [each for each in status.listing() if each["id"] == "one"]
+    assert (one["partial_matches"], one["fingerprint"]) == (4, "f")
+
+
+def test_why_partial_matches_went(status: RuleStatus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning where a rule was changed under its version, and something was lost by it."""
+    said: list[tuple[str, int, str]] = []
+
+    class Log:
+        def warning(self, _event: str, *, version: int, reason: str, **_: object) -> None:
+            said.append(("warning", version, reason))
+
+        def info(self, _event: str, *, version: int, reason: str, **_: object) -> None:
+            said.append(("info", version, reason))
+
+    monkeypatch.setattr(rule_status, "_log", Log())
+    gone = {("one", 1): 5, ("two", 2): 5, ("removed", 1): 5, ("two", 3): 0}
+    status.batch_done(BatchReport(0, gone=Counter(gone)))
+    changed, replaced = "changed without a new version", "replaced or removed"
+    assert said == [
+        ("warning", 1, changed), ("info", 2, replaced), ("info", 1, replaced), ("info", 3, changed),
+    ]  # fmt: skip

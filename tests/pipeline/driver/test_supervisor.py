@@ -1,0 +1,193 @@
+"""What ends a query, and whether it is started again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+from pyspark.errors.exceptions.base import PySparkException
+
+from service.compiler.rule_set import compile_rules
+from service.config import Settings
+from service.errors import KafkaAwayError, SparkCepError
+from service.observability.health import Health
+from service.observability.metrics import Metrics
+from service.observability.start_clock import StartClock
+from service.pattern.document import load_rules
+from service.pipeline.driver.circuit_breaker import CircuitBreaker
+from service.pipeline.driver.failures import JobFailedError
+from service.pipeline.driver.observer import Observer
+from service.pipeline.driver.retry import StopRequestedError
+from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.driver.stopping import Stopping
+from service.pipeline.driver.supervisor import Supervisor
+from service.pipeline.driver.time_control import TimeControl
+from service.pipeline.wire.new_schema_ids import NewSchemaIdsError
+from service.pipeline.wire.reports import Count, Report
+
+RULE = """
+id: ab
+key: k
+pattern:
+  - {step: a, where: n = 1}
+  - {step: b, after: next, where: n = 2}
+"""
+KAFKA_AWAY = "service.errors.KafkaAwayError: no answer"
+NEW_IDS = f"NewSchemaIdsError: {NewSchemaIdsError([7, 9])}"
+
+
+class Query:
+    """A query that ends as told: by itself, or with an error."""
+
+    id = "query-1"
+    status: ClassVar = {"isDataAvailable": False, "isTriggerActive": False, "message": "Stopped"}
+    lastProgress = None
+
+    def __init__(self, error: str | None) -> None:
+        self._error = error
+
+    def awaitTermination(self, _seconds: float) -> bool:  # noqa: N802  Spark's name
+        """It ended."""
+        if self._error is not None:
+            raise PySparkException(self._error)
+        return True
+
+
+class Job:
+    """A supervisor of queries that end one after the other as told, and what it asked for."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.settings = Settings.model_validate(
+            {
+                "kafka": {"bootstrap_servers": "localhost:9092"},
+                "inputs": {"t": {"topics": ["t"]}},
+                "registry": {"url": "http://localhost"},
+                "state": {"checkpoint": str(folder / "checkpoint")},
+                "rules": {"folder": str(folder)},
+                "circuit_breaker": {"max_share": 0.5, "max_rule_share": 0.5, "min_records": 10},
+            }
+        )
+        self.metrics, self.health = Metrics(), Health(60_000)
+        self.ends: list[str | None] = []
+        self.learnt: list[tuple[int, ...]] = []
+        self.outages: list[str] = []
+        self.stopping = Stopping(1_000)
+        self.rules = RuleStatus(self.metrics)
+        self.time = TimeControl(self.settings, folder / "control.json", "run")
+        plan = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
+        flow: Any = SimpleNamespace(
+            settings=self.settings,
+            plan=plan,
+            schemas=SimpleNamespace(learn=self.learnt.append, unknown_ids={9}),
+            decoder=lambda: None,
+            start=self._start,
+            limit=SimpleNamespace(batch_done=lambda records, size: False),
+        )
+        outage: Any = SimpleNamespace(survive=self._survive, over=self.outages.clear)
+        observer = Observer(
+            self.settings, self.metrics, self.health, self.rules, lambda _: None, "run",
+            StartClock(),
+        )  # fmt: skip
+        monkeypatch.setattr(observer, "_look_at_memory", lambda: None)
+        spark: Any = None
+        self.breaker = CircuitBreaker(self.settings.circuit_breaker, lambda: 0)
+        self.supervisor = Supervisor(
+            spark, flow, run="run", stop=self.stopping.request, stopping=self.stopping,
+            retry=lambda question: question(), outage=outage, breaker=self.breaker,
+            rules=self.rules, observer=observer, time=self.time, metrics=self.metrics,
+            health=self.health,
+        )  # fmt: skip
+
+    def run(self, *ends: str | None) -> None:
+        """Let queries end so."""
+        self.ends += ends
+        self.supervisor.run()
+
+    def batch(self, number: int, counts: Counter[Any]) -> None:
+        """One batch of a query."""
+        self.supervisor._before_batch(number)
+        size = self.supervisor._after_batch(number, [Report(counts).encode()])
+        assert size == (counts[Count.RECORDS, "t"], counts[Count.BYTES, "t"])
+
+    def restarts(self, reason: str) -> float | None:
+        """As the metric has it."""
+        name = "spark_cep_query_restarts_total"
+        return self.metrics.registry.get_sample_value(name, {"reason": reason})
+
+    def _start(self, *_: object) -> Query:
+        return Query(self.ends.pop(0))
+
+    def _survive(self, error: KafkaAwayError, _health: Health) -> None:
+        self.outages.append(str(error))
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A job that does not run yet."""
+    return Job(tmp_path, monkeypatch)
+
+
+def test_what_helps_is_followed_by_another_start(job: Job) -> None:
+    """New schema ids are learnt, and Kafka is waited for, each as often as it comes."""
+    job.run(NEW_IDS, KAFKA_AWAY, NEW_IDS, None)
+    assert job.learnt == [(7, 9), (7, 9)]
+    assert job.outages == ["Kafka does not answer: service.errors.KafkaAwayError: no answer"]
+    assert (job.restarts("new_schema"), job.restarts("kafka_away")) == (2, 1)
+    assert job.ends == []
+
+
+def test_any_other_error_ends_the_job(job: Job) -> None:
+    """Nothing is started again, and health says so."""
+    with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+        job.run("ZeroDivisionError: division by zero", None)
+    assert job.ends == [None]
+    assert not job.health.live().ok
+
+
+def test_nothing_starts_once_the_job_is_told_to_stop(job: Job) -> None:
+    """Neither at first, nor after an error that could be recovered from."""
+    job.stopping.request()
+    with pytest.raises(StopRequestedError):
+        job.run(None)
+    assert job.ends == [None]
+
+
+def test_a_query_that_does_not_start(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the checkpoint."""
+
+    def refuse(*_: object) -> None:
+        raise PySparkException("no such file system")
+
+    monkeypatch.setattr(job.supervisor._flow, "start", refuse)
+    with pytest.raises(SparkCepError, match=r"state\.checkpoint .*/checkpoint: no such file"):
+        job.run(None)
+
+
+@pytest.mark.parametrize(
+    ("counts", "paused", "stopped"),
+    [
+        (Counter({(Count.DEAD_LETTERS, "undecodable"): 5}), [], False),
+        (Counter({(Count.DEAD_LETTERS, "undecodable"): 6}), [], True),
+        (Counter({(Count.RULE_DEAD_LETTERS, "ab", "condition_failed"): 6}), ["ab"], False),
+    ],
+)
+def test_too_many_dead_letters(
+    job: Job, counts: Counter[Any], paused: list[str], stopped: bool
+) -> None:
+    """Those of records stop the job behind the batch, those of a rule pause it, and once."""
+    told: list[list[str]] = []
+    pause: Callable[..., None] = job.time.pause
+    job.time.pause = lambda plans: (told.append(list(plans)), pause(plans))  # type: ignore[assignment]
+    read = Counter(
+        {(Count.RECORDS, "t"): 10, (Count.BYTES, "t"): 900, (Count.RELEVANT_EVENTS,): 10}
+    )
+    job.batch(0, read + counts)
+    assert (list(job.rules.paused), job.stopping.requested.is_set()) == (paused, stopped)
+    assert (job.breaker.job_trip is not None) == stopped
+    if paused:
+        job.batch(1, read + counts)
+    assert [len(plans) for plans in told] == [1] * len(paused)

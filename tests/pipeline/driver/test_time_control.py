@@ -1,0 +1,84 @@
+"""What the driver writes of event time while a query runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.config import Settings
+from service.pipeline.driver import time_control
+from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.time_control import TimeControl
+from service.pipeline.match.watermark import END
+from service.pipeline.wire.control import ControlRecord
+from service.pipeline.wire.reports import PartitionRead
+
+IDLE = {"isTriggerActive": False, "message": "Waiting for data to arrive"}
+FAST, SLOW = ("t", 0), ("t", 1)
+
+
+class Run:
+    """A time control with its file, and a clock that is moved by hand."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1_000.0
+        monkeypatch.setattr(time_control.time, "monotonic_ns", lambda: int(self.now * 1e9))
+        settings = Settings.model_validate(
+            {
+                "kafka": {"bootstrap_servers": "localhost:9092"},
+                "inputs": {"t": {"topics": ["t"]}},
+                "registry": {"url": "http://localhost"},
+                "state": {"checkpoint": str(folder / "checkpoint")},
+                "rules": {"folder": str(folder / "rules")},
+                "time": {"allowed_disorder": "0 ms", "partition_idle_after": "1 minute"},
+            }
+        )
+        self._file = folder / "control.json"
+        self.control = TimeControl(settings, self._file, "run")
+
+    @property
+    def record(self) -> ControlRecord:
+        """The newest."""
+        written: dict[str, Any] = json.loads(self._file.read_text("utf-8"))
+        return ControlRecord.from_json(written["clock"])
+
+    def batch(self, *read: tuple[str, int]) -> None:
+        """A batch of no time."""
+        self.control.batch_started()
+        report = BatchReport(0, watermark=100, maxima=[(FAST, 500), (SLOW, 101)])
+        report.partitions_read = [PartitionRead(*at, 0, 0) for at in read]
+        self.control.batch_done(report)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run whose first record is written."""
+    made = Run(tmp_path, monkeypatch)
+    made.control.expect([FAST, SLOW])
+    return made
+
+
+def test_an_idle_partition_is_written_of(run: Run) -> None:
+    """Only time in which Kafka answers counts."""
+    assert run.record == ControlRecord((FAST, SLOW), None, ())
+    run.control.query_started()
+    run.batch(FAST, SLOW)
+    run.now += 600
+    run.control.query_started()
+    run.control.look(IDLE)
+    assert run.record.lower_bound is None
+    run.now += 62
+    run.control.look(IDLE)
+    run.batch(FAST)
+    assert run.record == ControlRecord((), 499, ())
+    assert run.control.batch_started() == 499
+
+
+def test_a_pause_keeps_the_lower_bound(run: Run) -> None:
+    """Until time comes to its end, which keeps the pause."""
+    run.control.end_of_input()
+    run.control.pause(["f"])
+    assert run.record == ControlRecord((), END, ("f",))

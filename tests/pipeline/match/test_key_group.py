@@ -1,0 +1,708 @@
+"""A key group without Spark: what a batch finds, reads, writes and counts.
+
+State is a dict of bytes, each batch a new :class:`KeyGroup` that takes over what the one before has
+stored, and events come as the packets that the decoding tasks make.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
+from service.errors import StateError
+from service.matcher.columnar.events import SlotType
+from service.matcher.columnar.keys import KeysMatcher
+from service.matcher.columnar.representation import Representation, representation, to_whole
+from service.matcher.local import EventReader, LocalJob, Record
+from service.matcher.outputs import Outputs
+from service.model import Coordinates, LateEvent
+from service.packing import pack, unpack
+from service.pattern.document import load_rules
+from service.pattern.tree import Contiguity, Rule, Step, Times
+from service.pattern.types import BIGINT, STRING, RecordType
+from service.pipeline.match.key_group import KeyGroup, MatchOptions, packed_shape
+from service.pipeline.match.spool import SLICE
+from service.pipeline.state.buckets import buckets_of, hashes_of
+from service.pipeline.state.entries import CHANGES, base_name
+from service.pipeline.state.stored_group import StoredGroup
+from service.pipeline.wire.event_packets import TYPE_COLUMN, WORD_BITS, packet_of, rows_of, word
+from service.pipeline.wire.packets import Unkeyed
+from tests.matcher.runs import END_OF_TIME, TYPES, written
+from tests.matcher.strategies import condition, rules, streams
+
+#: So small that buckets are split.
+BUCKET_SIZE = 600
+TYPE_NAMES = ("Event", "Other")
+#: Arrow's types of columns, as the decoder writes them.
+ARROW = {
+    Representation.WHOLE: pa.int64(),
+    Representation.DOUBLE: pa.float64(),
+    Representation.TEXT: pa.string(),
+    Representation.OBJECT: pa.binary(),
+}
+
+property_of = settings(
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+
+
+class Store:
+    """The state of one key group over many batches, and what each batch touched of it."""
+
+    def __init__(
+        self,
+        plan: RuleSetPlan,
+        types: RecordTypes = TYPES,
+        bucket_size: int = BUCKET_SIZE,
+        slice_bytes: int = SLICE,
+    ) -> None:
+        self.entries: dict[str, bytes] = {}
+        self.group: bytes | None = None
+        self.outputs = Outputs()
+        self.late: list[LateEvent] = []
+        self.live: dict[str, int] = {}
+        self.gone: list[tuple[str, int, int]] = []
+        self.loaded: Counter[str] = Counter()
+        self.stored: Counter[str] = Counter()
+        self.bucket_size = bucket_size
+        self.slice_bytes = slice_bytes
+        self.change(plan, types)
+
+    def change(self, plan: RuleSetPlan, types: RecordTypes = TYPES) -> None:
+        """Go on with another rule set, or with other types."""
+        self.plan, self.types = plan, types
+        self._readers = [EventReader(part, types) for part in plan.partitionings]
+        self._matchers = [KeysMatcher(part, types) for part in plan.partitionings]
+
+    def advance(self, records: Iterable[Record], watermark: int) -> None:
+        """One batch, as ``LocalJob.advance``."""
+        options = MatchOptions(
+            1, self.bucket_size, "maximum", 0, True, TYPE_NAMES, self.types, self.slice_bytes
+        )
+        group = KeyGroup(0, self.plan, options, self._matchers)
+        if self.group is not None:
+            group.restore(unpack(self.group))
+        group.clock.read([("t", 0, watermark + 1)])
+        self.loaded.clear()
+        self.stored.clear()
+        records = list(records)
+        packets = list(self.packets(records))
+        run = group.run(packets, self.unkeyed(records), self._load, self._store)
+        for outputs in run:
+            self.outputs.add(outputs)
+        self.group = pack(group.packed())
+        self.late += group.late_events()
+        self.live, self.gone = group.live(), group.gone
+
+    def _load(self, names: Sequence[str]) -> list[bytes | None]:
+        self.loaded.update(names)
+        return [self.entries.get(name) for name in names]
+
+    def _store(self, name: str, value: bytes | None) -> None:
+        self.stored[name] += 1
+        if value is None:
+            del self.entries[name]  # there is nothing to remove twice
+        else:
+            self.entries[name] = value
+
+    def held(self) -> dict[str, int]:
+        """Partial matches by rule, read from what is stored alone."""
+        assert self.group is not None
+        group = StoredGroup(self.group)
+        rules = {rule.fingerprint: rule.id for rule in group.rules}
+        held = Counter(dict.fromkeys(rules.values(), 0))
+        for name, base in self.entries.items():
+            if not name.endswith(CHANGES):
+                of_bucket = group.bucket(base, self.entries.get(name + CHANGES))
+                for fingerprint, of_rule in of_bucket.rules.items():
+                    held[rules[fingerprint]] += of_rule.partial_matches
+        return dict(held)
+
+    def unkeyed(self, records: list[Record]) -> list[Unkeyed]:
+        """The events that lack the key of some rule."""
+        return [
+            Unkeyed(*record.at, record.time, b"key", b"value", None, "a key is null")
+            for record in records
+            if any(map(_missing_key(record), self.plan.partitionings, self._readers))
+        ]
+
+    def packets(self, records: list[Record]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The events that rules want, by partitioning; an uneven cut in two each."""
+        seen = {Coordinates(*event[:3]) for event in self.unkeyed(records)}
+        for number, (part, reader) in enumerate(
+            zip(self.plan.partitionings, self._readers, strict=True)
+        ):
+            rows: list[dict[str, Any]] = []
+            for record in records:
+                if not part.reads(record.input) or reader.missing_key(record):
+                    continue
+                event = reader.event(record, Outputs())
+                if not any(True for _ in part.touched(event.bits)):
+                    continue
+                value = json.dumps(record.values).encode()
+                shape = packed_shape(number, part)
+                header = {"key": "h", "value": b64encode(b"\x00x").decode()}
+                fields = [
+                    reader.key(record), event.time, *event.at,
+                    TYPE_NAMES.index(record.type or "Event"), b"key", value,
+                    json.dumps([header, {"key": "none"}]), record.at not in seen,
+                    *(event.bits >> WORD_BITS * w & (1 << WORD_BITS) - 1
+                      for w in range(shape.words)),
+                    *written_columns(event.columns, self._matchers[number].slots),
+                ]  # fmt: skip
+                rows.append(dict(zip(shape.columns, fields, strict=True)))
+                seen.add(record.at)
+            for cut in (rows[::3], [row for n, row in enumerate(rows) if n % 3]):
+                if cut:
+                    yield number, rows_of(packet_of(self._batch(number, cut)))
+
+    def _batch(self, number: int, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+        part = self.plan.partitionings[number]
+        shape = packed_shape(number, part)
+        kinds: dict[str, pa.DataType] = {
+            f"key_{number}": pa.string(), "time": pa.int64(), "topic": pa.string(),
+            "partition": pa.int32(), "offset": pa.int64(), TYPE_COLUMN: pa.int32(),
+            "record_key": pa.binary(), "value": pa.binary(), "headers": pa.string(),
+            "first": pa.bool_(),
+        }  # fmt: skip
+        kinds |= {word(number, w): pa.int64() for w in range(shape.words)}
+        slots = self._matchers[number].slots
+        kinds |= {f"slot_{number}_{n}": arrow_type(slot) for n, slot in enumerate(slots)}
+        assert list(kinds) == shape.columns
+        return pa.RecordBatch.from_pylist(rows, schema=pa.schema(list(kinds.items())))
+
+    @property
+    def found(self) -> Any:
+        """Everything found, whatever the order."""
+        return findings(self.outputs)
+
+
+def arrow_type(slot: SlotType) -> pa.DataType:
+    """Arrow's type of a column in packets."""
+    return ARROW[representation(slot.kind)]
+
+
+def written_columns(columns: Sequence[Any], slots: Sequence[SlotType]) -> list[Any]:
+    """The values of an event as the decoder writes them."""
+    return [
+        value if value is None else _written(value, slot)
+        for value, slot in zip(columns, slots, strict=True)
+    ]
+
+
+def _written(value: Any, slot: SlotType) -> Any:
+    match representation(slot.kind):
+        case Representation.OBJECT:
+            return pack(value)
+        case Representation.WHOLE:
+            assert slot.kind is not None
+            return to_whole(slot.kind)(value)
+    return value
+
+
+def _missing_key(record: Record) -> Callable[[Partitioning, EventReader], bool]:
+    return lambda part, reader: part.reads(record.input) and reader.missing_key(record) is not None
+
+
+def findings(outputs: Outputs, rule_id: str | None = None) -> Any:
+    """What was found, of one rule or of all, whatever the order."""
+    return (
+        sorted(
+            (m.rule_id, m.match_id, m.time, repr(m.steps), repr(m.measures))
+            for m in outputs.matches
+            if rule_id in (None, m.rule_id)
+        ),
+        sorted(
+            (t.rule_id, t.match_id, t.deadline, t.already_matched)
+            for t in outputs.timeouts
+            if rule_id in (None, t.rule_id)
+        ),
+        {what: n for what, n in outputs.counts.items() if rule_id in (None, what[0])},
+    )
+
+
+def live_of(job: LocalJob) -> dict[str, int]:
+    """How many partial matches of each rule there are."""
+    live = {plan.rule.id: 0 for plan in job.plan.plans}
+    for _, plan, state in job.rule_states():
+        live[plan.rule.id] += len(state.partials)
+    return live
+
+
+# Equal to the job in one process.
+
+#: A rule with a condition that calls Python.
+LEFT = Rule(
+    "left",
+    1,
+    (
+        Step("p", None, condition("name = 'a'"), times=Times(1, 2)),
+        Step("q", Contiguity.FOLLOWED_BY, condition("LAST(p.price + 0) < price")),
+    ),
+    key=(condition("key"),),
+)
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn) -> list[Rule]:
+    """Rules of several keys, with compiled and called conditions, some with measures and
+    payload."""
+    key, name = condition("key"), condition("name")
+    made = [draw(rules("r")), LEFT]
+    made.append(replace(draw(rules("pair")), key=(key, name)))
+    made.append(replace(draw(rules("global")), key=()))
+    made.append(replace(LEFT, id="left global", key=()))
+    if draw(st.booleans()):
+        emit = replace(LEFT.emit, events="all")
+        made.append(replace(draw(rules("payload")), emit=emit, cooldown_ms=3))
+    return draw(st.permutations(made))
+
+
+@st.composite
+def batches(draw: st.DrawFn, keys: str = "klmn") -> list[tuple[list[Record], int]]:
+    """Events of several keys, in some disorder, with the watermark after each batch; some late."""
+    events = [(key, one) for key in keys for one in draw(streams(5))]
+    order = draw(st.permutations(range(len(events))))
+    records = [
+        Record(
+            Coordinates(draw(st.sampled_from("tsz")), number % 2, number),
+            events[place][1].time,
+            {**events[place][1].values, "key": events[place][0]},
+            type="Event",
+        )
+        for number, place in enumerate(sorted(order, key=lambda n: events[n][1].time + n % 4))
+    ]
+    cuts = sorted(draw(st.lists(st.integers(0, len(records)), max_size=4)))
+    made, watermark = [], -10
+    for start, end in zip([0, *cuts], [*cuts, len(records)], strict=True):
+        cut = records[start:end]
+        newest = max((record.time for record in cut), default=watermark)
+        watermark = max(watermark, newest - draw(st.integers(0, 4)))
+        made.append((cut, watermark))
+    return [*made, ([], END_OF_TIME)]
+
+
+@property_of
+@given(rule_sets(), batches(), st.sampled_from([1, 1_500, SLICE]))
+def test_equal_to_the_local_job(
+    rule_set: list[Rule], stream: list[tuple[list[Record], int]], slice_bytes: int
+) -> None:
+    """Findings after every batch, and the live partial matches, whatever is cut how, and in
+    however many slices of time a batch is taken up."""
+    plan = compile_rules(rule_set)
+    store, job = Store(plan, slice_bytes=slice_bytes), LocalJob(plan, TYPES)
+    for records, watermark in stream:
+        # Payload is what Spark read; the local job has none.
+        store.advance(records, watermark)
+        job.advance(records, watermark)
+        assert without_payload(store.found) == without_payload(findings(job.outputs))
+        assert store.live == store.held() == live_of(job)
+        assert {late.at for late in store.late} <= {late.at for late in job.late}
+    # What is left in the end, where no rule has an end of its own, is what is remembered.
+    assert bool(store.entries) == any(True for _ in job.rule_states())
+
+
+def without_payload(found: Any) -> Any:
+    """Findings, without the text of the events taken."""
+    matches, timeouts, counts = found
+    return [match[:3] for match in matches], timeouts, counts
+
+
+# What is touched.
+
+PAIR = """
+id: {0}
+key: {1}
+within: 100 ms
+pattern:
+  - {{step: a, where: "name = 'a'"}}
+  - {{step: b, after: followed_by, where: "name = 'b' AND {2}"}}
+"""
+OTHER_TYPES = RecordTypes(
+    (("", "Event", RecordType({"key": STRING, "name": STRING, "price": BIGINT})),)
+)
+FAST, SLOW = "price > LAST(a.price)", "LAST(a.price + 0) < price"
+
+
+def plan_of(*texts: str) -> RuleSetPlan:
+    """The rules of these texts."""
+    return compile_rules(one.rule for one in load_rules("---".join(texts).lstrip(), "rules"))
+
+
+def bucket_name(store: Store, key: str, of: str = "key") -> str:
+    """The bucket that a key is in."""
+    assert store.group is not None
+    prefix = f"{zlib.crc32(of.encode()):08x}"
+    count = unpack(store.group)["buckets"][prefix]
+    return base_name(prefix, int(buckets_of(hashes_of([key]), count)[0]))
+
+
+def several(events: str, keys: Sequence[str]) -> list[Record]:
+    """The events for each of the keys, at places of their own."""
+    return [
+        replace(record, at=Coordinates("t", number, record.at.offset), type="Event")
+        for number, key in enumerate(keys)
+        for record in written(events, key)
+    ]
+
+
+@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
+def test_only_what_is_touched(looks: str) -> None:
+    """A batch reads, once each, the buckets of its events and of due deadlines, and writes what has
+    changed of them."""
+    store = Store(plan_of(PAIR.format("r", "key", looks)), bucket_size=4_000)
+    keys = [f"key {number}" for number in range(2_000)]
+    store.advance(several("a=1@1", keys), 1)
+    store.advance([], 2)  # one bucket is too large
+    count = len(store.entries)
+    assert count > 4
+    assert sum(store.stored.values()) == count
+    store.advance([], 50)
+    assert not store.loaded
+    assert not store.stored
+    base = bucket_name(store, "key 0")
+    changes = base + CHANGES
+    store.advance(several("b=0@51", ["key 0"]), 51)  # touched, and not taken
+    assert (store.loaded, store.stored) == ({base: 1}, {changes: 1})
+    assert len(store.entries[changes]) * 4 < len(store.entries[base])
+    store.advance(several("b=5@52", ["key 0"]), 52)  # a match: nothing is remembered of the key
+    assert (store.loaded, store.stored) == ({base: 1, changes: 1}, {changes: 1})
+    store.advance(several("b=5@53", ["other"]), 53)
+    assert set(store.loaded) <= {(other := bucket_name(store, "other")), other + CHANGES}
+    assert not store.stored  # nothing was there, and nothing is now
+    assert len(store.entries) == count + 1
+    store.advance([], 101)
+    assert len(store.loaded) == count + 1
+    assert store.entries == {}
+    assert len(store.outputs.matches) == 1
+    assert len(store.outputs.timeouts) == 1_999
+
+
+@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
+def test_a_base_is_written_anew_when_much_of_it_has_changed(looks: str) -> None:
+    """And its changes go; deadlines of what is left of it stay known."""
+    store = Store(plan_of(PAIR.format("r", "key", looks)), bucket_size=1 << 20)
+    keys = [f"key {number}" for number in range(100)]
+    for number, key in enumerate(keys):
+        store.advance(several(f"a=1@{number + 1}", [key]), number + 1)
+    (base,) = {name for name in store.entries if not name.endswith(CHANGES)}
+    written = []
+    for number in range(50):
+        store.advance([], 101 + number)  # a deadline each
+        assert store.held() == {"r": 99 - number}
+        written.append(set(store.stored))
+        assert len(store.outputs.timeouts) == number + 1
+        assert store.live == {"r": 99 - number}
+    assert {base + CHANGES} in written
+    assert {base, base + CHANGES} in written
+    store.change(plan_of(PAIR.format("r", "key", looks), PAIR.format("s", "key", looks)))
+    store.advance([], 151)  # another rule changes nothing about what is written
+    assert set(store.stored) == {base + CHANGES}
+    store.advance([], 1_000)
+    assert store.entries == {}
+    assert len(store.outputs.timeouts) == 100
+
+
+@property_of
+@given(
+    rule_sets(), batches("abcdefgh"), st.sampled_from([1, 200, 1_500]), st.sampled_from([1, 900])
+)
+def test_buckets_and_portions_change_nothing(
+    rule_set: list[Rule], stream: list[tuple[list[Record], int]], bucket_size: int, portion: int
+) -> None:
+    """However large buckets are, and however many are read together."""
+    plan = compile_rules(rule_set)
+    one, other = Store(plan, bucket_size=1 << 20), Store(plan, bucket_size=bucket_size)
+    for records, watermark in stream:
+        one.advance(records, watermark)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("service.pipeline.match.key_group._PORTION", portion)
+            other.advance(records, watermark)
+        assert other.found == one.found
+        assert other.live == one.live
+
+
+# Rules that come, go and come again.
+
+
+@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
+def test_a_rule_that_comes_again_finds_nothing(looks: str) -> None:
+    """What it left is not taken up, though no batch has touched the bucket since."""
+    rule, other = PAIR.format("r", "key", looks), PAIR.format("s", "key", looks)
+    store = Store(plan_of(rule, other))
+    store.advance(several("a=1@1", "klm"), 1)
+    assert store.live == {"r": 3, "s": 3}
+    store.change(plan_of(other))
+    store.advance(several("x=1@2", "k"), 2)
+    assert store.gone == [("r", 1, 3)]
+    assert store.live == {"s": 3}
+    store.change(plan_of(other, rule))
+    store.advance(several("a=1@3", "n"), 3)
+    assert store.gone == []
+    assert store.live == {"s": 4, "r": 1}
+    store.advance(several("b=2@4", "klmn"), 4)
+    assert Counter(m.rule_id for m in store.outputs.matches) == {"s": 4, "r": 1}
+    assert store.live == {"s": 0, "r": 0}
+
+
+@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
+@pytest.mark.parametrize("key", ["key", "[name, key]"], ids=["shared key", "key of its own"])
+def test_a_paused_rule(looks: str, key: str) -> None:
+    """It takes no part and its state is gone; bits keep their numbers, so the others find what
+    they find without it; and it comes back with nothing."""
+    other = PAIR.format("s", "key", looks)
+    plan = plan_of(PAIR.format("r", key, looks), other)
+    store, alone = Store(plan), Store(plan_of(other))
+    pausing = plan.without([p.fingerprint for p in plan.plans if p.rule.id == "r"])
+    assert [(part.conditions, part.slots) for part in pausing.partitionings] == [
+        (part.conditions, part.slots) for part in plan.partitionings
+    ]
+    for active, events, watermark in [
+        (plan, "a=1@1", 1),
+        (pausing, "x=1@2 a=1@3", 3),
+        (pausing, "b=2@4 a=1@5", 5),
+        (plan, "b=3@6", 6),
+    ]:
+        store.change(active)
+        for one in (store, alone):
+            one.advance(several(events, "kl"), watermark)
+        assert store.gone == ([("r", 1, 2)] if watermark == 3 else [])
+        assert ("r" in store.live) == (active is plan)
+    for one in (store, alone):
+        one.advance([], 1_000)
+    assert {m.rule_id for m in store.outputs.matches} == {"s"}
+    assert {m.match_id for m in store.outputs.matches} == {
+        m.match_id for m in alone.outputs.matches
+    }
+    assert [t.match_id for t in store.outputs.timeouts if t.rule_id == "r"] == []
+    assert store.entries == {}
+
+
+def test_a_key_that_no_rule_has_any_more() -> None:
+    """Its entries are removed with the next batch, unread."""
+    kept, gone = PAIR.format("r", "key", FAST), PAIR.format("s", "[name, key]", SLOW)
+    store = Store(plan_of(kept, gone))
+    store.advance(several("a=1@1", "klm"), 1)
+    mine = {bucket_name(store, key) for key in "klm"}
+    theirs = set(store.entries) - mine
+    assert theirs
+    store.change(plan_of(kept))
+    store.advance([], 2)
+    assert not store.loaded
+    assert set(store.stored) == theirs
+    assert set(store.entries) == mine
+
+
+@st.composite
+def others(draw: st.DrawFn, phase: int) -> list[Rule]:
+    """Rules of one rule set that the others do not have."""
+    count = draw(st.integers(0, 2))
+    made = [draw(rules(f"other {phase} {number}")) for number in range(count)]
+    return [replace(LEFT, id=f"left {phase}"), *made] if draw(st.booleans()) else made
+
+
+@settings(property_of, max_examples=30)
+@given(rules("r"), st.tuples(*map(others, range(3))), batches(), st.data())
+def test_other_rules_change(
+    rule: Rule,
+    sets: Sequence[list[Rule]],
+    stream: list[tuple[list[Record], int]],
+    data: st.DataObject,
+) -> None:
+    """Bits and columns of what is stored move; rules that stay go on as if alone."""
+    staying = [rule, replace(LEFT, id="left")]
+    alone = LocalJob(compile_rules(staying), TYPES)
+    plans = [compile_rules(data.draw(st.permutations([*staying, *more]))) for more in sets]
+    store = Store(plans[0])
+    for number, (records, watermark) in enumerate(stream):
+        store.change(plans[min(number, 2)])
+        store.advance(records, watermark)
+        alone.advance(records, watermark)
+        for one in ("r", "left"):
+            assert without_payload(findings(store.outputs, one)) == without_payload(
+                findings(alone.outputs, one)
+            )
+            assert store.live[one] == live_of(alone)[one]
+
+
+def test_what_rule_sets_meant_is_forgotten() -> None:
+    """Only those are remembered under which something was written that is still there: a bucket
+    that no batch touches, and events that wait."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST)))
+
+    def meanings() -> int:
+        assert store.group is not None
+        return len(unpack(store.group)["meanings"])
+
+    store.advance(several("a=1@1", "k"), 1)
+    store.advance(several("a=1@40", "k"), 2)
+    for number in range(5):
+        other = PAIR.format("other", "key", f"price = {number}")
+        store.change(plan_of(PAIR.format("r", "key", FAST), other))
+        store.advance([], 3 + number)
+        assert meanings() == 2
+    store.advance(several("b=2@39", "k"), 39)  # the bucket is written, the event waits
+    assert (len(store.outputs.matches), meanings()) == (1, 2)
+    store.advance([], 40)
+    assert meanings() == 1
+    store.advance(several("b=2@41", "k"), 41)
+    assert len(store.outputs.matches) == 2
+
+
+def test_what_is_stored_gets_new_columns_as_null() -> None:
+    """An event that came before a rule that reads more of it has no value there."""
+    store = Store(plan_of(PAIR.format("r", "key", "TRUE")))
+    (record,) = several("a=1@5", "k")
+    store.advance([record], 1)  # waits
+    wants = PAIR.format("s", "key", "(LAST(a.price) IS NULL OR LAST(a.price + 0) = 1)")
+    fast = PAIR.format("t", "key", "LAST(a.price) IS NULL")
+    store.change(plan_of(fast, wants, PAIR.format("r", "key", "TRUE")))
+    store.advance([], 5)
+    store.advance(several("b=9@6", "k"), 6)
+    assert {m.rule_id for m in store.outputs.matches} >= {"r"}
+    for match in store.outputs.matches:
+        assert [taken.at for taken in match.steps["a"]] == [record.at]
+
+
+# Wide masks, payload, late events.
+
+
+def test_many_conditions() -> None:
+    """More than one word of bits, of compiled and called conditions."""
+    texts = [
+        PAIR.format(f"r{n}", "key", f"price = {n} AND {SLOW if n % 9 == 0 else FAST}")
+        for n in range(130)
+    ]
+    plan = plan_of(*texts)
+    assert packed_shape(0, plan.partitionings[0]).words == 3
+    store, job = Store(plan), LocalJob(plan, TYPES)
+    for number, price in enumerate([0, 61, 62, 63, 123, 124, 125, 126, 129, 128]):
+        events = several(f"a=-1@{3 * number} b={price}@{3 * number + 1}", "kl")
+        for one in (store, job):
+            one.advance(events, 3 * number)
+    for one in (store, job):
+        one.advance([], END_OF_TIME)
+    assert store.found[1:] == findings(job.outputs)[1:]
+    assert {m.rule_id for m in store.outputs.matches} >= {"r61", "r62", "r63", "r126", "r129"}
+
+
+def test_payload() -> None:
+    """Where a rule emits its events, they come back as they were, from state too."""
+    store = Store(plan_of("emit: {events: all}\n" + PAIR.format("r", "key", FAST).lstrip()))
+    store.advance(several("a=1@1", "k"), 0)
+    store.advance([], 1)
+    store.advance(several("b=2@2", "k"), 2)
+    (match,) = store.outputs.matches
+    values = [json.loads(t.payload or b"") for taken in match.steps.values() for t in taken]
+    assert [(v["name"], v["price"], v["key"]) for v in values] == [("a", 1, "k"), ("b", 2, "k")]
+
+
+def test_late_events_once() -> None:
+    """However many partitionings wanted the event; with what the record had."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST), PAIR.format("s", "[key, name]", SLOW)))
+    store.advance(several("a=1@5", "k"), 5)
+    late = several("a=1@5", "l")
+    store.advance([*late, *several("a=1@6 x=0@1", "m")], 6)
+    (found,) = store.late
+    assert found.at == late[0].at
+    assert (found.time, found.watermark, found.record_key) == (5, 5, b"key")
+    assert found.headers == (("h", b"\x00x"), ("none", None))
+    assert store.live == {"r": 2, "s": 2}
+
+
+# What is refused.
+
+
+@pytest.fixture
+def group_state() -> dict[str, Any]:
+    """The state of a group that has run."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST)))
+    store.advance(several("a=1@1", "k"), 1)
+    assert store.group is not None
+    return unpack(store.group)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("format", 1, "state has format 1, this version reads 5"),
+        ("key_groups", 7, "made with state.key_groups 7, not 1"),
+    ],
+)
+def test_another_layout(
+    setting: str, value: int, message: str, group_state: dict[str, Any]
+) -> None:
+    """State of another format or layout is refused, with what to do."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST)))
+    store.group = pack({**group_state, setting: value})
+    with pytest.raises(StateError, match=message):
+        store.advance([], 2)
+
+
+@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
+def test_damage(looks: str) -> None:
+    """Of a bucket, and of what says which conditions its events had."""
+    text = PAIR.format("r", "key", looks)
+    for damage in (lambda data: data[:-1], lambda data: data + b"x"):
+        store = Store(plan_of(text))
+        store.advance(several("a=1@1", "k"), 1)
+        ((name, data),) = store.entries.items()
+        store.entries[name] = damage(data)
+        with pytest.raises(StateError, match="damaged"):
+            store.advance(several("b=2@2", "k"), 2)
+    store = Store(plan_of(text))
+    store.advance(several("a=1@1", "k"), 1)
+    assert store.group is not None
+    store.group = pack({**unpack(store.group), "meanings": {}})
+    store.change(plan_of(PAIR.format("s", "key", "TRUE"), text))
+    with pytest.raises(StateError, match="does not describe"):
+        store.advance(several("b=2@2", "k"), 2)
+
+
+def test_a_bucket_that_is_lost() -> None:
+    """What the group knows of is missed, not taken for nothing."""
+    store = Store(plan_of(PAIR.format("r", "key", FAST)))
+    store.advance(several("a=1@1", "k"), 1)
+    store.entries.clear()
+    with pytest.raises(StateError, match=r"the state lacks entry .* of key group 0"):
+        store.advance(several("b=2@2", "k"), 2)
+
+
+# Types that change.
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(RecordTypes(), TYPES), (TYPES, RecordTypes()), (TYPES, OTHER_TYPES), (OTHER_TYPES, TYPES)],
+    ids=["to known", "to unknown", "to wider", "to narrower"],
+)
+@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
+def test_types_change(looks: str, before: RecordTypes, after: RecordTypes) -> None:
+    """When types become known, no longer agree, or are others, an unchanged rule keeps its partial
+    matches and the events that wait, with their values."""
+    text = PAIR.format("r", "key", looks)
+    store = Store(plan_of(text), before)
+    store.advance(several("a=1@1", "klmn"), 1)
+    store.advance(several("b=5@9", "m"), 2)
+    store.advance(several("b=1@9", "n"), 2)
+    store.change(plan_of(text), after)
+    store.advance(several("b=2@3", "kl"), 9)
+    assert sorted(str(match.key) for match in store.outputs.matches) == ["k", "l", "m"]
+    assert store.outputs.dead_letters == []
+    assert store.live == {"r": 1}

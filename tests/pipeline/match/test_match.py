@@ -1,0 +1,175 @@
+"""The processor of a key group: packets in, packets out, state between batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Row
+
+from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
+from service.compiler.rule_set import Partitioning, compile_rules
+from service.pattern.document import load_rules
+from service.pipeline.match.key_group import MatchOptions, packed_shape
+from service.pipeline.match.match import MatchProcessor
+from service.pipeline.wire.control import ControlRecord
+from service.pipeline.wire.event_packets import packet_of
+from service.pipeline.wire.packets import (
+    EventTimes,
+    OutputRecords,
+    PacketKind,
+    PartitionTime,
+    ResultColumns,
+    Unkeyed,
+    UnkeyedEvents,
+)
+from service.pipeline.wire.reports import Count, EventTime, Report
+from tests.matcher.runs import TYPES
+
+RULE = """
+id: ab
+key: key
+within: 10 ms
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "name = 'b'"}
+"""
+PLAN = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d"), OutputSchemaIds(1, 2, 3))
+
+
+class State:
+    """Spark's two states, in memory."""
+
+    def __init__(self) -> None:
+        self.value: tuple[bytes] | None = None
+        self.slots: dict[str, bytes] = {}
+
+    def get(self, *names: Any) -> Any:
+        """Of the group, or of slots."""
+        return [self.slots.get(name) for name in names[0]] if names else self.value
+
+    def update(self, value: tuple[bytes]) -> None:
+        """Of the group."""
+        self.value = value
+
+    def put(self, values: Sequence[tuple[str, bytes | None]]) -> None:
+        """Of slots."""
+        for name, value in values:
+            self.slots.pop(name) if value is None else self.slots.update({name: value})
+
+
+class Group:
+    """Key group 0 over several batches, by default each with a processor of its own."""
+
+    def __init__(self) -> None:
+        self.state: Any = State()
+        self.processor = self.new_processor()
+
+    def new_processor(self) -> MatchProcessor:
+        """As at a start of the query."""
+        options = MatchOptions(1, 1_000, "partition_minimum", 0, True, ("Event", "Other"), TYPES)
+        processor = MatchProcessor(PLAN, ENCODER, options)
+        processor.open(self.state, self.state)
+        return processor
+
+    def batch(self, *packets: tuple[int, bytes]) -> tuple[list[tuple[int, bytes]], Report]:
+        """What comes out, and the group's own report, which is the last."""
+        rows = [Row(label=0, kind=kind, packet=packet) for kind, packet in packets]
+        out = [(row.kind, row.packet) for row in self.processor.process(0, iter(rows))]
+        assert out[-1][0] == PacketKind.REPORT
+        return out[:-1], Report.decode(out[-1][1])
+
+
+def events(*named: tuple[str, int]) -> tuple[int, bytes]:
+    """Events of one key: name and time, which is also the offset."""
+    (part,) = PLAN.partitionings
+    rows = [
+        [
+            "k", time, "t", 0, time, 0, b"rk", b"v", None, True, _bits(part, name),
+            *({"key": "k", "name": name, "price": 1}[slot.path[0]] for slot in part.slots),
+        ]
+        for name, time in named
+    ]  # fmt: skip
+    kinds = [
+        pa.string(), pa.int64(), pa.string(), pa.int32(), pa.int64(), pa.int32(), pa.binary(),
+        pa.binary(), pa.string(), pa.bool_(), pa.int64(),
+        *(pa.string() for _ in part.slots),
+    ]  # fmt: skip
+    schema = pa.schema(list(zip(packed_shape(0, part).columns, kinds, strict=True)))
+    batch = pa.RecordBatch.from_pylist(
+        [dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema
+    )
+    return PacketKind.EVENTS, packet_of(batch)
+
+
+def _bits(part: Partitioning, name: str) -> int:
+    """The conditions that are true for an event of this name; one without expression always is."""
+    true = (None, f"name = '{name}'")
+    texts = [each.expression and each.expression.text for each in part.conditions]
+    return sum(1 << number for number, text in enumerate(texts) if text in true)
+
+
+def times(time: int) -> tuple[int, bytes]:
+    """The newest event time of the only partition."""
+    return PacketKind.EVENT_TIMES, EventTimes((PartitionTime("t", 0, time),)).encode()
+
+
+@pytest.fixture
+def group() -> Group:
+    """An empty one."""
+    return Group()
+
+
+def test_a_match_over_two_batches(group: Group) -> None:
+    """It leaves as columns, and the report says what was done, what lives and what time it is."""
+    out, report = group.batch(events(("a", 5)), times(6))
+    assert (out, report.live) == ([], {"ab": 1})
+    assert report.time == EventTime(5, {("t", 0): 6})
+    group.processor = group.new_processor()
+    out, report = group.batch(events(("b", 8)), times(9))
+    ((kind, packet),) = out
+    assert kind == PacketKind.RESULTS
+    results = ResultColumns.decode(packet)
+    assert (results.topic, results.keys, len(results.values)) == ("m", [b"k"], 1)
+    assert report.counts[Count.MATCHED, "ab"] == 1
+    assert sum(count for _, count in report.match_times) == 1
+    assert all(what.labels[0] in {"rule", "stage"} for what, *_ in report.counts)
+
+
+def test_what_is_for_others_is_passed_on(group: Group) -> None:
+    """Dead letters and reports of decoding tasks, as they are."""
+    records = (PacketKind.RECORDS, OutputRecords((("d", None, b"v", []),)).encode())
+    report = (PacketKind.REPORT, Report(Counter({(Count.RECORDS, "t"): 1})).encode())
+    out, own = group.batch(records, report, times(3))
+    assert out == [records, report]
+    assert (Count.RECORDS, "t") not in own.counts
+
+
+def test_late_events_and_those_without_key(group: Group) -> None:
+    """Late ones leave as they came; one that is not late and has no key is a dead letter."""
+    group.batch(times(10))
+    on_time = Unkeyed("t", 0, 12, 12, None, b"v", None, "a key is null: key")
+    late = on_time._replace(time=9, offset=9)
+    unkeyed = (PacketKind.UNKEYED, UnkeyedEvents((on_time, late)).encode())
+    out, report = group.batch(unkeyed, events(("a", 4)), times(13))
+    assert {kind for kind, _ in out} == {PacketKind.RECORDS}
+    topics = [record[0] for _, packet in out for record in OutputRecords.decode(packet).records]
+    assert sorted(topics) == ["d", "l", "l"]
+    assert report.counts[Count.DEAD_LETTERS, "missing_key"] == 1
+    assert report.counts[Count.LATE_EVENTS, "t"] == 2
+
+
+def test_control_records(group: Group) -> None:
+    """A lower bound decides deadlines without events; a pause holds in the batches behind it."""
+    group.batch(events(("a", 5)), times(6))
+    pause = ControlRecord((), 40, (PLAN.plans[0].fingerprint,))
+    out, report = group.batch((PacketKind.CONTROL, pause.encode()))
+    assert report.time is not None
+    assert report.time.watermark == 40
+    assert [rule.partial_matches for rule in report.gone] == [1]
+    out, report = group.batch(events(("a", 45), ("b", 46)), times(50))
+    assert (out, report.live) == ([], {})

@@ -1,0 +1,67 @@
+"""Sockets between the JVM and its Python workers, and the JVM's garbage collector."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from service.pipeline.spark.jars import find_java
+from service.pipeline.spark.session import collectors, may_have_sockets
+
+_NAME_OF_SPARK = ".00000000-0000-0000-0000-000000000000.sock"
+
+
+def _can_be_bound(folder: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
+        try:
+            one.bind(str(folder / _NAME_OF_SPARK))
+        except OSError:
+            return False
+    (folder / _NAME_OF_SPARK).unlink()
+    return True
+
+
+def test_sockets_are_only_used_where_their_paths_are_short_enough() -> None:
+    """Whatever we allow can be bound, and a usual folder is allowed."""
+    found = {}
+    with TemporaryDirectory(dir="/tmp") as base:
+        for length in range(20, 120):
+            folder = Path(base) / ("x" * (length - len(base) - 1))
+            folder.mkdir()
+            found[length] = (may_have_sockets(folder), _can_be_bound(folder))
+    assert all(can for may, can in found.values() if may)
+    assert found[55] == (True, True)
+    assert found[100] == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("extra", "environment", "driver", "executor"),
+    [
+        ({}, {}, "UseParallelGC", "UseParallelGC"),
+        ({"driver": "-Xint -XX:+UseG1GC"}, {}, "UseG1GC", "UseParallelGC"),
+        ({"executor": "-XX:+UseSerialGC"}, {}, "UseParallelGC", "UseSerialGC"),
+        ({"driver": "-XX:+PrintFlagsFinal"}, {}, "UseParallelGC", "UseParallelGC"),
+        ({}, {"SPARK_SUBMIT_OPTS": "-XX:+UseSerialGC"}, "UseSerialGC", "UseParallelGC"),
+        ({}, {"JAVA_TOOL_OPTIONS": "-XX:+UseZGC -Xmx99m"}, "UseZGC", "UseParallelGC"),
+    ],
+)
+def test_java_starts_with_the_collector_that_the_user_chose(
+    extra: dict[str, str], environment: dict[str, str], driver: str, executor: str
+) -> None:
+    """It refuses two."""
+    conf = {f"spark.{process}.defaultJavaOptions": "-Xss8m" for process in ("driver", "executor")}
+    conf |= {f"spark.{process}.extraJavaOptions": text for process, text in extra.items()}
+    conf |= collectors(conf, environment)
+    for process, expected in (("driver", driver), ("executor", executor)):
+        options = [conf[f"spark.{process}.defaultJavaOptions"], extra.get(process, "")]
+        options += environment.values() if process == "driver" else []
+        command = [str(find_java()), *" ".join(options).split(), "-XX:+PrintFlagsFinal", "-version"]
+        flags = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        chosen = {
+            line.split()[1] for line in flags.splitlines() if "GC " in line and "true" in line
+        }
+        assert expected in chosen

@@ -1,0 +1,81 @@
+"""What workers have before their first task, and that their daemon may fork."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+_LOADS = """
+import os
+from service.pipeline.spark.worker_daemon import load
+load()
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
+def test_the_daemon_has_one_thread_and_prints_nothing() -> None:
+    """Forked with more, a worker could wait for a lock that nobody holds; Spark would take what it
+    prints for the number of its port."""
+    command = [sys.executable, "-c", _LOADS]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (found.stdout, found.stderr) == ("1\n", "")
+
+
+_ALLOCATES = """
+import ctypes, threading
+from service.pipeline.spark.worker_daemon import load
+load()
+libc = ctypes.CDLL(None)
+threads = [threading.Thread(target=lambda: libc.malloc(1000)) for _ in range(8)]
+for thread in threads:
+    thread.start()
+    thread.join()
+libc.fopen.restype = ctypes.c_void_p
+libc.malloc_info(0, ctypes.c_void_p(libc.fopen(b"/dev/stdout", b"w")))
+libc.fflush(None)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="asks the GNU C library")
+def test_threads_share_their_memory() -> None:
+    """So that what one of librdkafka's threads frees is used again."""
+    command = [sys.executable, "-c", _ALLOCATES]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.count("<heap nr=") == 1
+
+
+@pytest.mark.spark
+def test_workers_begin_with_what_tasks_need(spark: SparkSession) -> None:
+    """Loaded in the daemon, from where compiled modules are kept, and left out of collections of
+    garbage."""
+
+    def look(_: object) -> tuple[bool, str, int]:
+        import gc
+        import sys
+
+        import pyspark
+
+        loaded = "service.matcher.columnar.kernel" in sys.modules
+        return loaded, pyspark.__file__, gc.get_freeze_count()
+
+    ((loaded, pyspark_file, frozen),) = spark.sparkContext.parallelize([0], 1).map(look).collect()
+    assert loaded
+    assert pyspark_file == pyspark.__file__
+    assert frozen > 100_000
+
+
+@pytest.mark.spark
+def test_the_driver_has_no_archive_of_pyspark(spark: SparkSession) -> None:
+    """Its processes, which no daemon forks, would compile all of it."""
+    path = spark.sparkContext._jvm.org.apache.spark.api.python.PythonUtils.sparkPythonPath()
+    archives = [Path(entry) for entry in path.split(os.pathsep) if entry.endswith(".zip")]
+    assert archives
+    assert not any(archive.exists() for archive in archives)

@@ -1,0 +1,243 @@
+"""Runs one plan over one key's events: the reference machine.
+
+``Machine`` is immutable; the caller owns the :class:`RuleState`. Time is an argument. The contract
+is Flink's NFA (``org.apache.flink.cep.nfa.NFA``): events come in order, time is moved to an
+event's time before the event is applied, and a match may start at every event. It differs on
+purpose: identical partial matches are kept once, a sequence of events times out once, with the last
+of the partial matches that hold it, and deadlines are applied in their own order however far time
+jumps.
+"""
+
+from __future__ import annotations
+
+from service.compiler.plan import GapAtom, Kind, Plan
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import Slot
+from service.matcher.found import Expired, Failure, Found, limit_failure, skip_failure
+from service.matcher.partial import (
+    BEGINNING_MATCHED,
+    FOREVER,
+    ITSELF_MATCHED,
+    NOT_MATCHED,
+    Finished,
+    Partial,
+    RuleState,
+    Taken,
+)
+from service.matcher.transitions import PASS, Outcome, Transitions
+from service.model import Event
+from tests.reference.limits import beyond, enforce
+from tests.reference.look_back_tests import LookBackTests
+from tests.reference.skip import release
+
+#: The events that the current event was taken behind, by their last one and the step.
+_Taking = dict[tuple[int, int], Taken]
+
+
+class Machine:
+    """One compiled rule, ready to be applied to the states of many keys."""
+
+    def __init__(
+        self, plan: Plan, slots: tuple[Slot, ...], types: RecordTypes | None = None
+    ) -> None:
+        self.plan = plan
+        self.look_backs = LookBackTests(plan, slots, types or RecordTypes())
+        self._transitions = Transitions(plan)
+        self._gaps = tuple(state.gap_ms for state in plan.states)
+        self._absence = tuple(state.absence for state in plan.states)
+        self._live = tuple(state.kind in (Kind.START, Kind.NORMAL) for state in plan.states)
+        self._taking = tuple(state.taking_gap_ms for state in plan.states)
+        self._step_gaps = any(isinstance(atom, GapAtom) for atom in plan.atoms)
+        self._window = plan.window_ms
+        self._cooldown = plan.rule.cooldown_ms
+        self._limits = plan.rule.limits
+        self._effective_from = plan.rule.effective_from_ms
+
+    def apply(self, state: RuleState, event: Event, bits: int, found: Found) -> int:
+        """Apply one event whose event atoms are true as ``bits`` says. Returns how many partial
+        matches it was tested against, with the one that might begin; 0 when it does not count."""
+        if event.time >= state.deadline:
+            self.advance(state, event.time, found)
+        if state.paused or (self._effective_from is not None and event.time < self._effective_from):
+            return 0
+        tested = len(state.partials) + 1
+        outcome_of = self._transitions.outcome
+        looks_back = self._transitions.looks_back
+        kept: list[Partial] = []
+        taking: _Taking = {}
+        finished = len(state.finished)
+        changed = False
+        for partial in state.partials:
+            true = self._ask(partial, event, bits, found) if looks_back else bits
+            outcome = outcome_of(partial.state, true)
+            if outcome.unchanged:
+                kept.append(partial)
+            else:
+                changed = True
+                self._follow(partial, outcome, event, state, kept, taking)
+        true = self._ask(None, event, bits, found) if looks_back else bits
+        opening = outcome_of(self.plan.start, true)
+        if opening.takes:
+            changed = True
+            found.started += 1
+            self._follow(None, opening, event, state, kept, taking)
+        if changed:
+            state.partials = _distinct(kept, {id(f.last) for f in state.finished[finished:]})
+            state.events_at_most += 1
+            self._settle(state, event, found)
+        return tested
+
+    def advance(self, state: RuleState, time: int, found: Found) -> None:
+        """Move time to ``time``: what has its deadline at or before it is decided."""
+        while state.deadline <= time:
+            deadline = state.deadline
+            due = [p for p in state.partials if p.deadline <= deadline]
+            state.partials = [p for p in state.partials if p.deadline > deadline]
+            _refresh_deadline(state)
+            absent = {
+                id(p.last): p for p in due if self._absence[p.state] and p.matched != ITSELF_MATCHED
+            }
+            if absent:
+                state.partials = _distinct(state.partials, set(absent))
+            state.finished += [Finished(p.first, p.last, deadline) for p in absent.values()]
+            # Only a gap between repetitions gives the holders of one sequence several deadlines.
+            held = {id(p.last) for p in state.partials} if self._step_gaps else ()
+            expired: dict[int, Expired] = {}
+            for partial in due:
+                first, last = partial.first, partial.last
+                gap = self._taking[partial.state]
+                could_take = gap is None or deadline <= last.event.time + gap
+                if self._live[partial.state] and could_take and id(last) not in held:
+                    before = expired.get(id(last))
+                    matched = bool(partial.matched) or id(last) in absent
+                    matched = matched or (before is not None and before.matched)
+                    expired[id(last)] = Expired(first, last, deadline, matched)
+            found.timeouts.extend(expired.values())
+            self._release(state, found)
+        if state.quiet_until is not None and state.quiet_until <= time and not state.finished:
+            state.quiet_until = None
+
+    # One partial match, one event.
+
+    def _follow(
+        self,
+        partial: Partial | None,
+        outcome: Outcome,
+        event: Event,
+        state: RuleState,
+        kept: list[Partial],
+        taking: _Taking,
+    ) -> None:
+        """What becomes of ``partial``; ``None`` is the match that may start at ``event``."""
+        if partial is None:
+            first, previous, matched = event, None, NOT_MATCHED
+        else:
+            first, previous, matched = partial.first, partial.last, partial.matched
+        for step, target, completes in outcome.moves:
+            last = previous
+            if step != PASS:
+                last = taking.get((id(previous), step))
+                if last is None:
+                    last = taking[id(previous), step] = Taken(previous, step, event)
+            if last is None:
+                continue
+            if completes and (step != PASS or matched != ITSELF_MATCHED):
+                state.finished.append(Finished(first, last, event.time))
+            if outcome.stops or self.plan.states[target].kind is Kind.FINAL:
+                continue
+            deadline = self._deadline(target, first, last)
+            if step != PASS:
+                inherited = min(matched, BEGINNING_MATCHED)
+                kept.append(Partial(target, first, last, deadline, inherited))
+            elif deadline > event.time:  # else it could only repeat, and the gap is over
+                kept.append(Partial(target, first, last, deadline, matched))
+
+    def _deadline(self, target: int, first: Event, last: Taken) -> int:
+        deadline = FOREVER if self._window is None else first.time + self._window
+        gap = self._gaps[target]
+        return deadline if gap is None else min(deadline, last.event.time + gap)
+
+    def _ask(self, partial: Partial | None, event: Event, bits: int, found: Found) -> int:
+        """``bits`` with those look-back atoms added that matter here and are true."""
+        state = self.plan.start if partial is None else partial.state
+        asked = self._transitions.questions(state, bits)
+        if not asked:
+            return bits
+        last = None if partial is None else partial.last
+        for bit, atom, test in self.look_backs.tests:
+            if asked & bit:
+                try:
+                    if test(last, event):
+                        bits |= bit
+                except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                    found.failures.append(
+                        Failure("condition_failed", atom.step, event, f"{atom}: {error!r}")
+                    )
+        return bits
+
+    # Skip strategy, cooldown, limits.
+
+    def _settle(self, state: RuleState, event: Event, found: Found) -> None:
+        self._release(state, found)
+        if beyond(state, self._limits):
+            limits = self._limits
+            dropped = enforce(state, limits, lambda: self._release(state, found))
+            found.dropped += dropped
+            if not state.limited:
+                found.failures.append(limit_failure(self.plan, event, dropped))
+            state.limited = True
+        else:
+            state.limited = False
+        _refresh_deadline(state)
+
+    def _release(self, state: RuleState, found: Found) -> None:
+        if not state.finished:
+            return
+
+        def missed(match: Finished) -> None:
+            found.failures.append(skip_failure(self.plan, match.last.event))
+
+        before = len(state.partials)
+        state.finished = list({id(each.last): each for each in state.finished}.values())
+        held = before + len(state.finished)
+        released = release(self.plan, state, missed)
+        found.pruned += held - len(released) - len(state.partials) - len(state.finished)
+        if len(state.partials) != before:
+            _refresh_deadline(state)
+        for match in released:
+            if self._cooldown is not None:
+                if state.quiet_until is not None and match.time < state.quiet_until:
+                    continue
+                state.quiet_until = match.time + self._cooldown
+            found.matches.append(match)
+
+
+def _distinct(partials: list[Partial], completed: set[int]) -> list[Partial]:
+    """Partial matches without repetitions; those whose events, or all but the last of them, are
+    among ``completed`` matches have matched.
+
+    Two that stand in the same state on the same last taken event object share their whole past,
+    so whatever comes happens to both alike; merging them by less than that would be wrong, since
+    look-back conditions read the past.
+    """
+    distinct: dict[tuple[int, int], Partial] = {}
+    for partial in partials:
+        key = (partial.state, id(partial.last))
+        before = distinct.get(key)
+        if before is None or partial.matched > before.matched:
+            distinct[key] = partial
+    if completed:
+        for key, partial in distinct.items():
+            last, matched = partial.last, partial.matched
+            if id(last) in completed:
+                matched = ITSELF_MATCHED
+            elif id(last.previous) in completed:
+                matched = max(matched, BEGINNING_MATCHED)
+            if matched != partial.matched:
+                distinct[key] = partial._replace(matched=matched)
+    return list(distinct.values())
+
+
+def _refresh_deadline(state: RuleState) -> None:
+    """Set ``deadline`` to the earliest of the partial matches."""
+    state.deadline = min((partial.deadline for partial in state.partials), default=FOREVER)
