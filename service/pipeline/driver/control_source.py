@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from service.pipeline.spark.source_runner import no_trace_of_a_stop
 from service.pipeline.wire.control import ControlRecord
 
 FORMAT = "spark_cep_control"
@@ -41,6 +42,7 @@ class ControlSource(DataSource):
         schema: StructType,  # noqa: ARG002  Spark's interface
     ) -> SimpleDataSourceStreamReader:
         """The reader that Spark runs in a process of its own."""
+        no_trace_of_a_stop()
         return _Reader(Path(self.options["file"]))
 
 

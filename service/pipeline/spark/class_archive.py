@@ -36,7 +36,6 @@ _OF_CONNECTORS = (
 )
 #: Hundreds of classes cannot be archived, generated ones above all.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
-_ROUNDS = 2
 
 
 def archive(jars: Path) -> Path | None:
@@ -89,8 +88,7 @@ def make(jars: Path) -> Path:
         settings = _settings(jars.absolute(), Path(scratch))
         os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={fresh} {_QUIET}"
         spark = spark_session(settings, Path(scratch))
-        for _ in range(_ROUNDS):
-            rehearse(spark, Path(scratch))
+        rehearse(spark, Path(scratch))
         _load(spark, _names(resolve("spark", jars.absolute())))
         spark.stop()
         end_jvm(seconds=300)

@@ -11,15 +11,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
+from service.pipeline.spark.source_runner import no_trace_of_a_stop
+
+_ROUNDS = 2
 _BATCHES = 2
 _SCHEMA = "label BINARY, kind INT, packet BINARY"
 
 
 class Numbers(DataSource):
-    """One row in each batch, ``last`` rows in all."""
+    """One row in each batch, and a few batches in each run."""
 
     @classmethod
     def name(cls) -> str:
@@ -32,14 +36,25 @@ class Numbers(DataSource):
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: ARG002, N802
         """The reader that Spark runs in a process of its own."""
+        no_trace_of_a_stop()
         return _Reader()
 
 
-class _Reader(SimpleDataSourceStreamReader):
+class _Reader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        """The first read tells where the run begins, and so where it ends."""
+
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         return {"number": 0}
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[bytes]], dict[str, Any]]:
+        if self._last is None:
+            self._last = start["number"] + _BATCHES
+        if start["number"] >= self._last:
+            return iter(()), start
         end = {"number": start["number"] + 1}
         return self.readBetweenOffsets(start, end), end
 
@@ -75,9 +90,13 @@ def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def rehearse(spark: SparkSession, folder: Path) -> None:
-    """Run the query for two batches, from its checkpoint in ``folder`` if there is one."""
+    """Run the query for a few batches, then again from its checkpoint, which is in ``folder``."""
     spark.dataSource.register(Numbers)
+    for _ in range(_ROUNDS):
+        _run(spark, folder / "checkpoint")
 
+
+def _run(spark: SparkSession, checkpoint: Path) -> None:
     def packets() -> DataFrame:
         return (
             spark.readStream.format(Numbers.name())
@@ -89,13 +108,10 @@ def rehearse(spark: SparkSession, folder: Path) -> None:
             )
         )
 
-    done: list[int] = []
-
-    def run_batch(frame: DataFrame, batch: int) -> None:
+    def run_batch(frame: DataFrame, batch: int) -> None:  # noqa: ARG001  Spark's interface
         frame.mapInArrow(_same, _SCHEMA).collect()
-        done.append(batch)
 
-    query = (
+    (
         packets()
         .mapInArrow(_same, _SCHEMA)
         .unionByName(packets())
@@ -106,10 +122,9 @@ def rehearse(spark: SparkSession, folder: Path) -> None:
             outputMode="Append",
             timeMode="None",
         )
-        .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+        .writeStream.option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
         .foreachBatch(run_batch)
         .start()
+        .awaitTermination()
     )
-    while len(done) < _BATCHES and not query.awaitTermination(1):
-        pass
-    query.stop()

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.cloudpickle import dumps
+from pyspark.serializers import read_int, write_int, write_with_length
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from service.pipeline.driver.control_source import ControlFile, ControlSource
 from service.pipeline.wire.control import ControlRecord
@@ -71,3 +79,33 @@ def test_time_stands_still_in_a_bounded_run(path: Path) -> None:
     file.pause(["f1"])
     rows, _ = reader.read(offset)
     assert records(rows) == [ControlRecord((), None, ("f1",))]
+
+
+def test_a_query_that_stops_leaves_no_trace(path: Path) -> None:
+    """Spark closes the connection of its runner, which fails to answer: not worth a line."""
+    runner = "pyspark.sql.streaming.python_streaming_source_runner"
+    schema = StructType([StructField("packet", BinaryType())]).json()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = {"PYTHON_WORKER_FACTORY_PORT": str(server.getsockname()[1])}
+        secret = {"PYTHON_WORKER_FACTORY_SECRET": "secret"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", runner], env=os.environ | port | secret, stderr=subprocess.PIPE
+        )
+        connection, _ = server.accept()
+        with connection, connection.makefile("rwb") as stream:
+            stream.read(read_int(stream))
+            write_with_length(b"ok", stream)
+            stream.flush()
+            assert read_int(stream) == process.pid
+            write_with_length(b"%d.%d" % sys.version_info[:2], stream)
+            write_with_length(str(path.parent).encode(), stream)
+            write_int(0, stream)
+            write_with_length(dumps(ControlSource({"file": str(path)})), stream)
+            write_with_length(schema.encode(), stream)
+            write_int(1, stream)
+            stream.flush()
+            assert read_int(stream) == 0, "the reader is there"
+            # Closed at once, with nothing more to be sent: the runner's answer fails.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        _, told = process.communicate(timeout=60)
+    assert told.decode() == ""
