@@ -17,6 +17,7 @@ from service.matcher.columnar.matcher import prepare as prepare_matcher
 from service.matcher.columnar.results import ResultKind, Results
 from service.matcher.columnar.snapshot import StoredKeys, decode_batch, encode, encode_batch
 from service.matcher.columnar.text_hash import text_hashes
+from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes
 from service.model import Coordinates, Event
 
@@ -53,8 +54,11 @@ def _decode_nothing() -> None:
 def _store_nothing() -> None:
     """State and events that wait, written and read."""
     (block,) = encode(KeysState(), ())
-    stored = StoredKeys([block], {})
-    stored.among(stored.texts)
+    stored = StoredKeys([[block]], {})
+    keys = TextSet(stored.texts(stored.rows(np.ones(1, bool))))
+    keys.find(keys.texts)
+    stored.find(keys)
+    stored.chosen(np.zeros(0, np.int64))
     event = Event(0, Coordinates("", 0, 0), 0, (), None, None)
     decode_batch(encode_batch(InputBatch.of({None: [event]}, Names(), ())))
 

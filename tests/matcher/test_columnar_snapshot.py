@@ -314,20 +314,29 @@ def test_some_keys_of_many_blocks(run: Run, data: st.DataObject) -> None:
     """Keys are told apart without decoding the others: those asked for, and those that are due."""
     whole = run.state
     homes = data.draw(hnp.arrays(np.int64, len(whole.keys), elements=st.integers(0, 2)))
-    stored = StoredKeys(encode(whole, run.numbers, homes, 3), run.rules)
+    blocks = encode(whole, run.numbers, homes, 3)
+    stored = StoredKeys([[block] for block in blocks], run.rules)
     assert len(stored) == len(whole.keys)
-    assert stored.known.all()
+    assert not stored.forgotten.any()
     by_key = dict(zip(whole.keys, homes.tolist(), strict=True))
-    names = stored.keys(np.ones(len(stored), bool))
-    assert dict(zip(names, stored.home.tolist(), strict=True)) == by_key
-    asked = data.draw(st.lists(st.sampled_from([*KEYS, "x", None])))
-    mine = stored.among(TextSet.of(asked))
-    assert mine.tolist() == [key in asked for key in names]
-    some = stored.chosen(mine)
+    every = np.ones(3, bool)
+    rows, due = stored.due(every)
+    assert rows.tolist() == stored.rows(every).tolist() == list(range(len(stored)))
+    texts = stored.texts(rows)
+    values = [texts.value(row) for row in rows.tolist()]
+    names = [None if value is None else value.decode() for value in values]
+    assert dict(zip(names, stored.homes(rows).tolist(), strict=True)) == by_key
+    asked = data.draw(st.lists(st.sampled_from([*KEYS, "x", None]), unique=True))
+    found, numbers = stored.find(TextSet.of(asked))
+    assert [row in found for row in rows] == [name in asked for name in names]
+    some = stored.chosen(found)
     assert run.content(some) == [u for u in run.content(whole) if u[0][0] in asked]
-    for key, due in zip(names, stored.due.tolist(), strict=True):
+    in_order = TextSet.of(asked).numbers.tolist()
+    for row, number in zip(found.tolist(), numbers.tolist(), strict=True):
+        assert asked[in_order.index(number)] == names[row]
+    for key, when in zip(names, due.tolist(), strict=True):
         of_key = np.array([key == other for other in whole.keys], bool)
-        assert due == chosen(whole, of_key).deadline
+        assert when == chosen(whole, of_key).deadline
 
 
 # Bytes.

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from service.errors import StateError
 from service.matcher.columnar.compilation import FOREVER, NEVER
 from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks
+from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes, Vector, reader, vector
 from service.pattern.types import BIGINT, DOUBLE, STRING
 
@@ -65,6 +66,24 @@ def test_any_rows_come_back(
         wanted = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
         some = rows[np.array(wanted, bool)]
         assert values_of(packed.vector(place, some), kind) == [values[row] for row in some]
+        of_row = np.repeat(np.arange(len(stored)), sizes[table]).tolist()
+        if kind is BIGINT and None not in values:
+            starts = packed.starts[table].tolist()
+            before = [7 * b + sum(values[starts[b] : r]) for r, b in enumerate(of_row)]
+            found = packed.sums(place, 7 * np.arange(len(stored)), some).tolist()
+            assert all(
+                (one - before[row]) % (1 << 64) == 0 for one, row in zip(found, some, strict=True)
+            )
+            numbers, of_block = packed.different(place)
+            assert {*zip(numbers.tolist(), of_block.tolist(), strict=True)} == {
+                *zip(values, of_row, strict=True)
+            }
+        if kind is STRING:
+            asked = TextSet.of(data.draw(st.lists(st.sampled_from([*values, "same", "", None]))))
+            found, numbers = packed.search(place, asked)
+            every = asked.find(packed.vector(place, rows))
+            assert found.tolist() == np.flatnonzero(every >= 0).tolist()
+            assert numbers.tolist() == every[found].tolist()
     for number, block in enumerate(stored):
         alone = PackedColumns(7, [block], [table for table, *_ in columns])
         for place, (table, kind, values) in enumerate(columns):

@@ -22,7 +22,7 @@ def copy_bytes(data, places, nulls, out):
 
 
 @compiled
-def _place_of(text, at, length, hashed, data, table, firsts):
+def place_of(text, at, length, hashed, data, table, firsts):
     """Where the table has the number of a text of ``length`` bytes from ``at`` on, or is free."""
     last = np.uint64(len(table) - 1)
     # Keys of a key group have their lower bits in common.
@@ -52,7 +52,7 @@ def number_texts(data, places, nulls, table, firsts, known, out):
             continue
         at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
         hashed = text_hash(data, at, at + length)
-        slot = _place_of(data, at, length, hashed, data, table, firsts)
+        slot = place_of(data, at, length, hashed, data, table, firsts)
         if table[slot] < 0:
             table[slot] = known
             firsts[known] = places[row]
@@ -65,24 +65,17 @@ def number_texts(data, places, nulls, table, firsts, known, out):
 def find_text(text, data, table, firsts):
     """The number of a text among those that :func:`number_texts` has met; -1: none of them."""
     hashed = text_hash(text, 0, len(text))
-    return table[_place_of(text, 0, len(text), hashed, data, table, firsts)]
+    return table[place_of(text, 0, len(text), hashed, data, table, firsts)]
 
 
 @compiled
-def hash_texts(data, places, nulls, out):
-    """The hash of each text; NULL keeps what is there."""
+def find_texts(texts, places, nulls, data, table, firsts, of_null, out):
+    """For each text, its number among those that :func:`number_texts` has met; -1: none of them.
+    ``of_null``: the number of NULL."""
     for row in range(len(places)):
-        if not nulls[row]:
-            at = places[row] >> 32
-            out[row] = np.int64(text_hash(data, at, at + (places[row] & 0xFFFFFFFF)))
-
-
-@compiled
-def find_texts(texts, places, nulls, hashed, data, table, firsts, out):
-    """For each text, given its hash, whether it is among those that :func:`number_texts` has met;
-    not for NULL."""
-    for row in range(len(places)):
-        if not nulls[row]:
+        if nulls[row]:
+            out[row] = of_null
+        else:
             at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
-            slot = _place_of(texts, at, length, np.uint64(hashed[row]), data, table, firsts)
-            out[row] = table[slot] >= 0
+            hashed = text_hash(texts, at, at + length)
+            out[row] = table[place_of(texts, at, length, hashed, data, table, firsts)]

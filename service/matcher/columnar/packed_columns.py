@@ -35,12 +35,14 @@ from service.matcher.columnar.packed_loops import (
     measure,
     read_nulls,
     read_numbers,
-    read_places,
+    read_sums,
+    search,
     write_bytes,
     write_nulls,
     write_numbers,
 )
-from service.matcher.columnar.vectors import Bytes, Flags, Numbers, Objects, Vector
+from service.matcher.columnar.texts import TextSet
+from service.matcher.columnar.vectors import LENGTH_BITS, Bytes, Flags, Numbers, Objects, Vector
 from service.packing import pack, unpack
 
 _WHOLE, _DOUBLE, _BYTES, _OBJECTS = range(4)
@@ -146,12 +148,12 @@ class PackedColumns:
     def __init__(self, form: int, stored: Sequence[bytes], tables: Sequence[int]) -> None:
         count = max(tables) + 1
         if any(len(block) < HEADER + COUNT * count or block[0] != form for block in stored):
-            raise _damaged()
+            raise damaged()
         self._data = np.frombuffer(b"".join(stored), np.uint8)
         ends = np.cumsum([0, *map(len, stored)])
         columns = [int.from_bytes(block[1:HEADER], "little") for block in stored]
         if any(number < len(tables) for number in columns):
-            raise _damaged()
+            raise damaged()
         #: How many columns the block has that has most.
         self.columns = max(columns, default=len(tables))
         self._tables = np.full(self.columns, tables[-1], np.int64)
@@ -163,12 +165,12 @@ class PackedColumns:
         )
         #: Rows, by table and block.
         self.counts = np.zeros((count, len(stored)), np.int64)
-        damaged = locate(
+        wrong = locate(
             self._data, ends, self._tables, self._tags, self._nulls_at, self._least, self._width,
             self._numbers_at, self._bytes_at, self.counts,
         )  # fmt: skip
-        if damaged >= 0:
-            raise _damaged()
+        if wrong >= 0:
+            raise damaged()
         #: By table, where the rows of each block start, and where the last ends.
         self.starts = np.concatenate(
             [np.zeros((count, 1), np.int64), np.cumsum(self.counts, axis=1)], axis=1
@@ -188,6 +190,42 @@ class PackedColumns:
         )  # fmt: skip
         return out
 
+    def sums(self, column: int, base: I64, rows: I64) -> I64:
+        """For some rows, in ascending order, of a column of numbers without NULLs, or of bytes: the
+        sum of the numbers, or lengths, before each in its block, and of the block's ``base``."""
+        out = np.empty(len(rows), np.int64)
+        read_sums(
+            self._data, self._numbers_at[column], self._least[column], self._width[column], base,
+            self.starts[self._tables[column]], rows, out,
+        )  # fmt: skip
+        return out
+
+    def different(self, column: int) -> tuple[I64, I64]:
+        """What numbers a column without NULLs has, and the block of each: of a block in which all
+        are the same, one of them."""
+        table = self._tables[column]
+        counts, same = self.counts[table], self._width[column] == 0
+        one = np.flatnonzero(same & (counts > 0))
+        others = np.repeat(~same, counts)
+        return (
+            np.concatenate(
+                [self._least[column][one], self.numbers(column, np.flatnonzero(others))]
+            ),
+            np.concatenate([one, np.repeat(np.arange(len(counts)), counts)[others]]),
+        )
+
+    def search(self, column: int, texts: TextSet) -> tuple[I64, I64]:
+        """The rows whose value of a column of bytes is one of these texts, in ascending order, and
+        the number of each."""
+        starts = self.starts[self._tables[column]]
+        rows, numbers = np.empty((2, starts[-1]), np.int64)
+        count = search(
+            self._data, self._nulls_at[column], self._tags[column], self._numbers_at[column],
+            self._least[column], self._width[column], self._bytes_at[column], starts,
+            texts.texts.data, texts.table, texts.firsts, texts.of_null, rows, numbers,
+        )  # fmt: skip
+        return rows[:count], numbers[:count]
+
     def vector(self, column: int, rows: I64) -> Vector:
         """The values of some rows, in ascending order. Bytes stay where they are."""
         tags, starts = self._tags[column], self.starts[self._tables[column]]
@@ -196,11 +234,8 @@ class PackedColumns:
             read_nulls(self._data, self._nulls_at[column], tags, starts, rows, nulls)
         kind = int((tags & KIND).max(initial=0))
         if kind >= WITH_BYTES:
-            places = np.empty(len(rows), np.int64)
-            read_places(
-                self._data, self._numbers_at[column], self._least[column], self._width[column],
-                self._bytes_at[column], starts, rows, places,
-            )  # fmt: skip
+            places = self.sums(column, self._bytes_at[column], rows) << LENGTH_BITS
+            places |= self.numbers(column, rows)
             found = Bytes(places, nulls, self._data)
             if kind == _BYTES:
                 return found
@@ -210,5 +245,6 @@ class PackedColumns:
         return Numbers(numbers.view(np.float64) if kind == _DOUBLE else numbers, nulls)
 
 
-def _damaged() -> StateError:
+def damaged() -> StateError:
+    """What is raised for a block of another form."""
     return StateError(f"the stored state is damaged: a block has another form; {RESTORE}")

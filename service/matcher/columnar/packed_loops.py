@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from service.matcher.columnar.byte_loops import place_of
 from service.matcher.columnar.compilation import compiled
-from service.matcher.columnar.text_hash import little_endian
+from service.matcher.columnar.text_hash import little_endian, text_hash
 
 #: What a column's tag says beside its kind: whether NULLs are marked, or all of it is NULL.
 SOME_NULL, ALL_NULL = 4, 8
@@ -206,23 +207,51 @@ def read_nulls(data, nulls_at, tags, starts, rows, out):
 
 
 @compiled
-def read_places(data, numbers_at, least, width, bytes_at, starts, rows, out):
-    """Start and length of the bytes of these rows."""
-    block, passed, place = -1, np.int64(0), np.int64(0)
+def read_sums(data, numbers_at, least, width, base, starts, rows, out):
+    """For these rows, the sum of the numbers of the rows before each in its block, and what
+    ``base`` says of the block."""
+    block, passed, total = -1, np.int64(0), np.int64(0)
     for number in range(len(rows)):
         row = rows[number]
         while row >= starts[block + 1]:
             block += 1
-            passed, place = starts[block], bytes_at[block]
+            passed, total = starts[block], base[block]
         wide, low, at = width[block], least[block], numbers_at[block]
-        length = low
         if wide:
             while passed < row:
                 above = little_endian(data, at + (passed - starts[block]) * wide, wide)
-                place += low + np.int64(above)
+                total += low + np.int64(above)
                 passed += 1
-            length += np.int64(little_endian(data, at + (row - starts[block]) * wide, wide))
         else:
-            place += low * (row - passed)
+            total += low * (row - passed)
             passed = row
-        out[number] = place << 32 | length
+        out[number] = total
+
+
+@compiled
+def search(
+    data, nulls_at, tags, numbers_at, least, width, bytes_at, starts, texts, table, firsts,
+    of_null, rows, numbers,
+):  # fmt: skip
+    """The rows whose bytes are a text that ``byte_loops.number_texts`` has met, and its number for
+    each; ``of_null``: the number of NULL, -1: not one of them. Returns how many they are."""
+    found = 0
+    for block in range(len(starts) - 1):
+        wide, low, at = width[block], least[block], numbers_at[block]
+        place, tag = bytes_at[block], tags[block]
+        for row in range(starts[block], starts[block + 1]):
+            length, of_block = low, row - starts[block]
+            if wide:
+                length += np.int64(little_endian(data, at + of_block * wide, wide))
+            null = tag & ALL_NULL != 0
+            if tag & SOME_NULL:
+                null = data[nulls_at[block] + of_block // 8] >> (of_block % 8) & 1 != 0
+            number = of_null
+            if not null:
+                hashed = text_hash(data, place, place + length)
+                number = table[place_of(data, place, length, hashed, texts, table, firsts)]
+                place += length
+            if number >= 0:
+                rows[found], numbers[found] = row, number
+                found += 1
+    return found

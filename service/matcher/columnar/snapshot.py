@@ -12,7 +12,6 @@ A rule is a number that the caller gives it. Units of numbers that are unknown b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,8 @@ from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen
 from service.matcher.columnar.matcher import NODE, UNIT, Held, due_of
-from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks
-from service.matcher.columnar.texts import TextSet, hashes
+from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks, damaged
+from service.matcher.columnar.texts import TextSet, texts_of
 from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like
 
 #: Formats of blocks.
@@ -95,7 +94,7 @@ def encode(
     units["rule"] = np.array(numbers, np.int64)[units["rule"]] if len(units) else 0
     keys = [state.keys[row] for row in order.tolist()]
     columns = [
-        Column(_KEYS, Bytes.of([None if key is None else key.encode() for key in keys])),
+        Column(_KEYS, texts_of(keys)),
         *(Column(_KEYS, counts[table]) for table in (_UNITS, _NODES, _EVENTS_OF_STATE)),
         *(Column(_UNITS, units[name]) for name in _UNIT),
         *(Column(_PARTIALS, partials[name]) for name in _PARTIAL),
@@ -110,16 +109,15 @@ def encode(
 
 def encode_batch(batch: InputBatch) -> bytes:
     """Events that wait, as one block."""
-    keys = [None if key is None else key.encode() for key in batch.keys]
     masks = [mask.to_bytes((mask.bit_length() + 7) // 8, "little") for mask in batch.masks]
     columns = [
-        Column(_KEYS, Bytes.of(keys)),
+        Column(_KEYS, texts_of(batch.keys)),
         Column(_MASKS, Bytes.of(masks)),
         Column(_EVENTS_OF_BATCH, batch.key),
         Column(_EVENTS_OF_BATCH, batch.mask),
         *_event_columns(_EVENTS_OF_BATCH, batch.events),
     ]
-    ends = [np.array([len(each)]) for each in (keys, masks, batch.events)]
+    ends = [np.array([len(each)]) for each in (batch.keys, masks, batch.events)]
     (block,) = blocks(BATCH, columns, ends)
     return block
 
@@ -140,130 +138,140 @@ def decode_batch(data: bytes) -> InputBatch:
 
 class StoredKeys:
     """The keys of some blocks of state, read together: what is not asked for is not decoded.
-    ``rules``: by the number that names it, the number of each rule that there is now. StateError
-    when a block is damaged."""
+    ``stored``: by bucket its blocks, oldest first; ``rules``: by the number that names it, the
+    number of each rule that there is now. StateError when a block is damaged.
 
-    def __init__(self, stored: Sequence[bytes], rules: Mapping[int, int]) -> None:
-        self._packed = PackedColumns(STATE, stored, [table for table, _ in _OF_STATE])
-        #: How many keys each block has, and the block of each key.
-        self.sizes = self._packed.counts[_KEYS]
-        self.home = np.repeat(np.arange(len(stored)), self.sizes)
-        keys = self._packed.rows(_KEYS)
-        self._texts = _as_bytes(self._packed.vector(0, keys))
-        self._units, self._nodes, self._events = (
-            self._packed.numbers(_PLACE[_KEYS, name], keys) for name in ("units", "nodes", "events")
-        )
-        rows = self._packed.rows(_UNITS)
-        self._rule = _now(self._unit("rule", rows), rules)
-        self._partials, self._finished = self._unit("partials", rows), self._unit("finished", rows)
+    A key is named by its row; a bucket has a row for each block that says something of the key, of
+    which the last holds. Rows are in the order of buckets and blocks.
+    """
+
+    def __init__(self, stored: Sequence[Sequence[bytes]], rules: Mapping[int, int]) -> None:
+        blocks = [block for bucket in stored for block in bucket]
+        self._packed = PackedColumns(STATE, blocks, [table for table, _ in _OF_STATE])
+        self._rules = rules
+        self._homes = np.repeat(np.arange(len(stored)), [len(bucket) for bucket in stored])
+        #: How many rows each bucket has.
+        self.sizes = self._by_bucket(self._homes, self._packed.counts[_KEYS], len(stored))
+
+    @staticmethod
+    def _by_bucket(homes: I64, counts: I64, buckets: int) -> I64:
+        return np.bincount(homes, counts, buckets).astype(np.int64)
 
     def __len__(self) -> int:
-        return len(self.home)
+        return int(self.sizes.sum())
+
+    @property
+    def forgotten(self) -> Flags:
+        """Per bucket, whether it has something of rules that are gone."""
+        found = np.zeros(len(self.sizes), bool)
+        names, blocks = self._packed.different(_PLACE[_UNITS, "rule"])
+        found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
+        return found
+
+    def rows(self, buckets: Flags) -> I64:
+        """All rows of some buckets."""
+        return self._rows(_KEYS, buckets)
+
+    def _rows(self, table: int, buckets: Flags) -> I64:
+        return np.flatnonzero(np.repeat(buckets[self._homes], self._packed.counts[table]))
+
+    def homes(self, rows: I64) -> I64:
+        """The bucket of each of these rows."""
+        starts = self._packed.starts[_KEYS]
+        return self._homes[np.searchsorted(starts, rows, "right") - 1]
+
+    def find(self, keys: TextSet) -> tuple[I64, I64]:
+        """The rows of these keys, and the number of the key of each."""
+        return self._packed.search(_PLACE[_KEYS, "key"], keys)
+
+    def texts(self, rows: I64) -> Bytes:
+        """The keys of some rows."""
+        if not len(rows):  # without blocks, nothing says what columns are
+            return texts_of(())
+        return _as_bytes(self._packed.vector(_PLACE[_KEYS, "key"], rows))
+
+    def due(self, buckets: Flags) -> tuple[I64, I64]:
+        """The rows of some buckets, and for each the watermark at which something is due of it;
+        ``FOREVER`` for never."""
+        rows, units = self._rows(_KEYS, buckets), self._rows(_UNITS, buckets)
+        of_units = due_of(*(self._unit(name, units) for name in ("deadline", "quiet", "finished")))
+        of_units[_now(self._unit("rule", units), self._rules) == NONE] = FOREVER
+        counts = self._count("units", rows)
+        due = np.full(len(rows), FOREVER, np.int64)
+        some = counts > 0
+        if some.any():
+            due[some] = np.minimum.reduceat(of_units, _starts(counts)[some])
+        return rows, due
 
     def _unit(self, name: str, rows: I64) -> I64:
         return self._packed.numbers(_PLACE[_UNITS, name], rows)
 
-    @cached_property
-    def forgotten(self) -> Flags:
-        """Per block, whether it has something of rules that are gone."""
-        found = np.zeros(len(self.sizes), bool)
-        gone = self._rule == NONE
-        if gone.any():
-            found[np.repeat(self.home, self._units)[gone]] = True
-        return found
+    def _count(self, name: str, rows: I64) -> I64:
+        return self._packed.numbers(_PLACE[_KEYS, name], rows)
 
-    @property
-    def texts(self) -> TextSet:
-        """All keys."""
-        return TextSet(self._texts)
+    def _of_rows(self, column: tuple[int, str], table: int, rows: I64) -> tuple[I64, I64]:
+        """The rows in another table that belong to some rows, and how many belong to each.
+        ``column`` has these counts for all."""
+        place = _PLACE[column]
+        counts = self._packed.numbers(place, rows)
+        starts = self._packed.starts[table]
+        first = self._packed.sums(place, starts, rows)
+        if len(rows) and (counts.min() < 0 or first[-1] + counts[-1] > starts[-1]):
+            raise damaged()
+        return np.repeat(first - _starts(counts), counts) + np.arange(counts.sum()), counts
 
-    @cached_property
-    def due(self) -> I64:
-        """Per key, the watermark at which something of it is due; ``FOREVER`` for never."""
-        rows = self._packed.rows(_UNITS)
-        due = due_of(self._unit("deadline", rows), self._unit("quiet", rows), self._finished)
-        due[self._rule == NONE] = FOREVER
-        return self._of_keys(np.minimum, due, FOREVER)
-
-    @cached_property
-    def known(self) -> Flags:
-        """Per key, whether something is remembered of it, for a rule that there is."""
-        return np.not_equal(self._of_keys(np.maximum, self._rule, NONE), NONE)
-
-    def _of_keys(self, function: np.ufunc, values: I64, nothing: int) -> I64:
-        """A function of the units of each key."""
-        found = np.full(len(self), nothing, np.int64)
-        some = self._units > 0
-        if some.any():
-            found[some] = function.reduceat(values, _starts(self._units)[some])
-        return found
-
-    def among(self, keys: TextSet) -> Flags:
-        """Per key, whether it is one of these."""
-        return keys.has(self._texts, self._hashes)
-
-    @cached_property
-    def _hashes(self) -> I64:
-        return hashes(self._texts)
-
-    def keys(self, wanted: Flags) -> list[str | None]:
-        """Some keys."""
-        return _texts(self._texts.take(np.flatnonzero(wanted)))
-
-    def chosen(self, wanted: Flags) -> KeysState:
-        """What is remembered of some keys."""
-        if not wanted.any():
+    def chosen(self, rows: I64) -> KeysState:
+        """What is remembered of the keys of some rows, in ascending order."""
+        rows = rows[self._count("units", rows) > 0]
+        if not len(rows):
             return KeysState()
-        counts = {
-            _UNITS: self._units, _NODES: self._nodes, _EVENTS_OF_STATE: self._events
-        }  # fmt: skip
-        rows = {
-            table: np.flatnonzero(np.repeat(wanted, of_keys)) for table, of_keys in counts.items()
-        }
-        counts = {table: of_keys[wanted] for table, of_keys in counts.items()}
-        of_units = np.repeat(wanted, self._units)
-        rows[_PARTIALS] = np.flatnonzero(np.repeat(of_units, self._partials))
-        rows[_FINISHED] = np.flatnonzero(np.repeat(of_units, self._finished))
-        numbers = np.arange(int(wanted.sum()))
+        of_units, units_of = self._of_rows((_KEYS, "units"), _UNITS, rows)
+        of_nodes, nodes_of = self._of_rows((_KEYS, "nodes"), _NODES, rows)
+        of_events, events_of = self._of_rows((_KEYS, "events"), _EVENTS_OF_STATE, rows)
+        of_partials, _ = self._of_rows((_UNITS, "partials"), _PARTIALS, of_units)
+        of_finished, _ = self._of_rows((_UNITS, "finished"), _FINISHED, of_units)
+        numbers = np.arange(len(rows))
         held = Held(
-            self._table(_UNITS, UNIT, _UNIT, rows),
-            self._table(_PARTIALS, PARTIAL, _PARTIAL, rows),
-            self._table(_FINISHED, FINISHED, _FINISHED_FIELDS, rows),
-            self._table(_NODES, NODE, _NODE, rows),
+            self._table(_UNITS, UNIT, _UNIT, of_units),
+            self._table(_PARTIALS, PARTIAL, _PARTIAL, of_partials),
+            self._table(_FINISHED, FINISHED, _FINISHED_FIELDS, of_finished),
+            self._table(_NODES, NODE, _NODE, of_nodes),
         )
         units, nodes = held.units, held.nodes
-        units["rule"] = self._rule[rows[_UNITS]]
-        units["key"] = np.repeat(numbers, counts[_UNITS])
-        event_start, node_start = _starts(counts[_EVENTS_OF_STATE]), _starts(counts[_NODES])
+        units["rule"] = _now(units["rule"], self._rules)
+        units["key"] = np.repeat(numbers, units_of)
+        event_start, node_start = _starts(events_of), _starts(nodes_of)
         for table, each in ((held.partials, "partials"), (held.finished, "finished")):
             key = np.repeat(units["key"], units[each])
             table["first"] += event_start[key].astype(np.int32)
             table["last"] += node_start[key].astype(np.int32)
-        key = np.repeat(numbers, counts[_NODES])
+        key = np.repeat(numbers, nodes_of)
         nodes["event"] += event_start[key].astype(np.int32)
         inner = nodes["previous"] != NONE
         nodes["previous"][inner] += node_start[key[inner]].astype(np.int32)
         state = KeysState(
-            self.keys(wanted),
-            _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], rows[_EVENTS_OF_STATE]),
-            np.repeat(numbers, counts[_EVENTS_OF_STATE]),
+            _texts(self.texts(rows)),
+            _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], of_events),
+            np.repeat(numbers, events_of),
             held,
         )
         return _known(state)
 
-    def _table(
-        self, table: int, kind: np.dtype[Any], names: Sequence[str], rows: Mapping[int, I64]
-    ) -> Any:
-        found = np.zeros(len(rows[table]), kind)
+    def _table(self, table: int, kind: np.dtype[Any], names: Sequence[str], rows: I64) -> Any:
+        found = np.zeros(len(rows), kind)
         for name in names:
-            found[name] = self._packed.numbers(_PLACE[table, name], rows[table])
+            found[name] = self._packed.numbers(_PLACE[table, name], rows)
         return found
+
+    def gone(self, rows: I64) -> list[str | None]:
+        """The keys of those of some rows that say that nothing is remembered any more."""
+        return _texts(self.texts(rows[self._count("units", rows) == 0]))
 
 
 def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
     """All that a block of state holds."""
-    stored = StoredKeys([data], rules)
-    return stored.chosen(stored.known)
+    stored = StoredKeys([[data]], rules)
+    return stored.chosen(np.arange(len(stored)))
 
 
 def _known(state: KeysState) -> KeysState:
@@ -344,9 +352,3 @@ def _inverse(order: Any) -> I64:
     found = np.empty(len(order), np.int64)
     found[order] = np.arange(len(order))
     return found
-
-
-@cache
-def no_keys() -> bytes:
-    """The block of no keys."""
-    return encode(KeysState(), ())[0]

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from service.matcher.columnar.byte_loops import find_text, find_texts, hash_texts, number_texts
-from service.matcher.columnar.compilation import I64
-from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, Flags, concatenated
+from service.matcher.columnar.byte_loops import find_text, find_texts, number_texts
+from service.matcher.columnar.compilation import I64, NONE
+from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, concatenated
 
 
 class Texts:
@@ -68,41 +68,52 @@ class Texts:
 
 
 class TextSet:
-    """Some texts, NULL maybe among them, to look others up in."""
+    """Some texts, NULL maybe among them, to look others up in: equal ones have one number, of those
+    from 0 to ``len``."""
 
-    def __init__(self, texts: Bytes) -> None:
-        self._texts = texts
-        count = len(texts)
+    def __init__(self, *columns: Bytes) -> None:
+        texts = concatenated(columns)
+        assert isinstance(texts, Bytes)
+        self.texts = texts
+        #: The number of each text, of one column behind the other.
+        self.numbers = np.zeros(len(texts), np.int64)
         # Most look-ups find nothing, and end at the first place if that is free.
-        self._table = np.full(1 << max(1, (8 * count).bit_length()), -1, np.int64)
-        self._firsts = np.zeros(max(1, count), np.int64)
-        number_texts(
-            texts.data, texts.places, texts.nulls, self._table, self._firsts, 0,
-            np.zeros(count, np.int64),
-        )  # fmt: skip
+        self.table = np.full(1 << max(1, (8 * len(texts)).bit_length()), NONE, np.int64)
+        self.firsts = np.zeros(max(1, len(texts)), np.int64)
+        count = int(
+            number_texts(
+                texts.data, texts.places, texts.nulls, self.table, self.firsts, 0, self.numbers
+            )
+        )
+        #: The number of NULL; ``NONE`` where it is not among them.
+        self.of_null = NONE
+        if texts.nulls.any():
+            self.of_null = count
+            self.numbers[texts.nulls] = count
+            count += 1
+        self._count = count
 
     @classmethod
     def of(cls, texts: Collection[str | None]) -> TextSet:
         """These texts."""
-        return cls(Bytes.of([None if text is None else text.encode() for text in texts]))
+        return cls(texts_of(texts))
 
-    def has(self, column: Bytes, hashed: I64) -> Flags:
-        """For each value of a column, and its hash, whether it is one of them."""
-        found = np.zeros(len(column), bool)
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, column: Bytes) -> I64:
+        """The number of each value of a column; ``NONE`` where it is none of them."""
+        found = np.empty(len(column), np.int64)
         find_texts(
-            column.data, column.places, column.nulls, hashed, self._texts.data, self._table,
-            self._firsts, found,
+            column.data, column.places, column.nulls, self.texts.data, self.table, self.firsts,
+            self.of_null, found,
         )  # fmt: skip
-        if self._texts.nulls.any():
-            found |= column.nulls
         return found
 
 
-def hashes(column: Bytes) -> I64:
-    """The hash of each value of a column; 0 for NULL."""
-    found = np.zeros(len(column), np.int64)
-    hash_texts(column.data, column.places, column.nulls, found)
-    return found
+def texts_of(texts: Collection[str | None]) -> Bytes:
+    """Texts as a column."""
+    return Bytes.of([None if text is None else text.encode() for text in texts])
 
 
 def _bytes_at(data: np.ndarray[tuple[int], np.dtype[np.uint8]], place: int) -> bytes:

@@ -38,7 +38,7 @@ from service.pipeline.match.spool import SLICE, slices
 from service.pipeline.match.watermark import Clock, Policy
 from service.pipeline.state.bucket_storage import BucketStorage
 from service.pipeline.state.buckets import BucketKeys, buckets_of, hashes_of
-from service.pipeline.state.entries import Entries, Load, Spread, Store, bucket_of
+from service.pipeline.state.entries import Entries, Load, Store, bucket_of
 from service.pipeline.state.group_format import FORMAT, check_format
 from service.pipeline.state.known_rules import KnownRules
 from service.pipeline.wire.event_packets import (
@@ -217,17 +217,15 @@ class KeyGroup:
             if len(portion) < len(touched):
                 mine = batch.take(np.flatnonzero(np.isin(homes, portion)[batch.key]))
             keys = storage.read(portion, load)
-            yield from self._apply(keys, wanted, portion, mine, matcher, spread, watermark)
+            yield from self._apply(keys, wanted, mine, matcher, watermark)
             storage.write(portion, keys.written(), store)
 
     def _apply(
         self,
         keys: BucketKeys,
         wanted: TextSet,
-        portion: Sequence[int],
         batch: InputBatch,
         matcher: KeysMatcher,
-        spread: Spread,
         watermark: int,
     ) -> Iterator[Outputs]:
         """Let the matcher work on some buckets, given the batch's events for them and its keys."""
@@ -243,8 +241,7 @@ class KeyGroup:
             began = perf_counter_ns()
         self._share_out(spent + perf_counter_ns() - began, counts)
         self._rules.count(fingerprints, state, 1)
-        homes = buckets_of(hashes_of(state.keys), spread.before)
-        keys.give(state, np.searchsorted(portion, homes))
+        keys.give(state)
 
     def _share_out(self, spent: int, counts: Iterable[Counter[tuple[str, str]]]) -> None:
         """Charge the matcher's time to its rules, by what they made it do. It runs all of them in

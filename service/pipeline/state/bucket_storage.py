@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.matcher.columnar.snapshot import StoredKeys, encode, no_keys
+from service.matcher.columnar.snapshot import encode
+from service.packing import pack, unpack
 from service.pipeline.state.buckets import (
     BucketKeys,
+    Stored,
     Written,
     buckets_of,
     due_by_bucket,
@@ -36,27 +38,25 @@ class BucketStorage:
 
     def read(self, buckets: Sequence[int], load: Load) -> BucketKeys:
         """The keys of these buckets, as they are stored."""
-        names = [self.spread.names(bucket) for bucket in buckets]
-        there = [name for pair in names for name in pair if name in self.entries]
-        stored = dict(zip(there, self.entries.loaded(there, load), strict=True))
-        bases = [stored.get(base, no_keys()) for base, _ in names]
-        changes = [stored.get(beside, no_keys()) for _, beside in names]
-        anew = np.array([bucket in self.spread.split for bucket in buckets], bool)
+        entries, names = self.entries, [self.spread.names(bucket) for bucket in buckets]
+        there = [name for pair in names for name in pair if name in entries]
+        values = dict(zip(there, entries.loaded(there, load), strict=True))
+        stored = Stored(
+            numbers=np.array(buckets),
+            bases=[[values[base]] if base in values else [] for base, _ in names],
+            changes=[unpack(values[beside]) if beside in values else [] for _, beside in names],
+            anew=np.array([bucket in self.spread.split for bucket in buckets], bool),
+            base_due=np.array([entries.due_of(base) for base, _ in names]),
+            changes_due=np.array([entries.due_of(beside) for _, beside in names]),
+        )
         stale: dict[bytes, list[int]] = {}
         for place, (base, beside) in enumerate(names):
-            meaning = self.entries.stale(base) or self.entries.stale(beside)
+            meaning = entries.stale(base) or entries.stale(beside)
             if meaning is not None:
                 stale.setdefault(meaning, []).append(place)
         for meaning, places in stale.items():
-            renewed = self._renewed(
-                meaning, [bases[place] for place in places], [changes[place] for place in places]
-            )
-            for place, block in zip(places, renewed, strict=True):
-                bases[place], changes[place], anew[place] = block, no_keys(), True
-        rules = self._rules
-        return BucketKeys(
-            np.array(buckets), StoredKeys(bases, rules), StoredKeys(changes, rules), anew
-        )
+            self._renew(stored, meaning, places)
+        return BucketKeys(stored, self.spread.before, self._rules)
 
     @property
     def _rules(self) -> dict[int, int]:
@@ -66,47 +66,48 @@ class BucketStorage:
     def _numbers(self) -> list[int]:
         return self.rules.numbers(self.fingerprints)
 
-    def _renewed(
-        self, meaning: bytes, bases: Sequence[bytes], changes: Sequence[bytes]
-    ) -> list[bytes]:
-        """Buckets of another meaning, in the terms of this rule set."""
-        rules = self._rules
-        state, homes = whole(StoredKeys(bases, rules), StoredKeys(changes, rules))
+    def _renew(self, stored: Stored, meaning: bytes, places: Sequence[int]) -> None:
+        """Put the buckets at some places, which have another meaning, in the terms of this rule
+        set. All of each is then to be written."""
+        bases, changes = ([of[place] for place in places] for of in (stored.bases, stored.changes))
+        state = whole(bases, changes, self._rules)
         self.rules.translation(meaning, self.spread.prefix).state(state)
-        return encode(state, self._numbers, homes, len(bases))
+        numbers = stored.numbers[places]
+        homes = np.searchsorted(numbers, buckets_of(hashes_of(state.keys), self.spread.before))
+        for place, block in zip(
+            places, encode(state, self._numbers, homes, len(places)), strict=True
+        ):
+            stored.bases[place], stored.changes[place], stored.anew[place] = [block], [], True
 
     def write(self, buckets: Sequence[int], written: Written, store: Store) -> None:
         """Write what has changed of these buckets."""
-        beside = encode(written.changes, self._numbers, written.homes_of_changes, len(buckets))
-        used = np.bincount(written.homes_of_changes, minlength=len(buckets)).tolist()
-        anew = [
-            bucket for bucket, all_of_it in zip(buckets, written.anew, strict=True) if all_of_it
-        ]
-        targets = [target for bucket in anew for target in self.spread.targets(bucket)]
-        bases = dict(zip(targets, self._bases(buckets, targets, written), strict=True))
-        for place, bucket in enumerate(buckets):
-            base, changes = self.spread.names(bucket)
-            if written.anew[place]:
-                self.entries.remove(changes, store)
-                for target in self.spread.targets(bucket):
-                    self._keep(self.spread.names(target)[0], *bases[target], store)
-                continue
-            self.entries.next_due(base, int(written.base_due[place]))
+        entries, anew = self.entries, np.flatnonzero(written.anew).tolist()
+        beside = np.flatnonzero(written.changed & ~written.anew)
+        homes = np.searchsorted(beside, written.homes)
+        newest = encode(written.changes, self._numbers, homes, len(beside))
+        for place, block in zip(beside.tolist(), newest, strict=True):
+            _, changes = self.spread.names(buckets[place])
             due = int(written.changes_due[place])
-            if written.changed[place]:
-                self._keep(changes, beside[place], used[place], due, store)
+            entries.keep(changes, pack([*written.older[place], block]), due, store)
+        for place in anew:
+            entries.remove(self.spread.names(buckets[place])[1], store)
+        targets = [target for place in anew for target in self.spread.targets(buckets[place])]
+        for target, (block, keys, due) in zip(targets, self._bases(targets, written), strict=True):
+            base, _ = self.spread.names(target)
+            if keys:
+                entries.keep(base, block, due, store)
             else:
-                self.entries.next_due(changes, due)
+                entries.remove(base, store)
+        for place in np.flatnonzero(~written.anew).tolist():
+            base, changes = self.spread.names(buckets[place])
+            entries.next_due(base, int(written.base_due[place]))
+            entries.next_due(changes, int(written.changes_due[place]))
 
-    def _bases(
-        self, buckets: Sequence[int], targets: Sequence[int], written: Written
-    ) -> Iterator[tuple[bytes, int, int]]:
+    def _bases(self, targets: Sequence[int], written: Written) -> Iterator[tuple[bytes, int, int]]:
         """For each of the buckets ``targets``, which are written whole: block, keys, and when
         something is due."""
         state = written.bases
-        homes = np.array(buckets, np.int64)[written.homes_of_bases]
-        if self.spread.split:
-            homes = buckets_of(hashes_of(state.keys), self.spread.after)
+        homes = buckets_of(hashes_of(state.keys), self.spread.after)
         order = np.argsort(targets)
         places = order[np.searchsorted(targets, homes, sorter=order)]
         count = len(targets)
@@ -116,9 +117,3 @@ class BucketStorage:
             due_by_bucket(state, places, count).tolist(),
             strict=True,
         )
-
-    def _keep(self, name: str, block: bytes, keys: int, due: int, store: Store) -> None:
-        if keys:
-            self.entries.keep(name, block, due, store)
-        else:
-            self.entries.remove(name, store)

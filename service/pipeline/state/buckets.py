@@ -1,9 +1,10 @@
 """Where the keys of a partitioning are within a key group: in buckets, as many as the state needs.
 
-A bucket is a class of keys by hash. It has one entry of the state, its *base*, and a second one
-with its *changes*: the keys that batches have touched since the base was written, as they are now.
-So a batch writes what it has touched, and not what lies beside it. The base is written again, and
-the changes go, when they have become a good part of it.
+A bucket is a class of keys by hash. It has one entry of the state, its *base*, a block of packed
+columns, and a second one with its *changes*: a block of each batch since the base was written, of
+the keys that it has touched, as they were then. So a batch decodes, encodes and writes what it has
+touched, and not what lies beside it. Blocks of changes are put together when they have become many,
+and the base is written again, and the changes go, when they concern a good part of it.
 
 Buckets become more while the state grows, so that none becomes large: linear hashing (Litwin,
 1980), which splits some buckets and leaves the others where they are.
@@ -12,21 +13,23 @@ Buckets become more while the state grows, so that none becomes large: linear ha
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from service.matcher.columnar.compilation import FOREVER, I64
+from service.matcher.columnar.compilation import FOREVER, I64, NONE
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen, joined
 from service.matcher.columnar.snapshot import StoredKeys
-from service.matcher.columnar.texts import TextSet
-from service.matcher.columnar.vectors import Flags
+from service.matcher.columnar.texts import TextSet, texts_of
+from service.matcher.columnar.vectors import Bytes, Flags
 
-#: A base is written again when its changes concern such a share of its keys: one bucket sooner, the
-#: other later, for otherwise a steady load would have all of them due in the same batch.
+#: Of its keys, what share changes concern when a base is written again.
 _LEAST_SHARE, _MOST_SHARE = 0.125, 0.375
+#: How many blocks of changes are put together.
+_LEAST_BLOCKS, _MOST_BLOCKS = 8, 16
 #: Its multiples, without their whole part, are evenly spread.
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 
@@ -46,102 +49,164 @@ def buckets_of(hashes: I64, count: int) -> I64:
 
 @dataclass(frozen=True)
 class Written:
-    """What becomes of some buckets. By bucket: whether it has ``changed``, whether its base is
-    written ``anew``, and when something is due of what stays in the base and in the changes. Of the
-    others that have changed: their changes, keys without units being gone. Of those written anew:
-    all their keys. ``homes`` say for each key the place of its bucket."""
+    """What becomes of some buckets. By bucket: whether it has ``changed``; whether its base is
+    written ``anew``; which ``older`` blocks of changes stay; and when something is due, at the
+    earliest, of what stays in the base and of the changes. ``changes``: the newest block of those
+    that are not written anew, a key without units being gone; ``bases``: all keys of the others.
+    ``homes``: for each key of ``changes`` the place of its bucket."""
 
     changed: Flags
     anew: Flags
+    older: list[Sequence[bytes]]
     base_due: I64
     changes_due: I64
     changes: KeysState
-    homes_of_changes: I64
+    homes: I64
     bases: KeysState
-    homes_of_bases: I64
+
+
+class Stored(NamedTuple):
+    """Some buckets as they are stored. By bucket: its number; its base, if it has one; the blocks
+    of its changes, oldest first; whether all of it has to be written; and the watermarks before
+    which nothing is due of the base and of the changes."""
+
+    numbers: I64
+    bases: list[Sequence[bytes]]
+    changes: list[Sequence[bytes]]
+    anew: Flags
+    base_due: I64
+    changes_due: I64
 
 
 class BucketKeys:
-    """The keys of some buckets while a batch is at work on them. The bases stay as they are stored,
-    and changes stand beside them; of a bucket that is written ``anew`` all keys are in its base.
+    """The keys of some buckets, of ``count`` in all, while a batch is at work on them. What is
+    stored stays as it is: what the batch has made of keys is written as a new block of changes.
+    When they have become many, changes are put together; when they concern a good part of the
+    bucket, all of it is written."""
 
-    ``homes`` are places in ``buckets``, the numbers of the buckets.
-    """
-
-    def __init__(self, buckets: I64, base: StoredKeys, changes: StoredKeys, anew: Flags) -> None:
-        self._base, self._changes = base, changes
-        #: Of each key, whether what is stored is still so.
-        self._of_base = _not_replaced(base, changes)
-        self._of_changes = changes.known.copy()
+    def __init__(self, stored: Stored, count: int, rules: Mapping[int, int]) -> None:
+        self._stored, self._count = stored, count
+        self._base = StoredKeys(stored.bases, rules)
+        self._changes = StoredKeys(stored.changes, rules)
+        self._anew = stored.anew | self._base.forgotten | self._changes.forgotten
+        self._due = stored.base_due.copy(), stored.changes_due.copy()
+        self._taken: Sequence[str | None] = ()
         self._given = KeysState()
-        self._homes_of_given = np.zeros(0, np.int64)
-        #: Of each bucket, whether it has to be written, and whether all of it.
-        self._anew = anew | base.forgotten | changes.forgotten
-        self._changed = self._anew.copy()
-        share = _LEAST_SHARE + (_MOST_SHARE - _LEAST_SHARE) * (buckets * _GOLDEN_RATIO % 1)
-        self._most = base.sizes * share
 
     def take(self, keys: TextSet, watermark: int) -> KeysState:
         """What is remembered of ``keys``, and of those of which something is due. The caller gives
         back what became of it (:meth:`give`)."""
-        taken = []
-        for stored, left in ((self._base, self._of_base), (self._changes, self._of_changes)):
-            mine = left & ((stored.due <= watermark) | stored.among(keys))
-            left &= ~mine  # noqa: PLW2901  in place
-            self._changed[stored.home[mine]] = True
-            taken.append(stored.chosen(mine))
-        return joined(taken)
+        base, changes = self._base, self._changes
+        texts = [
+            stored.texts(self._rows_due(stored, due, watermark))
+            for stored, due in zip((base, changes), self._due, strict=True)
+            if (due <= watermark).any()
+        ]
+        if texts:
+            keys = TextSet(keys.texts, *texts)
+        rows_of_base, of_base = base.find(keys)
+        rows_of_changes, of_changes = changes.find(keys)
+        newest = _last(rows_of_changes, of_changes, len(keys))
+        state = joined(
+            [
+                base.chosen(rows_of_base[newest[of_base] == NONE]),
+                changes.chosen(np.sort(newest[newest != NONE])),
+            ]
+        )
+        self._taken = tuple(state.keys)
+        return state
 
-    def give(self, state: KeysState, homes: I64) -> None:
+    def _rows_due(self, stored: StoredKeys, due: I64, watermark: int) -> I64:
+        """The rows of which something is due, in buckets where it may be. ``due`` moves on to what
+        is due next there."""
+        some = due <= watermark
+        rows, of_rows = stored.due(some)
+        later = of_rows > watermark
+        due[some] = _least(stored.homes(rows[later]), of_rows[later], len(due))[some]
+        return rows[~later]
+
+    def give(self, state: KeysState) -> None:
         """What became of what was taken, and of keys that are new."""
-        self._changed[homes] = True
-        self._given, self._homes_of_given = state, homes
+        self._given = state
 
     def written(self) -> Written:
         """What to write of each bucket."""
-        base, changes, changed = self._base, self._changes, self._changed
-        rows = self._of_changes & changed[changes.home]
-        state = joined([changes.chosen(rows), self._given])
-        homes = np.concatenate([changes.home[rows], self._homes_of_given])
-        gone = base.known & ~self._of_base & changed[base.home]
-        gone &= ~base.among(TextSet.of(state.keys))
-        count = len(changed)
-        sizes = np.bincount(homes, minlength=count)
-        sizes += np.bincount(base.home[gone], minlength=count)
-        anew = self._anew | (changed & (sizes >= self._most))
-        rows = self._of_base & anew[base.home]
-        beside = ~anew[homes]
-        gone &= ~anew[base.home]
-        part = chosen(state, beside)
-        part = KeysState([*part.keys, *base.keys(gone)], part.events, part.event_key, part.held)
-        left = self._of_base
-        kept = self._of_changes
-        changes_due = np.minimum(
-            due_by_bucket(self._given, self._homes_of_given, count),
-            _least(changes.home[kept], changes.due[kept], count),
-        )
+        base, changes, given, count = self._base, self._changes, self._given, len(self._anew)
+        back = set(given.keys)
+        fresh = _with_gone(given, [key for key in self._taken if key not in back])
+        homes = self._homes(fresh.keys)
+        more = np.bincount(homes, minlength=count)
+        changed = self._anew | (more > 0)
+        # One bucket sooner, the other later, for otherwise a steady load would have all of them due
+        # in the same batch.
+        early = self._stored.numbers * _GOLDEN_RATIO % 1
+        most = base.sizes * (_LEAST_SHARE + (_MOST_SHARE - _LEAST_SHARE) * early)
+        blocks = np.array([len(each) for each in self._stored.changes])
+        many = blocks >= _LEAST_BLOCKS + (_MOST_BLOCKS - _LEAST_BLOCKS) * early
+        joint = changed & (self._anew | many | (changes.sizes + more >= most))
+        rows, keys = _newest(changes, joint, texts_of(fresh.keys))
+        of_changes = np.bincount(changes.homes(rows), minlength=count)
+        anew = self._anew | (joint & (of_changes + more >= most))
+        to_base = anew[changes.homes(rows)]
+        of_base = base.rows(anew)
+        of_base = of_base[keys.find(base.texts(of_base)) == NONE]
+        block = joined([changes.chosen(rows[~to_base]), chosen(fresh, ~anew[homes])])
+        block = _with_gone(block, changes.gone(rows[~to_base]))
+        mine = anew[homes[: len(given.keys)]]
+        bases = [base.chosen(of_base), changes.chosen(rows[to_base]), chosen(given, mine)]
+        base_due, changes_due = self._due
         return Written(
             changed=changed,
             anew=anew,
-            base_due=_least(base.home[left], base.due[left], count),
-            changes_due=changes_due,
-            changes=part,
-            homes_of_changes=np.concatenate([homes[beside], base.home[gone]]),
-            bases=joined([base.chosen(rows), chosen(state, ~beside)]),
-            homes_of_bases=np.concatenate([base.home[rows], homes[~beside]]),
+            older=[
+                () if put_together else each
+                for put_together, each in zip(joint.tolist(), self._stored.changes, strict=True)
+            ],
+            base_due=base_due,
+            changes_due=np.minimum(changes_due, due_by_bucket(given, homes, count)),
+            changes=block,
+            homes=self._homes(block.keys),
+            bases=joined(bases),
         )
 
-
-def whole(base: StoredKeys, changes: StoredKeys) -> tuple[KeysState, I64]:
-    """All that some buckets hold, and for each key the place of its bucket."""
-    left = _not_replaced(base, changes)
-    state = joined([base.chosen(left), changes.chosen(changes.known)])
-    return state, np.concatenate([base.home[left], changes.home[changes.known]])
+    def _homes(self, keys: Sequence[str | None]) -> I64:
+        """For each key the place of its bucket."""
+        return np.searchsorted(self._stored.numbers, buckets_of(hashes_of(keys), self._count))
 
 
-def _not_replaced(base: StoredKeys, changes: StoredKeys) -> Flags:
-    """Of each key of the bases, whether it is still as stored there."""
-    return base.known & ~base.among(changes.texts)
+def whole(
+    bases: Sequence[Sequence[bytes]], changes: Sequence[Sequence[bytes]], rules: Mapping[int, int]
+) -> KeysState:
+    """All that some buckets hold."""
+    stored, beside = StoredKeys(bases, rules), StoredKeys(changes, rules)
+    every = np.ones(len(bases), bool)
+    rows, keys = _newest(beside, every, texts_of(()))
+    of_base = stored.rows(every)
+    of_base = of_base[keys.find(stored.texts(of_base)) == NONE]
+    return joined([stored.chosen(of_base), beside.chosen(rows)])
+
+
+def _newest(changes: StoredKeys, buckets: Flags, replaced: Bytes) -> tuple[I64, TextSet]:
+    """The rows of some buckets' changes that no later ones replace, nor keys that are ``replaced``
+    anyway; and all of their keys."""
+    rows = changes.rows(buckets)
+    keys = TextSet(changes.texts(rows), replaced)
+    newest = _last(rows, keys.numbers[: len(rows)], len(keys))
+    newest[keys.numbers[len(rows) :]] = NONE
+    return np.sort(newest[newest != NONE]), keys
+
+
+def _last(rows: I64, keys: I64, count: int) -> I64:
+    """Of ``count`` keys, the last row of each; ``NONE`` where there is none. ``keys``: of each row,
+    in ascending order."""
+    last = np.full(count, NONE, np.int64)
+    last[keys] = rows
+    return last
+
+
+def _with_gone(state: KeysState, gone: Sequence[str | None]) -> KeysState:
+    """The state, and keys of which nothing is remembered."""
+    return KeysState([*state.keys, *gone], state.events, state.event_key, state.held)
 
 
 def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:

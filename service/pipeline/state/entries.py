@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from service.errors import RESTORE, StateError
+from service.matcher.columnar.compilation import FOREVER
 from service.pipeline.state.buckets import buckets_of
 
 #: The values of many entries at once.
@@ -36,7 +37,7 @@ def bucket_of(name: str) -> int | None:
 
 
 class Entries:
-    """Which entries there are: when something of each is next due, and its bytes; how many buckets
+    """Which entries there are: before when nothing of each is due, and its bytes; how many buckets
     each partitioning has; which entries were written under another rule set, and under which.
 
     ``fingerprints``: what bits and columns mean under this rule set, by prefix.
@@ -79,7 +80,7 @@ class Entries:
         return name in self._due
 
     def due(self, prefix: str, watermark: int) -> list[str]:
-        """The entries of a partitioning of which something is due."""
+        """The entries of a partitioning of which something may be due."""
         return [
             name
             for name, due in self._due.items()
@@ -113,9 +114,13 @@ class Entries:
         self._stale.pop(name, None)
 
     def next_due(self, name: str, due: int) -> None:
-        """Of an entry that stays as it is, if there is one, something is next due then."""
+        """Of an entry that stays as it is, if there is one, nothing is due before."""
         if name in self._due:
             self._due[name] = due
+
+    def due_of(self, name: str) -> int:
+        """Before when nothing of an entry is due; ``FOREVER`` where there is no such entry."""
+        return self._due.get(name, FOREVER)
 
     def stale(self, name: str) -> bytes | None:
         """The fingerprint of what columns meant where an entry was written, if they mean something

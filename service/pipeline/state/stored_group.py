@@ -16,7 +16,7 @@ from service.matcher.columnar.compilation import FOREVER
 from service.matcher.columnar.events import Names
 from service.matcher.columnar.keys import KeysState, rule_states
 from service.matcher.columnar.keys_state import chosen
-from service.matcher.columnar.snapshot import BATCH, StoredKeys, decode_batch, no_keys
+from service.matcher.columnar.snapshot import BATCH, decode_batch
 from service.matcher.partial import Partial
 from service.packing import unpack, unsealed
 from service.pipeline.state.buckets import whole
@@ -127,8 +127,8 @@ class StoredGroup:
     def _whole(self, base: bytes, changes: bytes | None) -> KeysState:
         """All of a bucket; rules by their place in ``rules``."""
         places = {rule.number: place for place, rule in enumerate(self.rules)}
-        stored = [no_keys() if data is None else unsealed(data) for data in (base, changes)]
-        return whole(*(StoredKeys([block], places) for block in stored))[0]
+        beside = [] if changes is None else unpack(unsealed(changes))
+        return whole([[unsealed(base)]], [beside], places)
 
 
 def _add_units(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.matcher.columnar.compilation import FOREVER, NEVER
 from service.matcher.columnar.keys import KeysState
+from service.matcher.columnar.keys_state import joined
 from service.matcher.columnar.matcher import UNIT, Held
-from service.matcher.columnar.snapshot import StoredKeys, encode
+from service.matcher.columnar.snapshot import encode
 from service.matcher.columnar.texts import TextSet
-from service.pipeline.state.buckets import BucketKeys, buckets_of, hashes_of, whole
-from service.pipeline.state.entries import Spread
+from service.packing import unpack
+from service.pipeline.state.bucket_storage import BucketStorage
+from service.pipeline.state.buckets import (
+    BucketKeys,
+    Stored,
+    Written,
+    buckets_of,
+    hashes_of,
+    whole,
+)
+from service.pipeline.state.entries import Entries, Spread
 
 HASHES = hashes_of([None, *map(str, range(5_000))])
 
@@ -42,24 +53,21 @@ def test_more_buckets_split_some(before: int, more: int) -> None:
     assert set(range(before, after)) <= set(targets) <= set(range(after))
 
 
-def remembering(keys: Sequence[str]) -> KeysState:
-    """A state that remembers something of each key, due at 1, 2, 3 …."""
+def remembering(keys: Sequence[str | None], *deadlines: int) -> KeysState:
+    """A state that remembers something of each key, due at the ``deadlines``, or 1, 2, 3 …."""
     units = np.zeros(len(keys), UNIT)
     units["key"] = np.arange(len(keys))
-    units["deadline"] = np.arange(len(keys)) + 1
+    units["deadline"] = deadlines or np.arange(len(keys)) + 1
     units["quiet"] = NEVER
     return KeysState(list(keys), held=Held.nothing()._replace(units=units))
 
 
-def stored(*buckets: Sequence[str], gone: Sequence[str] = ()) -> StoredKeys:
+def block(keys: Sequence[str], gone: Sequence[str] = ()) -> bytes:
     """Keys as they are stored, something being remembered of each but those that are ``gone``;
-    their deadlines count from 1 in each bucket."""
-    blocks = []
-    for keys in buckets:
-        state = remembering(keys)
-        state.keys += gone
-        blocks += encode(state, [3])
-    return StoredKeys(blocks, {3: 0})
+    their deadlines count from 1."""
+    state = remembering(keys)
+    state.keys += gone
+    return encode(state, [3])[0]
 
 
 def dues(state: KeysState) -> dict[str | None, int]:
@@ -67,57 +75,150 @@ def dues(state: KeysState) -> dict[str | None, int]:
     return {state.keys[unit["key"]]: int(unit["deadline"]) for unit in state.held.units}
 
 
-def beginning(base: StoredKeys, changes: StoredKeys, *anew: bool) -> BucketKeys:
+def of_bucket(bucket: int, count: int = 2) -> list[str]:
+    """Keys of one of ``count`` buckets."""
+    keys = [str(number) for number in range(200 * count)]
+    homes = buckets_of(hashes_of(keys), count).tolist()
+    return [key for key, home in zip(keys, homes, strict=True) if home == bucket]
+
+
+def beginning(
+    bases: Sequence[Sequence[bytes]], changes: Sequence[Sequence[bytes]], *anew: bool
+) -> BucketKeys:
     """A batch begins."""
-    return BucketKeys(np.arange(len(anew)), base, changes, np.array(anew))
+    count = len(bases)
+    due = np.zeros(count, np.int64)
+    stored = Stored(
+        np.arange(count), list(bases), list(changes), np.array(anew or [False] * count), due, due
+    )
+    return BucketKeys(stored, count, {3: 0})
+
+
+def read(written: Written) -> dict[str | None, int]:
+    """What the newest block of changes says, a key that is gone being due never."""
+    return {**dict.fromkeys(written.changes.keys, FOREVER), **dues(written.changes)}
 
 
 def test_changes_replace_the_base() -> None:
-    """A key that has changed is as its changes say, one that is gone is not there."""
-    base, changes = stored("abcd", "pq"), stored("xb", "", gone=["a"])
-    state, homes = whole(base, changes)
-    assert dues(state) == {"c": 3, "d": 4, "x": 1, "b": 2, "p": 1, "q": 2}
-    found = dict(zip(state.keys, homes.tolist(), strict=True))
-    assert found == {"c": 0, "d": 0, "x": 0, "b": 0, "p": 1, "q": 1}
+    """The newest block of changes that names a key says what is remembered of it."""
+    bases = [[block("abcd")], [block("pq")]]
+    changes = [[block("xba"), block("b", gone=["a"])], []]
+    state = whole(bases, changes, {3: 0})
+    assert dues(state) == {"c": 3, "d": 4, "x": 1, "b": 1, "p": 1, "q": 2}
 
 
 def test_keys_are_taken_and_given_back() -> None:
-    """Keys that are wanted leave base and changes; what is given stands beside the base, and what
-    does not come back is gone. The other bucket is not written."""
-    many = [f"more {number}" for number in range(40)]
-    keys = beginning(stored(["a", "b", "c", "d", *many], "pq"), stored("xb", ""), False, False)
-    taken = keys.take(TextSet.of({"c", "a", "b"}), watermark=0)
-    assert dues(taken) == {"a": 1, "c": 3, "b": 2}
-    keys.give(remembering("nc"), np.array([0, 0]))
+    """What becomes of keys that are wanted is a new block beside the older ones, and what does not
+    come back is gone. The other bucket is not written."""
+    one, other = of_bucket(0), of_bucket(1)
+    older = block(one[1:2], gone=one[2:3])
+    keys = beginning([[block(one[:90])], [block(other)]], [[older], []])
+    taken = keys.take(TextSet.of({*one[:4], one[90]}), watermark=0)
+    assert dues(taken) == {one[0]: 1, one[1]: 1, one[3]: 4}
+    keys.give(remembering([one[90], one[3]]))
     written = keys.written()
     assert written.changed.tolist() == [True, False]
     assert written.anew.tolist() == [False, False]
-    assert sorted(key or "" for key in written.changes.keys) == ["a", "b", "c", "n", "x"]
-    assert dues(written.changes) == {"x": 1, "n": 1, "c": 2}
-    assert written.homes_of_changes.tolist() == [0] * 5
+    assert written.older[0] == [older]
+    assert read(written) == {one[90]: 1, one[3]: 2, one[0]: FOREVER, one[1]: FOREVER}
+    assert written.homes.tolist() == [0] * 4
     assert written.bases.keys == []
-    assert written.base_due.tolist() == [4, 1]  # of "d", and of "p"
+    # Not before: what was taken is among what stays.
+    assert written.base_due.tolist() == [1, 1]
     assert written.changes_due.tolist() == [1, FOREVER]
 
 
 def test_keys_that_are_due_are_taken() -> None:
-    """Of base and changes, but not of a base that changes replace."""
-    keys = beginning(stored("abc"), stored("xa"), False)
-    assert dues(keys.take(TextSet.of(()), watermark=1)) == {"x": 1}
-    assert dues(keys.take(TextSet.of(()), watermark=2)) == {"b": 2, "a": 2}
-    keys = beginning(stored("abc"), stored("xa"), False)
+    """Of base and changes, but not of a base that changes replace; and what is due next is found
+    without what was due."""
+    bases, changes = [[block("abc")]], [[block("xa")]]
+    keys = beginning(bases, changes)
+    assert dues(keys.take(TextSet.of(()), watermark=1)) == {"x": 1, "a": 2}
+    keys.give(remembering("a", 5))
+    assert keys.written().base_due.tolist() == [2]
+    keys = beginning(bases, changes)
+    assert dues(keys.take(TextSet.of(()), watermark=2)) == {"b": 2, "x": 1, "a": 2}
+    keys = beginning(bases, changes)
     assert not keys.take(TextSet.of(["other"]), watermark=0).keys
-    assert not keys.written().changed.any()
+    written = keys.written()
+    assert not written.changed.any()
+    assert [*written.base_due, *written.changes_due] == [1, 1]
 
 
 def test_a_base_is_written_again() -> None:
     """When a good part of it has changed, or all of it is to be written anyway."""
-    keys = beginning(stored("abcd", "pq"), stored("x", ""), False, True)
-    keys.take(TextSet.of(["a", "b"]), watermark=0)
-    keys.give(remembering("b"), np.array([0]))
+    one, other = of_bucket(0), of_bucket(1)
+    keys = beginning([[block(one[:4])], [block(other)]], [[block(one[4:5])], []], False, True)
+    keys.take(TextSet.of(one[:2]), watermark=0)
+    keys.give(remembering([one[1]]))
     written = keys.written()
     assert written.anew.tolist() == [True, True]
     assert written.changes.keys == []
-    assert dues(written.bases) == {"c": 3, "d": 4, "x": 1, "b": 1, "p": 1, "q": 2}
-    homes = dict(zip(written.bases.keys, written.homes_of_bases.tolist(), strict=True))
-    assert homes == {"c": 0, "d": 0, "x": 0, "b": 0, "p": 1, "q": 1}
+    expected = {one[2]: 3, one[3]: 4, one[4]: 1, one[1]: 1}
+    assert dues(written.bases) == expected | {key: n for n, key in enumerate(other, 1)}
+
+
+def test_what_rules_that_are_gone_have_left_is_not_kept() -> None:
+    """The bucket is written without it."""
+    units = remembering(["a", "b"])
+    units.held.units["rule"] = [0, 1]
+    (stored,) = encode(units, [3, 4])
+    keys = beginning([[stored]], [[]])
+    assert keys.take(TextSet.of(["b"]), watermark=0).keys == []
+    assert dues(keys.written().bases) == {"a": 1}
+
+
+class Rules:
+    """One rule."""
+
+    def numbers(self, fingerprints: Sequence[str]) -> list[int]:
+        """What rules are called in what is stored."""
+        return [3] * len(fingerprints)
+
+
+ANY_KEY = st.sampled_from([None, *"abcdefghijklm"])
+BATCHES = st.lists(
+    st.tuples(st.dictionaries(ANY_KEY, st.integers(0, 12)), st.sets(ANY_KEY), st.booleans()),
+    max_size=24,
+)
+
+
+@settings(deadline=None)
+@given(BATCHES)
+def test_batches_after_one_another(batches: list[Any]) -> None:
+    """Whatever batches make of keys, the next one finds: a plain mapping of keys to deadlines says
+    what. With each, time moves on by one, and sometimes there is a bucket more."""
+    expected: dict[str | None, int] = {}
+    entries = Entries(0, {"p": b""})
+    kept: dict[str, bytes | None] = {}
+    count = 1
+    for now, (came, wanted, grow) in enumerate(batches):
+        spread = Spread("p", count, count + grow)
+        rules: Any = Rules()
+        storage = BucketStorage(entries, spread, ["f"], rules)
+        keys = storage.read(range(count), lambda names: [kept[name] for name in names])
+        asked = {*came, *wanted}
+        taken = dues(keys.take(TextSet.of(asked), watermark=now))
+        due = {key for key, deadline in expected.items() if deadline <= now}
+        must = {key: d for key, d in expected.items() if key in asked or key in due}
+        assert must.items() <= taken.items() <= expected.items()
+        # What was wanted, but did not come, is forgotten, and so is what was due.
+        became = {key: d for key, d in taken.items() if key not in asked | due} | came
+        keys.give(remembering(list(became), *became.values()))
+        storage.write(range(count), keys.written(), kept.__setitem__)
+        expected = {key: d for key, d in expected.items() if key not in taken} | became
+        count = spread.after
+        names = [spread.names(bucket) for bucket in range(count)]
+        found = [
+            whole(
+                [[kept[base]] if base in entries else []],  # type: ignore[list-item]
+                [unpack(kept[changes] or b"") if changes in entries else []],
+                {3: 0},
+            )
+            for base, changes in names
+        ]
+        assert dues(joined(found)) == expected
+        for (base, changes), state in zip(names, found, strict=True):
+            assert state.deadline >= min(entries.due_of(base), entries.due_of(changes)) > now or (
+                state.deadline <= now
+            )
