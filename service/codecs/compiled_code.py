@@ -8,6 +8,7 @@ from service.codecs.record_layout import LayoutWriter
 from service.codecs.result_columns import encode_results
 from service.compiler.record_types import RecordTypes
 from service.errors import StartError
+from service.matcher.columnar.byte_loops import read_ascii, write_ascii
 from service.matcher.columnar.event_masks import event_masks
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.input_batch import InputBatch
@@ -59,6 +60,9 @@ def _store_nothing() -> None:
     keys.find(keys.texts)
     stored.find(keys)
     stored.chosen(np.zeros(0, np.int64))
+    nothing, text = np.frombuffer(b"", np.uint8), np.empty(0, np.uint8)
+    write_ascii(nothing, text)
+    read_ascii(nothing, text)
     event = Event(0, Coordinates("", 0, 0), 0, (), None, None)
     decode_batch(encode_batch(InputBatch.of({None: [event]}, Names(), ())))
 

@@ -1,5 +1,6 @@
-"""Compiled loops over bytes at places (see :mod:`service.matcher.columnar.vectors`): copies, and
-numbers for texts, the same number for equal ones."""
+"""Compiled loops over bytes: copies of what is at places (see
+:mod:`service.matcher.columnar.vectors`), numbers for texts, the same number for equal ones, and
+bytes as ASCII characters."""
 
 from __future__ import annotations
 
@@ -79,3 +80,39 @@ def find_texts(texts, places, nulls, data, table, firsts, of_null, out):
             at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
             hashed = text_hash(texts, at, at + length)
             out[row] = table[place_of(texts, at, length, hashed, data, table, firsts)]
+
+
+@compiled
+def write_ascii(data, out):
+    """The lower seven bits of each byte, then the upper bits of seven bytes at a time."""
+    count = len(data)
+    whole = count // 7 * 7
+    for place in range(count):
+        out[place] = data[place] & 0x7F
+    at = count
+    for first in range(0, whole, 7):  # a fixed number of steps, so that they are unrolled
+        upper = 0
+        for bit in range(7):
+            upper |= (data[first + bit] >> 7) << bit
+        out[at] = upper
+        at += 1
+    if whole < count:
+        upper = 0
+        for bit in range(count - whole):
+            upper |= (data[whole + bit] >> 7) << bit
+        out[at] = upper
+
+
+@compiled
+def read_ascii(text, out):
+    """The bytes of which :func:`write_ascii` has written ``text``."""
+    count = len(out)
+    whole = count // 7 * 7
+    at = count
+    for first in range(0, whole, 7):
+        upper = text[at]
+        at += 1
+        for bit in range(7):
+            out[first + bit] = text[first + bit] | (upper >> bit & 1) << 7
+    for place in range(whole, count):
+        out[place] = text[place] | (text[at] >> (place - whole) & 1) << 7

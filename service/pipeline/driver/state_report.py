@@ -21,6 +21,7 @@ from service.packing import pack, unpack
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position
 from service.pipeline.driver.failures import failure
 from service.pipeline.spark.session import spark_session
+from service.pipeline.state.ascii_values import bytes_of
 from service.pipeline.state.entries import CHANGES
 from service.pipeline.state.key_group_labels import GROUP_SQL
 from service.pipeline.state.stored_group import RuleHeld, StoredGroup, earlier
@@ -208,6 +209,8 @@ class _BucketReader:
 
     def _line(self, row: dict[str, Any]) -> bytes:
         group = StoredGroup(row["state"])
+        for name in ("bucket", "changes"):
+            row[name] = None if row[name] is None else bytes_of(row[name])
         held = group.bucket(row["bucket"], row["changes"])
         partials = sum(rule.partial_matches for rule in held.rules.values())
         size = [len(row["bucket"]) + len(row["changes"] or b""), held.keys, partials, held.waiting]

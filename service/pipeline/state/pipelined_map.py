@@ -18,11 +18,12 @@ from typing import Any
 from pyspark.sql.streaming.proto import StateMessage_pb2 as messages
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from service.errors import StateError
+from service.pipeline.state.ascii_values import bytes_of, text_of
 
-_VALUE = StructType([StructField("value", BinaryType())])
+_VALUE = StructType([StructField("value", StringType())])
 _NAME = StructType([StructField("name", StringType())])
 #: In front of each request, which is of version 0.
 _VERSION_AND_LENGTH = Struct(">ii").pack
@@ -39,7 +40,8 @@ def _tell_nothing(state: StatefulProcessorHandleState) -> None:
 
 
 class PipelinedMap:
-    """The map state ``name``, of text to bytes, of the grouping key that is at work."""
+    """The map state ``name`` of the grouping key that is at work, of text to bytes, which are kept
+    as text (:mod:`~service.pipeline.state.ascii_values`)."""
 
     def __init__(self, handle: StatefulProcessorHandle, name: str) -> None:
         handle.getMapState(name, _NAME, _VALUE)
@@ -58,7 +60,8 @@ class PipelinedMap:
                 )
                 for name in names[start : start + _MOST_AT_ONCE]
             ]
-            found += [self._loads(value)[0] if value else None for value in self._ask(calls)]
+            answers = self._ask(calls)
+            found += [bytes_of(self._loads(value)[0]) if value else None for value in answers]
         return found
 
     def put(self, values: Sequence[tuple[str, bytes | None]]) -> None:
@@ -71,7 +74,7 @@ class PipelinedMap:
                 removed = messages.RemoveKey(userKey=key)
                 calls.append(messages.MapStateCall(stateName=self._name, removeKey=removed))
             else:
-                written = messages.UpdateValue(userKey=key, value=self._dumps((value,)))
+                written = messages.UpdateValue(userKey=key, value=self._dumps((text_of(value),)))
                 calls.append(messages.MapStateCall(stateName=self._name, updateValue=written))
                 size += len(value)
             if len(calls) >= _MOST_AT_ONCE or size >= _MOST_BYTES:

@@ -1,0 +1,20 @@
+"""Values of the state as text, and back."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from service.pipeline.state.ascii_values import bytes_of, text_of
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=40))
+@example(bytes(range(256)))
+@example(b"\xff" * 7)
+def test_any_bytes(data: bytes) -> None:
+    """ASCII characters, eight for seven bytes at most."""
+    text = text_of(data)
+    assert text.isascii()
+    assert len(text) == -(-len(data) * 8 // 7)
+    assert bytes_of(text) == data
