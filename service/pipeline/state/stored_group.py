@@ -97,7 +97,7 @@ class StoredGroup:
 
     @property
     def next_due(self) -> int | None:
-        """When something is next due, in milliseconds of event time."""
+        """Before when nothing is due, in milliseconds of event time; ``None``: nothing ever is."""
         due = min((due for due, _ in self._values["entries"].values()), default=FOREVER)
         return None if due == FOREVER else due
 
