@@ -24,8 +24,8 @@ from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen
 from service.matcher.columnar.matcher import NODE, UNIT, Held, due_of
 from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks, damaged
-from service.matcher.columnar.texts import TextSet, texts_of
-from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like
+from service.matcher.columnar.texts import TextSet
+from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like, texts_of
 
 #: Formats of blocks.
 STATE, BATCH = 3, 4
@@ -151,11 +151,9 @@ class StoredKeys:
         self._rules = rules
         self._homes = np.repeat(np.arange(len(stored)), [len(bucket) for bucket in stored])
         #: How many rows each bucket has.
-        self.sizes = self._by_bucket(self._homes, self._packed.counts[_KEYS], len(stored))
-
-    @staticmethod
-    def _by_bucket(homes: I64, counts: I64, buckets: int) -> I64:
-        return np.bincount(homes, counts, buckets).astype(np.int64)
+        self.sizes = np.bincount(self._homes, self._packed.counts[_KEYS], len(stored)).astype(
+            np.int64
+        )
 
     def __len__(self) -> int:
         return int(self.sizes.sum())

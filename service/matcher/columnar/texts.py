@@ -8,7 +8,7 @@ import numpy as np
 
 from service.matcher.columnar.byte_loops import find_text, find_texts, number_texts
 from service.matcher.columnar.compilation import I64, NONE
-from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, concatenated
+from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, concatenated, texts_of
 
 
 class Texts:
@@ -109,11 +109,6 @@ class TextSet:
             self.of_null, found,
         )  # fmt: skip
         return found
-
-
-def texts_of(texts: Collection[str | None]) -> Bytes:
-    """Texts as a column."""
-    return Bytes.of([None if text is None else text.encode() for text in texts])
 
 
 def _bytes_at(data: np.ndarray[tuple[int], np.dtype[np.uint8]], place: int) -> bytes:

@@ -7,7 +7,7 @@ Arrays are never changed in place: vectors share them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,11 @@ class Objects:
 Vector = Numbers | Bytes | Objects
 
 
+def texts_of(texts: Collection[str | None]) -> Bytes:
+    """Texts as a vector."""
+    return Bytes.of([None if text is None else text.encode() for text in texts])
+
+
 def nulls_of(kind: SqlType | None, count: int) -> Vector:
     """So many NULLs of a type."""
     return nulls_like(vector((), kind, ""), count)
@@ -139,7 +144,7 @@ def vector(values: Sequence[Any], kind: SqlType | None, name: str) -> Vector:
         return Objects(list(values))
     try:
         if of is Representation.TEXT:
-            return Bytes.of([None if value is None else value.encode() for value in values])
+            return texts_of(values)
         convert: Callable[[Any], Any] = float if of is Representation.DOUBLE else to_whole(kind)
         return Numbers(
             np.array(

@@ -17,9 +17,8 @@ from service.pipeline.state.buckets import (
     BucketKeys,
     Stored,
     Written,
-    buckets_of,
     due_by_bucket,
-    hashes_of,
+    homes_of,
     whole,
 )
 from service.pipeline.state.entries import Entries, Load, Spread, Store
@@ -72,8 +71,7 @@ class BucketStorage:
         bases, changes = ([of[place] for place in places] for of in (stored.bases, stored.changes))
         state = whole(bases, changes, self._rules)
         self.rules.translation(meaning, self.spread.prefix).state(state)
-        numbers = stored.numbers[places]
-        homes = np.searchsorted(numbers, buckets_of(hashes_of(state.keys), self.spread.before))
+        homes = homes_of(state.keys, stored.numbers[places], self.spread.before)
         for place, block in zip(
             places, encode(state, self._numbers, homes, len(places)), strict=True
         ):
@@ -91,7 +89,7 @@ class BucketStorage:
             entries.keep(changes, pack([*written.older[place], block]), due, store)
         for place in anew:
             entries.remove(self.spread.names(buckets[place])[1], store)
-        targets = [target for place in anew for target in self.spread.targets(buckets[place])]
+        targets = sorted(target for place in anew for target in self.spread.targets(buckets[place]))
         for target, (block, keys, due) in zip(targets, self._bases(targets, written), strict=True):
             base, _ = self.spread.names(target)
             if keys:
@@ -107,9 +105,7 @@ class BucketStorage:
         """For each of the buckets ``targets``, which are written whole: block, keys, and when
         something is due."""
         state = written.bases
-        homes = buckets_of(hashes_of(state.keys), self.spread.after)
-        order = np.argsort(targets)
-        places = order[np.searchsorted(targets, homes, sorter=order)]
+        places = homes_of(state.keys, targets, self.spread.after)
         count = len(targets)
         return zip(
             encode(state, self._numbers, places, count),

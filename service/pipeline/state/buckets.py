@@ -23,8 +23,8 @@ from service.matcher.columnar.compilation import FOREVER, I64, NONE
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen, joined
 from service.matcher.columnar.snapshot import StoredKeys
-from service.matcher.columnar.texts import TextSet, texts_of
-from service.matcher.columnar.vectors import Bytes, Flags
+from service.matcher.columnar.texts import TextSet
+from service.matcher.columnar.vectors import Bytes, Flags, texts_of
 
 #: Of its keys, what share changes concern when a base is written again.
 _LEAST_SHARE, _MOST_SHARE = 0.125, 0.375
@@ -45,6 +45,11 @@ def buckets_of(hashes: I64, count: int) -> I64:
     level = count.bit_length() - 1
     fine = hashes & ((2 << level) - 1)
     return np.where(fine < count, fine, hashes & ((1 << level) - 1))
+
+
+def homes_of(keys: Iterable[str | None], buckets: I64 | Sequence[int], count: int) -> I64:
+    """For each key the place of its bucket, one of ``count``, in ``buckets``, which ascend."""
+    return np.searchsorted(buckets, buckets_of(hashes_of(keys), count))
 
 
 @dataclass(frozen=True)
@@ -150,8 +155,9 @@ class BucketKeys:
         to_base = anew[changes.homes(rows)]
         of_base = base.rows(anew)
         of_base = of_base[keys.find(base.texts(of_base)) == NONE]
-        block = joined([changes.chosen(rows[~to_base]), chosen(fresh, ~anew[homes])])
-        block = _with_gone(block, changes.gone(rows[~to_base]))
+        beside = ~anew[homes]
+        older, gone = changes.chosen(rows[~to_base]), changes.gone(rows[~to_base])
+        block = _with_gone(joined([older, chosen(fresh, beside)]), gone)
         mine = anew[homes[: len(given.keys)]]
         bases = [base.chosen(of_base), changes.chosen(rows[to_base]), chosen(given, mine)]
         base_due, changes_due = self._due
@@ -165,13 +171,12 @@ class BucketKeys:
             base_due=base_due,
             changes_due=np.minimum(changes_due, due_by_bucket(given, homes, count)),
             changes=block,
-            homes=self._homes(block.keys),
+            homes=np.concatenate([self._homes(older.keys), homes[beside], self._homes(gone)]),
             bases=joined(bases),
         )
 
     def _homes(self, keys: Sequence[str | None]) -> I64:
-        """For each key the place of its bucket."""
-        return np.searchsorted(self._stored.numbers, buckets_of(hashes_of(keys), self._count))
+        return homes_of(keys, self._stored.numbers, self._count)
 
 
 def whole(
