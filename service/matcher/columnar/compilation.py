@@ -47,7 +47,9 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """The function as a part of those that call it."""
+    """The function as a part of those that call it. A call hands on each array that it is given as
+    seven words: what runs for each event and is called in one place is two to three times as quick
+    so."""
     return njit(function, inline="always", **_COMPILER)
 
 

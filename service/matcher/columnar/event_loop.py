@@ -18,7 +18,7 @@ from service.matcher.columnar.kernel_tables import (
 from service.matcher.columnar.release_loop import finish, settle
 
 
-@compiled
+@inlined
 def apply(
     event, time, event_class, rule, plans, programs, columns, work, tables, ask, tally, control
 ):  # fmt: skip

@@ -39,7 +39,7 @@ def _refresh_deadline(partials, control):
     control.deadline = deadline
 
 
-@compiled
+@inlined
 def advance(time, rule, plans, work, tables, control):
     """Decide what has its deadline at or before ``time``, deadline by deadline."""
     states, time_of = plans.states, work.time_of
@@ -222,7 +222,7 @@ def _fail(kind, event, last, detail, failures, control):
     control.failures += 1
 
 
-@compiled
+@inlined
 def settle(event, rule, tables, tally, control):
     """Let go what an event has completed, and hold the unit to its limits."""
     _release(rule, tables, control)

@@ -25,6 +25,7 @@ from service.codecs.record_bytes import MOST_DEEP
 from service.model import Coordinates, DeadLetter
 from service.pipeline.decode.decoder import Decoder
 from service.pipeline.decode.record_faults import Fault
+from service.pipeline.decode.records import rows_of_record_before
 from service.pipeline.decode.tallies import Tally
 from service.pipeline.spark.memory import memory_of_task
 from service.pipeline.state.key_group_labels import label
@@ -35,6 +36,7 @@ from service.pipeline.wire.event_packets import (
     sizes_of,
     with_late_until,
 )
+from service.pipeline.wire.fragments import fragments
 from service.pipeline.wire.new_schema_ids import NewSchemaIdsError
 from service.pipeline.wire.packets import (
     BYTES_PER_PACKET,
@@ -88,13 +90,14 @@ class Packer:
     #: By partition, the newest record's timestamp.
     _arrived: dict[tuple[str, int], int] = field(default_factory=dict)
     _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
+    _bytes_waiting: int = 0
     _new_ids: set[int] = field(default_factory=set)
     _late_until: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One task: what Spark made of its records in, packets out."""
         self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
-        self._waiting = [[] for _ in self.partitionings]
+        self._waiting, self._bytes_waiting = [[] for _ in self.partitionings], 0
         busy = decoding = waited = 0
         asked = perf_counter_ns()
         told = self._told()
@@ -162,11 +165,13 @@ class Packer:
             if rows.num_rows:
                 fresh = pc.and_(earlier, wanted)
                 self._counts[Count.RELEVANT_EVENTS,] += pc.sum(fresh).as_py() or 0
+                rows = self._without_originals(part, rows)
                 waiting = self._waiting[part.number]
-                waiting.append(self._without_originals(part, rows))
+                waiting.append(rows)
+                self._bytes_waiting += rows.nbytes
                 if sum(r.num_rows for r in waiting) >= _ROWS_WAITING:
                     yield from self._flush(part.number)
-        if sum(rows.nbytes for each in self._waiting for rows in each) >= _BYTES_WAITING:
+        if self._bytes_waiting >= _BYTES_WAITING:
             for number in range(len(self.partitionings)):
                 yield from self._flush(number)
 
@@ -200,6 +205,7 @@ class Packer:
         waiting, self._waiting[number] = self._waiting[number], []
         if not waiting:
             return
+        self._bytes_waiting -= sum(rows.nbytes for rows in waiting)
         table = pa.Table.from_batches(waiting).combine_chunks()
         table = table.take(pc.sort_indices(table, sort_keys=[("group", "ascending")]))
         groups = table.column("group").to_numpy()
@@ -300,13 +306,19 @@ class Packer:
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """The batches, several at a time."""
+    """The batches, several at a time; all pieces of a record at the same time."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         more = batch.get_total_buffer_size()
         # Large ones stay alone: what is looked at together is copied.
         if rows and (rows >= _ROWS_TOGETHER or size + more > _BYTES_TOGETHER):
+            rest = rows_of_record_before(waiting[-1], batch)
+            if rest:
+                waiting.append(batch.slice(0, rest))
+                batch = batch.slice(rest)  # noqa: PLW2901
+            if not batch.num_rows:
+                continue
             yield waiting
             waiting, rows, size = [], 0, 0
         waiting.append(batch)
@@ -325,10 +337,11 @@ def _framing_fault(value: bytes) -> str:
 
 
 def _packets(packets: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    groups, kinds, blobs = zip(*packets, strict=True)
+    rows = [(label(group), *row) for group, kind, each in packets for row in fragments(kind, each)]
+    labels, kinds, blobs = zip(*rows, strict=True)
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(map(label, groups), pa.int64()),
+            pa.array(labels, pa.int64()),
             pa.array(kinds, pa.int32()),
             pa.array(blobs, pa.binary()),
         ],

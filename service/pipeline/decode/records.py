@@ -17,21 +17,45 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _NOTHING = bytes(1)
+#: Bytes of a value, key or headers in one row, and characters of headers.
+PIECE = 2 << 10
+_IN_PIECES = ("value", "record_key", "headers")
+_PLACE = ("partition", "offset")
 
 
 def columns_of(records: DataFrame, topic: str | None) -> DataFrame:
     """Kafka's records with what :class:`KafkaRecords` reads; ``topic``: the only one, if there is
-    only one."""
-    columns = [
+    only one. A record with a value, key or headers above ``PIECE`` bytes is several rows, one
+    behind the other, each with a piece of them (see :mod:`service.pipeline.wire.fragments`)."""
+    plain = ["partition", "offset", "kafka_time", *([] if topic is not None else ["topic"])]
+    read = records.selectExpr(
         "partition",
         "offset",
         "unix_millis(timestamp) AS kafka_time",
+        *([] if topic is not None else ["topic"]),
         "value",
         "key AS record_key",
         # As text: Arrow takes several microseconds a row for an array, even where it is NULL.
         "IF(size(headers) > 0, to_json(headers), NULL) AS headers",
-    ]
-    return records.selectExpr(*columns, *([] if topic is not None else ["topic"]))
+    )
+    most = "greatest(octet_length(value), octet_length(record_key), octet_length(headers))"
+    pieces = f"IF({most} > {PIECE}, sequence(0, ({most} - 1) div {PIECE}), array(0))"
+    return read.selectExpr("*", f"explode({pieces}) AS piece").selectExpr(
+        *plain,
+        *(
+            f"IF({most} > {PIECE}, substring({name}, piece * {PIECE} + 1, {PIECE}), {name})"
+            f" AS {name}"
+            for name in _IN_PIECES
+        ),
+    )
+
+
+def rows_of_record_before(before: pa.RecordBatch, batch: pa.RecordBatch) -> int:
+    """How many rows at the start of ``batch`` are pieces of the last record of ``before``."""
+    same = np.ones(batch.num_rows, bool)
+    for name in _PLACE:
+        same &= batch.column(name).to_numpy() == before.column(name)[-1].as_py()
+    return int(same.argmin()) if not same.all() else len(same)
 
 
 class KafkaRecords:
@@ -45,16 +69,26 @@ class KafkaRecords:
         self.partition: NDArray[np.int32] = column("partition").to_numpy()
         self.offset: NDArray[np.int64] = column("offset").to_numpy()
         self.kafka_time: NDArray[np.int64] = column("kafka_time").to_numpy()
-        self._key, self._value = column("record_key"), column("value")
-        self._headers = column("headers")
+        topics = column("topic") if topic is None else None
+        self._value, self._key, self._headers = map(column, _IN_PIECES)
+        first = np.ones(len(self.offset), bool)
+        first[1:] = (np.diff(self.offset) != 0) | (np.diff(self.partition) != 0)
+        if not first.all():
+            starts = np.flatnonzero(first)
+            self.partition, self.offset = self.partition[starts], self.offset[starts]
+            self.kafka_time = self.kafka_time[starts]
+            topics = None if topics is None else topics.take(pa.array(starts))
+            self._value, self._key, self._headers = (
+                _joined(each, starts) for each in (self._value, self._key, self._headers)
+            )
         self.data, self.ends = pool(self._value)
         self.present = pc.is_valid(self._value).to_numpy(zero_copy_only=False).view(np.uint8)
         lengths = (pc.fill_null(pc.binary_length(c), 0) for c in (self._key, self._value))
         self.sizes = pc.add(*lengths).to_numpy()
         self._topics: list[str] = [] if topic is None else [topic]
         self._topic: Any = 0
-        if topic is None:
-            encoded = column("topic").dictionary_encode()
+        if topics is not None:
+            encoded = topics.dictionary_encode()
             self._topics = encoded.dictionary.to_pylist()
             self._topic = encoded.indices.to_numpy()
 
@@ -94,6 +128,18 @@ class KafkaRecords:
         return tallies(
             self._topics, self._topic, self.partition, faults, time, self.kafka_time, self.sizes
         )
+
+
+def _joined(pieces: pa.Array, starts: NDArray[np.intp]) -> pa.Array:
+    """The texts whose first pieces are at ``starts``; the bytes are not copied."""
+    valid = pc.is_valid(pieces).take(pa.array(starts)).buffers()[1]
+    ends = np.frombuffer(pieces.buffers()[1], np.int32)[pieces.offset :]
+    ends = np.append(ends[starts], ends[len(pieces)])
+    return pa.Array.from_buffers(
+        pieces.type,
+        len(starts),
+        [valid, pa.py_buffer(ends), pieces.buffers()[2] or pa.py_buffer(_NOTHING)],
+    )
 
 
 def pool(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:

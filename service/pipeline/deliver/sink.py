@@ -7,7 +7,7 @@ made them. A task succeeds when its delivery has finished: the brokers have ever
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter_ns
 
@@ -16,6 +16,7 @@ from pyspark import TaskContext
 
 from service.pipeline.deliver.output import Delivery, Output, Written
 from service.pipeline.spark.memory import memory_of_task
+from service.pipeline.wire.fragments import whole
 from service.pipeline.wire.packets import OutputRecords, PacketKind, ResultColumns
 from service.pipeline.wire.reports import Count, Counts, Report
 
@@ -45,14 +46,12 @@ class PartitionWriter:
         counts: Counts = Counter()
         busy = 0
         try:
-            for batch in batches:
+            for kind, packet in whole(_rows(batches)):
                 began = perf_counter_ns()
-                kinds, packets = batch.column(0).to_pylist(), batch.column(1).to_pylist()
-                for kind, packet in zip(kinds, packets, strict=True):
-                    if kind == PacketKind.REPORT:
-                        reports.append(packet)
-                    else:
-                        _write(output, PacketKind(kind), packet, counts)
+                if kind == PacketKind.REPORT:
+                    reports.append(packet)
+                else:
+                    _write(output, PacketKind(kind), packet, counts)
                 busy += perf_counter_ns() - began
             began = perf_counter_ns()
             result = output.finish()
@@ -68,6 +67,11 @@ class PartitionWriter:
         counts[Count.BUSY_US, "sink"] += busy // 1000
         reports.append(Report(counts, processes=tuple(memory_of_task())).encode())
         yield pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=_REPORT_SCHEMA)
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+    for batch in batches:
+        yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
 
 def _write(output: Output, kind: PacketKind, packet: bytes, counts: Counts) -> None:

@@ -26,6 +26,8 @@ from service.pipeline.state.entries import CHANGES
 from service.pipeline.state.key_group_labels import GROUP_SQL
 from service.pipeline.state.stored_group import RuleHeld, StoredGroup, earlier
 
+#: Of buckets that a Python worker gets together.
+_BYTES_TOGETHER = 4 << 20
 _LARGEST = 5
 
 
@@ -114,6 +116,10 @@ def read_state(
 
 
 def _read(spark: SparkSession, location: str, position: Position, key: str | None) -> StateReport:
+    spark = spark.newSession()
+    # Unlike those of the job, rows are as large as buckets are.
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BYTES_TOGETHER))
+
     def variable(name: str) -> DataFrame:
         options = {"path": location, "stateVarName": name, "batchId": str(position.committed)}
         state = spark.read.format("statestore").options(**options).load()

@@ -34,6 +34,7 @@ from service.pipeline.spark.memory import memory_of_task
 from service.pipeline.state.pipelined_map import PipelinedMap
 from service.pipeline.wire.control import ControlRecord
 from service.pipeline.wire.event_packets import rows_of
+from service.pipeline.wire.fragments import fragments, whole
 from service.pipeline.wire.packets import (
     EventTimes,
     PacketKind,
@@ -141,10 +142,9 @@ class MatchProcessor:
         self._read_ns = self._write_ns = matching = encoding = 0
         asked = perf_counter_ns()
         batch = _Input()
-        for row in rows:
-            packet = bytes(row[2])
-            if not batch.take(row[1], packet):
-                yield Row(kind=row[1], packet=packet)
+        for kind, packet in whole((row[1], bytes(row[2])) for row in rows):
+            if not batch.take(kind, packet):
+                yield from _rows(kind, packet)
         waited = perf_counter_ns() - asked
         group = self._group(number, batch)
         records = RecordPackets()
@@ -181,7 +181,7 @@ class MatchProcessor:
             counts[Count.LATE_EVENTS, topic] += count
         for event in group.late_events():
             yield from self._add(self._encoder.late(event), records, counts)
-        yield from _rows(records.rest())
+        yield from _records(records.rest())
         batch.close()
         for stage, spent in (
             ("shuffle", waited),
@@ -204,7 +204,7 @@ class MatchProcessor:
             time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
         )
         self._told_of_process = True
-        yield _row(PacketKind.REPORT, report.encode())
+        yield from _rows(PacketKind.REPORT, report.encode())
 
     def _encode(self, outputs: Outputs, records: RecordPackets, counts: Counts) -> Iterator[Row]:
         """What is found as packets; a part of it stays in ``records``."""
@@ -222,7 +222,7 @@ class MatchProcessor:
                 encoded.ids,
                 encoded.values,
             )
-            yield _row(PacketKind.RESULTS, columns.encode())
+            yield from _rows(PacketKind.RESULTS, columns.encode())
             for rule_id, record in replaced:
                 yield from self._add(record, records, counts, rule_id)
         for match in outputs.matches:
@@ -231,7 +231,7 @@ class MatchProcessor:
             yield from self._add(encoder.timeout(timeout), records, counts, timeout.rule_id)
         for letter in outputs.dead_letters:
             _count_dead_letter(counts, letter.reason, letter.rule_id)
-            yield from _rows(records.add(encoder.dead_letter(letter)))
+            yield from _records(records.add(encoder.dead_letter(letter)))
 
     def _add(
         self,
@@ -242,7 +242,7 @@ class MatchProcessor:
     ) -> Iterator[Row]:
         if self._encoder.is_dead_letter(record):
             _count_dead_letter(counts, Reason.OUTPUT_TOO_LARGE.value, rule_id)
-        return _rows(records.add(record))
+        return _records(records.add(record))
 
     def _load(self, names: Sequence[str]) -> list[bytes | None]:
         self._write()
@@ -270,10 +270,11 @@ def _count_dead_letter(counts: Counts, reason: str, rule_id: str | None) -> None
         counts[Count.RULE_DEAD_LETTERS, rule_id, reason] += 1
 
 
-def _row(kind: PacketKind, packet: bytes) -> Row:
-    return Row(kind=int(kind), packet=packet)
+def _rows(kind: int, packet: bytes) -> Iterator[Row]:
+    for of, content in fragments(kind, packet):
+        yield Row(kind=int(of), packet=content)
 
 
-def _rows(packets: Iterable[bytes]) -> Iterator[Row]:
+def _records(packets: Iterable[bytes]) -> Iterator[Row]:
     for packet in packets:
-        yield _row(PacketKind.RECORDS, packet)
+        yield from _rows(PacketKind.RECORDS, packet)

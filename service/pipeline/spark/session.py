@@ -46,11 +46,6 @@ _JAVA_OPTIONS = " ".join(
         "-XX:CompileThresholdScaling=4",
         # Else Java collects all garbage once in a start because of the classes that it has loaded.
         "-XX:MetaspaceSize=256m",
-        # And a start calls much some thousand times, which the optimizing compiler would take up:
-        # a fifth of the JVM's processor time of a start. What runs for each record gets there soon.
-        "-XX:Tier4InvocationThreshold=30000",
-        "-XX:Tier4MinInvocationThreshold=4000",
-        "-XX:Tier4CompileThreshold=90000",
     ]
 )
 
@@ -120,11 +115,11 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         "spark.sql.ansi.enabled": "false",
         "spark.sql.shuffle.partitions": str(state.state_partitions),
         "spark.sql.adaptive.enabled": "false",
-        # Of what is on its way between Java and Python, in each direction of each task: a batch,
-        # room to grow, and a copy for the socket. To look at the bytes after each row takes 0.2 µs,
-        # and larger batches give some of that back.
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "4000",
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(4 << 20),
+        # What is on its way between Java and Python, in each direction of each task, is bounded by
+        # rows, each of a few KiB: Spark's own bound in bytes is checked after each row, for a
+        # tenth of the job's time.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.sql.execution.pythonUDF.arrow.enabled": "true",
         "spark.python.daemon.module": "service.pipeline.spark.worker_daemon",
         # Spark sets it for some operators alone, and workers that differ in a variable come from

@@ -21,6 +21,7 @@ from service.pipeline.wire.event_packets import (
     sizes_of,
     word,
 )
+from service.pipeline.wire.fragments import whole
 from service.pipeline.wire.packets import (
     BYTES_PER_PACKET,
     OutputRecords,
@@ -90,7 +91,8 @@ def rows(sizes: Sequence[int], fault: Fault = Fault.NONE) -> pa.RecordBatch:
 
 def packets_of(made: Iterator[pa.RecordBatch], kind: int) -> list[bytes]:
     """The packets of a kind."""
-    return [r["packet"] for batch in made for r in batch.to_pylist() if r["kind"] == kind]
+    rows = ((row["kind"], row["packet"]) for batch in made for row in batch.to_pylist())
+    return [packet for of, packet in whole(rows) if of == kind]
 
 
 def test_packets_end_with_the_row_that_fills_them() -> None:

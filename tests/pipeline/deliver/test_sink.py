@@ -11,6 +11,7 @@ import pytest
 from service.pipeline.deliver import sink
 from service.pipeline.deliver.output import Written
 from service.pipeline.deliver.sink import PartitionWriter
+from service.pipeline.wire.fragments import fragments
 from service.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
@@ -59,7 +60,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sink, "TaskContext", SimpleNamespace(get=lambda: told))
 
 
-def written(memory: Memory, *packets: tuple[PacketKind, bytes]) -> list[bytes]:
+def written(memory: Memory, *packets: tuple[int, bytes]) -> list[bytes]:
     """The reports of one task."""
     kinds, contents = zip(*packets, strict=True) if packets else ((), ())
     batch = pa.RecordBatch.from_arrays(
@@ -68,6 +69,15 @@ def written(memory: Memory, *packets: tuple[PacketKind, bytes]) -> list[bytes]:
     )
     (reports,) = PartitionWriter(memory, "query", 7, first=False)(iter([batch]))
     return [bytes(report.as_py()) for report in reports.column(0)]
+
+
+def test_a_packet_of_several_rows_is_one_packet() -> None:
+    """Large packets come in fragments."""
+    memory = Memory()
+    large = OutputRecords((("late", b"k", bytes(100_000), []),))
+    reports = written(memory, *fragments(PacketKind.RECORDS, large.encode()))
+    assert memory.records == list(large.records)
+    assert Report.decode(reports[0]).counts[Count.WRITTEN_BYTES, "late"] == 100_001
 
 
 def test_records_are_written_and_counted() -> None:

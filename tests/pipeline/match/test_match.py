@@ -17,6 +17,7 @@ from service.pipeline.match.key_group import MatchOptions, packed_shape
 from service.pipeline.match.match import MatchProcessor
 from service.pipeline.wire.control import ControlRecord
 from service.pipeline.wire.event_packets import packet_of
+from service.pipeline.wire.fragments import fragments, whole
 from service.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
@@ -78,8 +79,13 @@ class Group:
 
     def batch(self, *packets: tuple[int, bytes]) -> tuple[list[tuple[int, bytes]], Report]:
         """What comes out, and the group's own report, which is the last."""
-        rows = [Row(label=0, kind=kind, packet=packet) for kind, packet in packets]
-        out = [(row.kind, row.packet) for row in self.processor.process(0, iter(rows))]
+        rows = [
+            Row(label=0, kind=kind, packet=content)
+            for packet in packets
+            for kind, content in fragments(*packet)
+        ]
+        made = self.processor.process(0, iter(rows))
+        out = list(whole((row.kind, row.packet) for row in made))
         assert out[-1][0] == PacketKind.REPORT
         return out[:-1], Report.decode(out[-1][1])
 
