@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import Row
 
-from service.pipeline.spark.streamed_rows import MOST_BYTES, batches
+from service.pipeline.spark.streamed_rows import MOST_BYTES, batches, by_key
 
 SCHEMA = pa.schema([("kind", pa.int32()), ("packet", pa.binary())])
 
@@ -41,3 +41,23 @@ def test_no_rows_are_an_empty_batch() -> None:
     """PySpark's reader waits for one from each key."""
     (batch,) = batches([], SCHEMA)
     assert (batch.num_rows, batch.schema) == (0, SCHEMA)
+
+
+def test_rows_of_a_key_come_together_and_one_batch_at_a_time() -> None:
+    """Also where a key goes on in the next batch."""
+    given = 0
+
+    def arriving() -> Iterator[pa.RecordBatch]:
+        nonlocal given
+        for labels in ([1, 1], [1, 2], [2, 4]):
+            given += 1
+            columns = {"label": labels, "packet": [bytes([given])] * 2}
+            yield pa.RecordBatch.from_pydict(columns)
+
+    found = []
+    for key, rows in by_key(arriving(), [0]):
+        taken = [(label, packet[0], given) for label, packet in rows]
+        assert {label for label, _, _ in taken} == {key[0]}
+        assert all(number == seen for _, number, seen in taken)
+        found += taken
+    assert [row[:2] for row in found] == [(1, 1), (1, 1), (1, 2), (2, 2), (2, 3), (4, 3)]
