@@ -142,7 +142,7 @@ def line_of(kind: str, record: dict[str, Any]) -> str:
 
 def full_line_of(kind: str, record: dict[str, Any]) -> str:
     """A line that also has the rule, start and, of a match, end in milliseconds, and measures:
-    ``m|rule,key,start,end|step=…|measure=…``. Parts of a key are parted by commas; a double
+    ``m|rule,key,start,end|step=…|measure=…``. Parts of a key are separated by commas; a double
     is told by the number that its bits are."""
     key = record["key"]
     parts = json.loads(key) if key.startswith("[") else [key]

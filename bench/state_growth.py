@@ -1,9 +1,9 @@
 """What a batch costs that touches some keys, by the number of keys that hold a partial match.
 
 Each key gets a failed log-in, which waits for hours for one that succeeds. Then come rounds, one a
-batch: some keys, drawn anew, get the one that succeeds and another that fails, so that each gives a
-match and the number of partial matches stays. Also measured: the size of the state, next to that of
-Flink's checkpoint after the same events, and the memory of the job's processes.
+batch: some keys, drawn at random, get the one that succeeds and another that fails, so that each
+gives a match and the number of partial matches stays. Also measured: the size of the state, next to
+that of Flink's checkpoint after the same events, and the memory of the job's processes.
 """
 
 from __future__ import annotations

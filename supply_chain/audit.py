@@ -72,7 +72,7 @@ def audit(locks: Sequence[Path], run: PipAudit) -> Report:
         return Report(f"the audit broke off: {found}", reached=True, failed=True)
     lines = [
         f"{package['name']} {package['version']}: {vulnerability['id']}"
-        f" ({', '.join(vulnerability.get('aliases', ())) or 'no other names'}), mended in"
+        f" ({', '.join(vulnerability.get('aliases', ())) or 'no other names'}), fixed in"
         f" {', '.join(vulnerability.get('fix_versions', ())) or 'no version yet'}"
         for package in found
         for vulnerability in package.get("vulns", ())

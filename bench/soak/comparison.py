@@ -1,6 +1,6 @@
 """What the job has written, held against a run of the core over the same events.
 
-The core runs over the users in shards, one after the other, over records that are made anew; what
+The core runs over the users in shards, one after the other, over records that are made again; what
 is kept of an output is its id and a digest.
 """
 

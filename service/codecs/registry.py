@@ -4,8 +4,8 @@ A thin layer over Confluent's client that adds what the client leaves out: retri
 for connections, HTTP 408, 429 and 5xx), a time limit, references inlined, one tree of errors, and
 no credentials in any message. Not found is kept apart from not reachable: an id that the registry
 does not know makes a dead letter, a registry that does not answer (RegistryAwayError) must not.
-What waiting cannot mend, a login or certificate that is refused, is a ConfigurationError. Used on
-the driver.
+What waiting does not change, a login or certificate that is refused, is a ConfigurationError. Used
+on the driver.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SubjectVersion(NamedTuple):
 
 
 class Registry:
-    """One registry. Schemas by id and GUID never change and are kept; subjects are asked anew."""
+    """One registry. Schemas by id and GUID never change and are kept; subjects are asked again."""
 
     def __init__(
         self,

@@ -250,7 +250,7 @@ LAST_BATCH = Gauge(
 )
 QUERY_RESTARTS = Counter(
     "spark_cep_query_restarts_total",
-    "Times the query was started anew, by reason: new_schema, kafka_away.",
+    "Times the query was restarted, by reason: new_schema, kafka_away.",
     "restarts",
     ("reason",),
 )
@@ -442,7 +442,7 @@ _HEAD: Final = """\
 its Python process. It is the one place to scrape: what executors count comes with the batches.
 
 - Counts of a batch are added when its output is committed, once, however often it had to be run and
-  however often the query was started anew. Counters live in the process: they begin at 0 with it
+  however often the query was restarted. Counters live in the process: they begin at 0 with it
   (`rate()` and `increase()` allow for that), and a batch that was committed but not counted when a
   process ended is counted by the next, which repeats it.
 - The label `rule` takes at most `observability.max_rule_labels` different values; the rules beyond

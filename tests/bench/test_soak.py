@@ -24,7 +24,7 @@ HOURS = [second / 3600 for second in range(0, 900, 5)]
 
 
 def test_a_record_is_a_function_of_its_number() -> None:
-    """Made anew it is the same; partitions and offsets go up without gaps; some are late and
+    """Made again it is the same; partitions and offsets go up without gaps; some are late and
     some broken, and late only from where it was said."""
     first, again = ([*STREAM.records(0, STREAM.count)] for _ in range(2))
     assert first == again

@@ -131,7 +131,7 @@ def test_references_in_a_circle(registry: Registry, script: Script) -> None:
         registry.get_schema(8)
 
 
-def test_latest_is_asked_anew(registry: Registry, script: Script) -> None:
+def test_latest_is_asked_again(registry: Registry, script: Script) -> None:
     """The latest version may change at any time."""
     script.answers["/subjects/s/versions/latest"] = [
         (200, {"subject": "s", "version": v, "id": 10 + v, "schema": json.dumps(ADDRESS)})

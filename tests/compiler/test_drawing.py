@@ -1,7 +1,7 @@
 """Plans drawn: nothing is left out, and whatever a condition holds, the text stays well-formed.
 
 After an intended change, ``REWRITE_GOLDEN=1 python -m pytest tests/compiler`` writes the files in
-``tests/golden/drawings`` anew.
+``tests/golden/drawings`` again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules explained: what the text says of steps, states, events, bounds and warnings.
 
 After an intended change, ``REWRITE_GOLDEN=1 python -m pytest tests/compiler`` writes the files in
-``tests/golden/explanations`` anew.
+``tests/golden/explanations`` again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Plans as text: what the machine runs for a rule, compared with ``tests/golden/plans``.
 
 After an intended change, ``REWRITE_GOLDEN=1 python -m pytest tests/compiler`` writes the files
-anew; the difference is then what to review.
+again; the difference is then what to review.
 """
 
 from __future__ import annotations

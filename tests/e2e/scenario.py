@@ -193,7 +193,7 @@ class Scenario:
             outputs = self.outputs()
             if condition(outputs):
                 return outputs
-            assert time.monotonic() < deadline, f"waited in vain; there is: {outputs}"
+            assert time.monotonic() < deadline, f"timed out; there is: {outputs}"
             time.sleep(0.25)
 
     def wait_for_records(self, count: int, seconds: float = _SECONDS) -> None:
@@ -201,7 +201,7 @@ class Scenario:
         deadline = time.monotonic() + seconds
         while self.total(Count.RECORDS) < count:
             self._raise_failure()
-            assert time.monotonic() < deadline, f"waited in vain for {count} records"
+            assert time.monotonic() < deadline, f"timed out waiting for {count} records"
             time.sleep(0.05)
 
     def total(self, what: Count) -> int:

@@ -171,7 +171,7 @@ def test_new_columns_are_null_for_events_already_held(runs: Runs) -> None:
 
 
 def test_live_partial_matches(runs: Runs) -> None:
-    """The gauge goes on for what stays; for what goes it begins anew, and ends with the rule."""
+    """The gauge goes on for what stays; for what goes it begins again, and ends with the rule."""
     before, after, last = runs.live
     count = 1 + len(SILENT)
     for name in (*KEPT, *DROPPED, "removed", "switched"):

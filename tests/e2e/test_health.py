@@ -23,7 +23,7 @@ _SECONDS = 240.0
 def _until(condition: Callable[[], Any]) -> None:
     deadline = time.monotonic() + _SECONDS
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.1)
 
 

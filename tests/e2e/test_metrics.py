@@ -24,7 +24,7 @@ from tests.promtool import promtool
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 _SECONDS = 300.0
-#: In another schema, so that the query has to start anew in between.
+#: In another schema, so that the query has to be restarted in between.
 (MORE,) = record("e2e.Event", more=field("int", default=0))["fields"]
 NEWER = {**EVENT, "fields": [*EVENT["fields"], MORE]}
 
@@ -76,7 +76,7 @@ def _committed(kafka: KafkaAccess, group: str, topic: str) -> dict[int, int]:
 def _until(condition: Callable[[], Any]) -> None:
     deadline = time.monotonic() + _SECONDS
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.2)
 
 

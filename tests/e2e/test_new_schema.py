@@ -20,7 +20,7 @@ NEWER = {**EVENT, "fields": [*EVENT["fields"], EXTRA]}
 
 
 def test_a_new_schema_loses_and_doubles_nothing(scenario: Scenario) -> None:
-    """The query is built anew by itself, and the batch with the new ids runs again as a whole:
+    """The query is rebuilt by itself, and the batch with the new ids runs again as a whole:
     known and new ids go on, the unknown one is a dead letter, what follows is processed."""
     stream = Stream(scenario)
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))

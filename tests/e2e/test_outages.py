@@ -39,7 +39,7 @@ AWAY_SECONDS = 35.0
 def _until(condition: Callable[[], Any], seconds: float = 90.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.05)
 
 

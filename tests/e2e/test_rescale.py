@@ -97,7 +97,7 @@ def test_a_batch_left_undone(halfway: Halfway, copy: Copy, spark: SparkSession) 
 
 
 def test_one_that_fails_is_taken_back(halfway: Halfway, copy: Copy, spark: SparkSession) -> None:
-    """State that cannot be read: the checkpoint is as before, and goes on when it is mended."""
+    """State that cannot be read: the checkpoint is as before, and goes on when it is repaired."""
     files = CheckpointFiles(spark, str(copy.checkpoint))
     changes = copy.newest("state/0/1", ".changelog")
     aside = copy.checkpoint.with_name("aside")

@@ -115,7 +115,7 @@ def test_what_is_refused(halfway: Halfway, tmp_path: Path, fault: str) -> None:
     assert exit_code(caught.value) == 7
 
 
-#: What Spark makes anew, or a batch that is repeated.
+#: What Spark makes again, or a batch that is repeated.
 HANDLED: dict[str, Damage] = {
     "newest commit missing": deleted(newest("commits")),
     "all commits missing": deleted(at("commits")),

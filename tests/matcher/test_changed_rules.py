@@ -146,7 +146,7 @@ def test_harmless_changes_keep_partial_matches(change: str) -> None:
 
 @pytest.mark.parametrize("change", TELLING)
 def test_telling_changes_drop_partial_matches(change: str) -> None:
-    """Neither a match nor a timeout comes of them, and no error; the rule begins anew."""
+    """Neither a match nor a timeout comes of them, and no error; the rule begins again."""
     text = changed(TELLING[change])
     assert fingerprint(text) != fingerprint(RULE)
     job = Job(RULE)

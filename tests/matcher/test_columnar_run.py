@@ -221,7 +221,7 @@ def test_collected_nodes_keep_what_is_to_be_reported(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("bound", ["MOST_ENTRIES", "_MOST_MASKS"])
 def test_tables_are_forgotten(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outcomes, or what a mask concerns, are resolved anew in every call."""
+    """Outcomes, or what a mask concerns, are resolved again in every call."""
     monkeypatch.setattr(tables, bound, 1)
 
     @property_of

@@ -63,7 +63,7 @@ class Run:
     def one_by_one(self, stream: Sequence[Seen]) -> Iterator[RuleState]:
         """Apply event by event, those of one time too, with the state after each."""
         for number, record in enumerate(records("k", stream)):
-            # Events of one time cannot be parted by the watermark, so each gets a time of its own.
+            # Events of one time cannot be separated by the watermark, so each gets its own time.
             self.take([replace(record, time=record.time * 100 + number)])
             yield self.rule_state
 

@@ -150,7 +150,7 @@ def test_timeout_says_whether_it_had_matched() -> None:
 
 
 def test_identical_timeouts_are_one() -> None:
-    """Ways of one sequence that an irrelevant event parted are one timeout."""
+    """Ways of one sequence that an irrelevant event separated are one timeout."""
     rule = A_THEN_B.replace(
         "after: followed_by, where: \"name = 'b'\"",
         "after: followed_by, where: \"name = 'b'\", optional: true",

@@ -84,7 +84,7 @@ def test_liveness_follows_progress(health: Health, clock: Clock) -> None:
 
 
 def test_silence_counts_only_when_progress_is_expected(health: Health, clock: Clock) -> None:
-    """While the query is rebuilt or held nothing is expected; the wait then begins anew."""
+    """While the query is rebuilt or held nothing is expected; the wait then begins again."""
     health.ready()
     health.expect_progress(expected=False)
     clock.now += 3600
@@ -97,7 +97,7 @@ def test_silence_counts_only_when_progress_is_expected(health: Health, clock: Cl
 
 def test_waiting_is_alive_and_not_ready(health: Health, clock: Clock) -> None:
     """However long it takes: it says for what, at every stage of life but the last; the wait for
-    progress then begins anew."""
+    progress then begins again."""
     health.waiting("Kafka at k:9092")
     assert health.readiness().reason == "starting: waits for Kafka at k:9092"
     health.ready()

@@ -47,11 +47,11 @@ def test_all_is_well() -> None:
 
 
 def test_a_finding_fails_and_is_named() -> None:
-    """Package, identifiers and the version that mends it."""
+    """Package, identifiers and the version that fixes it."""
     bad = {"id": "PYSEC-1", "aliases": ["CVE-2026-1"], "fix_versions": ["9.9"]}
     report = audit(LOCKS, answering({"pyyaml": {"vulns": [bad]}}))
     assert report.failed
-    assert "PYSEC-1 (CVE-2026-1), mended in 9.9" in report.text
+    assert "PYSEC-1 (CVE-2026-1), fixed in 9.9" in report.text
     assert "pyyaml 6" in report.text
 
 

@@ -40,7 +40,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     try:
         dispatcher = njit(function, cache=True, **_COMPILER)
     except RuntimeError:
-        # No folder to keep the result in can be written: every process compiles anew.
+        # No folder to keep the result in can be written: every process compiles again.
         return njit(function, **_COMPILER)
     _stamp(dispatcher)
     return dispatcher

@@ -1,6 +1,6 @@
 """A cache of compiled code that was filled beforehand and cannot be written, as in the image.
 
-Numba passes over a folder that it cannot write, and compiles anew in every process. With
+Numba passes over a folder that it cannot write, and compiles again in every process. With
 ``NUMBA_CACHE_LOCATOR_CLASSES`` naming :class:`PreparedCache` and ``NUMBA_CACHE_DIR`` the folder, it
 reads what is there. Code for another processor or version is not found, and cannot be kept: see
 :func:`service.codecs.compiled_code.prepare`. The folder's owner is trusted: see

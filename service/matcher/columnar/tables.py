@@ -30,7 +30,7 @@ from service.pattern.tree import OnLimit, Skip
 
 #: Of a rule with more conditions that look back, outcomes are resolved answer by answer.
 _MOST_TABLED = 6
-#: Outcomes are forgotten, and resolved anew, when there are more.
+#: Outcomes are forgotten, and resolved again, when there are more.
 MOST_ENTRIES = 1 << 20
 #: And so is, beyond so many sets of true conditions, which rules they concern.
 _MOST_MASKS = 1 << 16

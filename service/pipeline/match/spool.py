@@ -78,7 +78,7 @@ class Spool(Generic[_T]):
 
 def slices(times: NDArray[np.int64], sizes: NDArray[np.int64], most: int = SLICE) -> list[int]:
     """Times, ascending, up to which events make slices of about ``most`` bytes; the last one is
-    ``FOREVER``. Events of the same time are never parted."""
+    ``FOREVER``. Events of the same time are never separated."""
     if sizes.sum() <= most:
         return [FOREVER]
     order = np.argsort(times, kind="stable")

@@ -358,7 +358,7 @@ def _fetch_command(
 
 @cli.command("lock")
 def _lock_command(repository: _Repository = None) -> None:
-    """Compute each group's jars and checksums anew from its roots; rewrite the lock file."""
+    """Compute each group's jars and checksums again from its roots; rewrite the lock file."""
     path = _lock_path()
     locked = []
     with _told():

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.sql import Row
 from pyspark.sql.pandas.serializers import (
     ArrowStreamSerializer,
     ArrowStreamUDFSerializer,
@@ -33,15 +34,16 @@ def install() -> None:
 
 def by_key(
     read: Iterable[pa.RecordBatch], key: Sequence[int]
-) -> Iterator[tuple[tuple[Any, ...], Iterator[tuple[Any, ...]]]]:
+) -> Iterator[tuple[tuple[Any, ...], Iterator[Row]]]:
     """The rows of Arrow batches, those behind one another with the same values in the columns
     ``key`` together. One batch is in memory at a time."""
 
-    def rows() -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    def rows() -> Iterator[tuple[tuple[Any, ...], Row]]:
         for batch in read:
             columns = [column.to_pylist() for column in batch.columns]
             keys = zip(*(columns[place] for place in key), strict=True)
-            yield from zip(keys, zip(*columns, strict=True), strict=True)
+            made = map(Row(*batch.schema.names), *columns)
+            yield from zip(keys, made, strict=True)
 
     for value, found in groupby(rows(), key=itemgetter(0)):
         yield value, map(itemgetter(1), found)

@@ -40,7 +40,7 @@ _WITHOUT_THREADS = {
 
 
 #: Of the GNU C library, as in ``malloc.h``: a batch's output takes as much memory as that of the
-#: batch before, which is not to be fetched from the kernel anew each time; and what librdkafka's
+#: batch before, which is not to be fetched from the kernel again each time; and what librdkafka's
 #: threads free, others can use again. Elsewhere there is no such function, or it does nothing.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _MALLOC = {_M_TRIM_THRESHOLD: 128 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_MAX: 1}
@@ -67,7 +67,7 @@ def load() -> None:
 
 def _import_no_archives() -> None:
     """Import PySpark from where it is installed, not from the archive that Spark puts before it:
-    what is in an archive is compiled anew in each process."""
+    what is in an archive is compiled again in each process."""
     installed = [entry for entry in sys.path if not entry.endswith(".zip")]
     if PathFinder.find_spec("pyspark", installed) and PathFinder.find_spec("py4j", installed):
         sys.path[:] = installed

@@ -44,7 +44,7 @@ class BucketStorage:
             numbers=np.array(buckets),
             bases=[[values[base]] if base in values else [] for base, _ in names],
             changes=[unpack(values[beside]) if beside in values else [] for _, beside in names],
-            anew=np.array([bucket in self.spread.split for bucket in buckets], bool),
+            rewritten=np.array([bucket in self.spread.split for bucket in buckets], bool),
             base_due=np.array([entries.due_of(base) for base, _ in names]),
             changes_due=np.array([entries.due_of(beside) for _, beside in names]),
         )
@@ -75,28 +75,30 @@ class BucketStorage:
         for place, block in zip(
             places, encode(state, self._numbers, homes, len(places)), strict=True
         ):
-            stored.bases[place], stored.changes[place], stored.anew[place] = [block], [], True
+            stored.bases[place], stored.changes[place], stored.rewritten[place] = [block], [], True
 
     def write(self, buckets: Sequence[int], written: Written, store: Store) -> None:
         """Write what has changed of these buckets."""
-        entries, anew = self.entries, np.flatnonzero(written.anew).tolist()
-        beside = np.flatnonzero(written.changed & ~written.anew)
+        entries, rewritten = self.entries, np.flatnonzero(written.rewritten).tolist()
+        beside = np.flatnonzero(written.changed & ~written.rewritten)
         homes = np.searchsorted(beside, written.homes)
         newest = encode(written.changes, self._numbers, homes, len(beside))
         for place, block in zip(beside.tolist(), newest, strict=True):
             _, changes = self.spread.names(buckets[place])
             due = int(written.changes_due[place])
             entries.keep(changes, pack([*written.older[place], block]), due, store)
-        for place in anew:
+        for place in rewritten:
             entries.remove(self.spread.names(buckets[place])[1], store)
-        targets = sorted(target for place in anew for target in self.spread.targets(buckets[place]))
+        targets = sorted(
+            target for place in rewritten for target in self.spread.targets(buckets[place])
+        )
         for target, (block, keys, due) in zip(targets, self._bases(targets, written), strict=True):
             base, _ = self.spread.names(target)
             if keys:
                 entries.keep(base, block, due, store)
             else:
                 entries.remove(base, store)
-        for place in np.flatnonzero(~written.anew).tolist():
+        for place in np.flatnonzero(~written.rewritten).tolist():
             base, changes = self.spread.names(buckets[place])
             entries.next_due(base, int(written.base_due[place]))
             entries.next_due(changes, int(written.changes_due[place]))

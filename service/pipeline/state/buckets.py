@@ -55,13 +55,13 @@ def homes_of(keys: Iterable[str | None], buckets: I64 | Sequence[int], count: in
 @dataclass(frozen=True)
 class Written:
     """What becomes of some buckets. By bucket: whether it has ``changed``; whether its base is
-    written ``anew``; which ``older`` blocks of changes stay; and when something is due, at the
+    ``rewritten``; which ``older`` blocks of changes stay; and when something is due, at the
     earliest, of what stays in the base and of the changes. ``changes``: the newest block of those
-    that are not written anew, a key without units being gone; ``bases``: all keys of the others.
+    that are not rewritten, a key without units being gone; ``bases``: all keys of the others.
     ``homes``: for each key of ``changes`` the place of its bucket."""
 
     changed: Flags
-    anew: Flags
+    rewritten: Flags
     older: list[Sequence[bytes]]
     base_due: I64
     changes_due: I64
@@ -78,7 +78,7 @@ class Stored(NamedTuple):
     numbers: I64
     bases: list[Sequence[bytes]]
     changes: list[Sequence[bytes]]
-    anew: Flags
+    rewritten: Flags
     base_due: I64
     changes_due: I64
 
@@ -93,7 +93,7 @@ class BucketKeys:
         self._stored, self._count = stored, count
         self._base = StoredKeys(stored.bases, rules)
         self._changes = StoredKeys(stored.changes, rules)
-        self._anew = stored.anew | self._base.forgotten | self._changes.forgotten
+        self._rewritten = stored.rewritten | self._base.forgotten | self._changes.forgotten
         self._due = stored.base_due.copy(), stored.changes_due.copy()
         self._taken: Sequence[str | None] = ()
         self._given = KeysState()
@@ -136,34 +136,34 @@ class BucketKeys:
 
     def written(self) -> Written:
         """What to write of each bucket."""
-        base, changes, given, count = self._base, self._changes, self._given, len(self._anew)
+        base, changes, given, count = self._base, self._changes, self._given, len(self._rewritten)
         back = set(given.keys)
         fresh = _with_gone(given, [key for key in self._taken if key not in back])
         homes = self._homes(fresh.keys)
         more = np.bincount(homes, minlength=count)
-        changed = self._anew | (more > 0)
+        changed = self._rewritten | (more > 0)
         # One bucket sooner, the other later, for otherwise a steady load would have all of them due
         # in the same batch.
         early = self._stored.numbers * _GOLDEN_RATIO % 1
         most = base.sizes * (_LEAST_SHARE + (_MOST_SHARE - _LEAST_SHARE) * early)
         blocks = np.array([len(each) for each in self._stored.changes])
         many = blocks >= _LEAST_BLOCKS + (_MOST_BLOCKS - _LEAST_BLOCKS) * early
-        joint = changed & (self._anew | many | (changes.sizes + more >= most))
+        joint = changed & (self._rewritten | many | (changes.sizes + more >= most))
         rows, keys = _newest(changes, joint, texts_of(fresh.keys))
         of_changes = np.bincount(changes.homes(rows), minlength=count)
-        anew = self._anew | (joint & (of_changes + more >= most))
-        to_base = anew[changes.homes(rows)]
-        of_base = base.rows(anew)
+        rewritten = self._rewritten | (joint & (of_changes + more >= most))
+        to_base = rewritten[changes.homes(rows)]
+        of_base = base.rows(rewritten)
         of_base = of_base[keys.find(base.texts(of_base)) == NONE]
-        beside = ~anew[homes]
+        beside = ~rewritten[homes]
         older, gone = changes.chosen(rows[~to_base]), changes.gone(rows[~to_base])
         block = _with_gone(joined([older, chosen(fresh, beside)]), gone)
-        mine = anew[homes[: len(given.keys)]]
+        mine = rewritten[homes[: len(given.keys)]]
         bases = [base.chosen(of_base), changes.chosen(rows[to_base]), chosen(given, mine)]
         base_due, changes_due = self._due
         return Written(
             changed=changed,
-            anew=anew,
+            rewritten=rewritten,
             older=[
                 () if put_together else each
                 for put_together, each in zip(joint.tolist(), self._stored.changes, strict=True)

@@ -84,7 +84,7 @@ def job(kafka: KafkaAccess) -> Iterator[Job]:
 
 
 def test_a_batch_that_runs_again_is_not_written_again(job: Job) -> None:
-    """In the same process, in another one, and after the query was started anew."""
+    """In the same process, in another one, and after the query was restarted."""
     assert job.write(0, "a", "b") is Written.COMMITTED
     assert job.write(0, "a", "b") is Written.BEFORE
     assert job.write(0, "a", "b", first=True) is Written.BEFORE
@@ -212,7 +212,7 @@ def test_something_else_in_the_topic_of_marks_is_refused(job: Job) -> None:
         job.write(0, "a")
 
 
-def test_an_output_topic_that_was_made_anew(job: Job) -> None:
+def test_an_output_topic_that_was_recreated(job: Job) -> None:
     """The kept producer goes on in a topic of the same name."""
     job.write(0, "a")
     job.kafka.delete_topics([job.topic])

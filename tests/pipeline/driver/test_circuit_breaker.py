@@ -74,7 +74,7 @@ def test_what_is_older_than_the_window_does_not_count() -> None:
 
 def test_rules_have_a_share_of_their_own() -> None:
     """Dead letters of rules do not stop the job, those of records pause no rule; after it was
-    told, a rule begins anew."""
+    told, a rule begins again."""
     one, _ = breaker(max_share=0.1, max_rule_share=0.2, min_records=10)
     assert batch(one, 100, 0, 10, a=2, b=1) == []
     (trip,) = batch(one, 100, 0, 10, a=3)
@@ -108,7 +108,7 @@ def test_every_reason_is_of_a_record_or_of_a_rule() -> None:
         st.tuples(st.integers(0, 50_000), st.integers(0, 500), st.integers(0, 500)), max_size=30
     )
 )
-def test_as_counted_anew(batches: list[tuple[int, int, int]]) -> None:
+def test_as_counted_again(batches: list[tuple[int, int, int]]) -> None:
     """At any time it says what a sum over the batches of the window says."""
     one, clock = breaker(max_share=0.3, min_records=100, window="1 minute")
     seen: list[tuple[int, int, int]] = []

@@ -56,7 +56,7 @@ def _run(observer: Observer, batch: int) -> None:
 
 
 def test_a_batch_that_comes_again_is_counted_once(observer: Observer, metrics: Metrics) -> None:
-    """Its output was committed, then the query failed and was started anew; the next one counts."""
+    """Its output was committed, then the query failed and was restarted; the next one counts."""
     _run(observer, 3)
     _run(observer, 3)
     assert _value(metrics, "spark_cep_records_consumed_total", topic="t") == 7

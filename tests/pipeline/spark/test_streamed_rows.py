@@ -56,7 +56,7 @@ def test_rows_of_a_key_come_together_and_one_batch_at_a_time() -> None:
 
     found = []
     for key, rows in by_key(arriving(), [0]):
-        taken = [(label, packet[0], given) for label, packet in rows]
+        taken = [(row.label, row["packet"][0], given) for row in rows]
         assert {label for label, _, _ in taken} == {key[0]}
         assert all(number == seen for _, number, seen in taken)
         found += taken

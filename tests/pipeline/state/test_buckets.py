@@ -83,13 +83,18 @@ def of_bucket(bucket: int, count: int = 2) -> list[str]:
 
 
 def beginning(
-    bases: Sequence[Sequence[bytes]], changes: Sequence[Sequence[bytes]], *anew: bool
+    bases: Sequence[Sequence[bytes]], changes: Sequence[Sequence[bytes]], *rewritten: bool
 ) -> BucketKeys:
     """A batch begins."""
     count = len(bases)
     due = np.zeros(count, np.int64)
     stored = Stored(
-        np.arange(count), list(bases), list(changes), np.array(anew or [False] * count), due, due
+        np.arange(count),
+        list(bases),
+        list(changes),
+        np.array(rewritten or [False] * count),
+        due,
+        due,
     )
     return BucketKeys(stored, count, {3: 0})
 
@@ -118,7 +123,7 @@ def test_keys_are_taken_and_given_back() -> None:
     keys.give(remembering([one[90], one[3]]))
     written = keys.written()
     assert written.changed.tolist() == [True, False]
-    assert written.anew.tolist() == [False, False]
+    assert written.rewritten.tolist() == [False, False]
     assert written.older[0] == [older]
     assert read(written) == {one[90]: 1, one[3]: 2, one[0]: FOREVER, one[1]: FOREVER}
     assert written.homes.tolist() == [0] * 4
@@ -152,7 +157,7 @@ def test_a_base_is_written_again() -> None:
     keys.take(TextSet.of(one[:2]), watermark=0)
     keys.give(remembering([one[1]]))
     written = keys.written()
-    assert written.anew.tolist() == [True, True]
+    assert written.rewritten.tolist() == [True, True]
     assert written.changes.keys == []
     expected = {one[2]: 3, one[3]: 4, one[4]: 1, one[1]: 1}
     assert dues(written.bases) == expected | {key: n for n, key in enumerate(other, 1)}

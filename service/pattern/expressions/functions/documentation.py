@@ -94,7 +94,7 @@ def section() -> str:
 
 
 def with_section(page: str) -> str:
-    """The page with its section of functions made anew."""
+    """The page with its section of functions made again."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return before + section() + after

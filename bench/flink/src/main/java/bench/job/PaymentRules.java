@@ -103,7 +103,7 @@ final class PaymentRules {
         }
     }
 
-    /** Rule, key, start, and of a match its end, parted by commas. */
+    /** Rule, key, start, and of a match its end, separated by commas. */
     private static void head(
             StringBuilder line, String rule, String key, boolean complete, Payment first, Payment last) {
         line.append(rule).append(',').append(key).append(',').append(first.ts).append(',');
