@@ -13,7 +13,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -73,6 +75,23 @@ def _import_no_archives() -> None:
         sys.path[:] = installed
 
 
+def ends_when_disconnected(
+    worker: Callable[[socket.socket, bool], int],
+) -> Callable[[socket.socket, bool], int]:
+    """``pyspark.daemon.worker``, which ends without a trace where Java has closed the connection:
+    that is how a task is stopped, and Java says why."""
+
+    def run(sock: socket.socket, authenticated: bool) -> int:
+        try:
+            return worker(sock, authenticated)
+        except ConnectionError:
+            return 1
+
+    return run
+
+
 if __name__ == "__main__":
     load()
-    import_module("pyspark.daemon").manager()
+    daemon = import_module("pyspark.daemon")
+    daemon.worker = ends_when_disconnected(daemon.worker)  # type: ignore[attr-defined]
+    daemon.manager()

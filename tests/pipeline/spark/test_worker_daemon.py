@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
+
+from service.pipeline.spark.worker_daemon import ends_when_disconnected
 
 _LOADS = """
 import os
@@ -50,6 +54,43 @@ def test_threads_share_their_memory() -> None:
     command = [sys.executable, "-c", _ALLOCATES]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout.count("<heap nr=") == 1
+
+
+def test_a_worker_whose_task_is_stopped_leaves_no_trace() -> None:
+    """Java closes the connection of a task that is stopped, whatever the worker then writes."""
+    environment = {
+        **os.environ,
+        "PYTHON_WORKER_FACTORY_SECRET": "secret",
+        "PYTHON_UNIX_DOMAIN_ENABLED": "false",
+        "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",
+    }
+    command = [sys.executable, "-m", "service.pipeline.spark.worker_daemon", "pyspark.worker"]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as daemon:  # fmt: skip
+        assert daemon.stdin is not None
+        assert daemon.stdout is not None
+        port = int.from_bytes(daemon.stdout.read(4), "big")
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port)) as task:
+                task.recv(4, socket.MSG_WAITALL)
+                task.sendall((6).to_bytes(4, "big") + b"secret")
+                assert task.recv(6, socket.MSG_WAITALL)[4:] == b"ok"
+                # Closed so, the worker's next write fails.
+                task.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        _, errors = daemon.communicate(timeout=60)
+    assert errors.decode() == ""
+
+
+def test_other_failures_of_a_worker_are_told() -> None:
+    """Only a connection that is closed is nothing to tell."""
+
+    def fails(sock: socket.socket, authenticated: bool) -> int:
+        raise ValueError("no")
+
+    with socket.socket() as sock, pytest.raises(ValueError, match="no"):
+        ends_when_disconnected(fails)(sock, True)
 
 
 @pytest.mark.spark
