@@ -88,7 +88,7 @@ bench-matcher: $(PYTHON_READY) ## Measure the matcher alone next to Flink's oper
 soak: setup ## Load, rules, kills and late data together: does anything grow? (MINUTES=30, ARGS=...)
 	$(PY) -m bench.soak --minutes $(MINUTES) $(ARGS)
 
-lock: $(PYTHON_READY) ## Pin rewritten: the newest allowed Python packages, and the jars' checksums
+lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the jars' checksums
 	$(PY) -m venv $(WORK)/uv
 	$(WORK)/uv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir '$(UV)'
 	@$(call compile,requirements.lock,run time and development,--extra dev)

@@ -310,19 +310,19 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        more = batch.get_total_buffer_size()
+        more, own = batch.get_total_buffer_size(), batch
         # Large ones stay alone: what is looked at together is copied.
         if rows and (rows >= _ROWS_TOGETHER or size + more > _BYTES_TOGETHER):
             rest = rows_of_record_before(waiting[-1], batch)
             if rest:
                 waiting.append(batch.slice(0, rest))
-                batch = batch.slice(rest)  # noqa: PLW2901
-            if not batch.num_rows:
+                own = batch.slice(rest)
+            if not own.num_rows:
                 continue
             yield waiting
             waiting, rows, size = [], 0, 0
-        waiting.append(batch)
-        rows += batch.num_rows
+        waiting.append(own)
+        rows += own.num_rows
         size += more
     if rows:
         yield waiting

@@ -27,12 +27,11 @@ def columns_of(records: DataFrame, topic: str | None) -> DataFrame:
     """Kafka's records with what :class:`KafkaRecords` reads; ``topic``: the only one, if there is
     only one. A record with a value, key or headers above ``PIECE`` bytes is several rows, one
     behind the other, each with a piece of them (see :mod:`service.pipeline.wire.fragments`)."""
-    plain = ["partition", "offset", "kafka_time", *([] if topic is not None else ["topic"])]
+    topics = [] if topic is not None else ["topic"]
     read = records.selectExpr(
-        "partition",
-        "offset",
+        *_PLACE,
         "unix_millis(timestamp) AS kafka_time",
-        *([] if topic is not None else ["topic"]),
+        *topics,
         "value",
         "key AS record_key",
         # As text: Arrow takes several microseconds a row for an array, even where it is NULL.
@@ -41,7 +40,9 @@ def columns_of(records: DataFrame, topic: str | None) -> DataFrame:
     most = "greatest(octet_length(value), octet_length(record_key), octet_length(headers))"
     pieces = f"IF({most} > {PIECE}, sequence(0, ({most} - 1) div {PIECE}), array(0))"
     return read.selectExpr("*", f"explode({pieces}) AS piece").selectExpr(
-        *plain,
+        *_PLACE,
+        "kafka_time",
+        *topics,
         *(
             f"IF({most} > {PIECE}, substring({name}, piece * {PIECE} + 1, {PIECE}), {name})"
             f" AS {name}"
@@ -55,7 +56,7 @@ def rows_of_record_before(before: pa.RecordBatch, batch: pa.RecordBatch) -> int:
     same = np.ones(batch.num_rows, bool)
     for name in _PLACE:
         same &= batch.column(name).to_numpy() == before.column(name)[-1].as_py()
-    return int(same.argmin()) if not same.all() else len(same)
+    return int(np.append(same, False).argmin())
 
 
 class KafkaRecords:
