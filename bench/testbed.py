@@ -26,6 +26,13 @@ DISORDER_MS = 1_000
 OUTPUTS = ("matches", "timeouts", "late", "dead_letters")
 _ROOT = Path(__file__).parents[1]
 _DRIVER_MEMORY = "2g"
+#: Each run is a query with a consumer for each partition, and megabytes that it has fetched ahead.
+#: Spark would keep those of 64 partitions for minutes: a heap full of them slowed later runs.
+_NO_CONSUMERS_KEPT = {
+    f"spark.kafka.consumer.{cache}.{name}": value
+    for cache in ("cache", "fetchedData.cache")
+    for name, value in (("timeout", "5s"), ("evictorThreadRunInterval", "1s"))
+}
 _NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -162,6 +169,7 @@ class TestBed:
                 "jars_folder": str(self.jars),
                 "conf": {
                     **memory,
+                    **_NO_CONSUMERS_KEPT,
                     "spark.driver.host": "127.0.0.1",
                     "spark.driver.bindAddress": "127.0.0.1",
                     "spark.sql.warehouse.dir": str(self.folder / "warehouse"),

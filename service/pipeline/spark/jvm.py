@@ -25,16 +25,21 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
 from service.errors import StartError
+from service.pipeline.spark.fork_server import ForkServer
 from service.pipeline.spark.spark_output import taken_in
 
 _CLOSING_SECONDS = 4.0
 _LOOK_SECONDS = 0.02
 _launched: Final[list[subprocess.Popen[bytes]]] = []
+_servers: Final[list[ForkServer]] = []
+#: Where Spark looks for the interpreter of its Python processes, in workers and in the driver.
+_INTERPRETERS: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
-def launch_jvm(conf: Mapping[str, str]) -> Any:
+def launch_jvm(conf: Mapping[str, str], forks: Path | None = None) -> Any:
     """Launch the Java process with ``conf`` as its arguments, which everybody on the machine can
-    read; the gateway to it, once it answers. StartError when it ends instead."""
+    read; the gateway to it, once it answers. StartError when it ends instead. Its Python processes
+    come from a fork server in the folder ``forks``, if that is given."""
     command = [f"{os.environ['SPARK_HOME']}/bin/spark-submit"]
     for name, text in conf.items():
         command += ["--conf", f"{name}={text}"]
@@ -43,6 +48,10 @@ def launch_jvm(conf: Mapping[str, str]) -> Any:
         answer = Path(folder) / "answer"
         told = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)}
         with taken_in() as output:
+            if forks is not None:
+                server = ForkServer(forks, output)
+                _servers.append(server)
+                os.environ.update(dict.fromkeys(_INTERPRETERS, str(server.interpreter)))
             process = subprocess.Popen(
                 command,
                 # It ends when this pipe does.
@@ -83,6 +92,12 @@ def _leave_interrupts_to_us() -> None:
 def end_jvm(seconds: float = _CLOSING_SECONDS) -> None:
     """Close the Java process, and return when it is gone; it is killed after ``seconds``, and at
     once when it has only been launched. No Spark in this process afterwards."""
+    _end_java(seconds)
+    while _servers:
+        _servers.pop().close()
+
+
+def _end_java(seconds: float) -> None:
     gateway = SparkContext._gateway  # noqa: SLF001  there is no public way
     process = _process()
     if process is None or process.poll() is not None:

@@ -25,6 +25,9 @@ from service.pipeline.spark.jars import fetch, resolve
 from service.pipeline.spark.jvm import launch_jvm
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
+_CONSUMERS = ("spark.kafka.consumer.cache", "spark.kafka.consumer.fetchedData.cache")
+_TIMEOUTS_OF_CONSUMERS = [f"{cache}.timeout" for cache in _CONSUMERS]
+_LOOKS_AT_CONSUMERS = [f"{cache}.evictorThreadRunInterval" for cache in _CONSUMERS]
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # On a local disk the default manager starts a process at each rename.
 _LOCAL_CHECKPOINTS = (
@@ -110,6 +113,9 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
         # And so does what Spark knows of past stages.
         "spark.cleaner.periodicGC.interval": "5min",
+        # A query that was started again has consumers of its own, with what they have fetched.
+        **dict.fromkeys(_TIMEOUTS_OF_CONSUMERS, "1m"),
+        **dict.fromkeys(_LOOKS_AT_CONSUMERS, "15s"),
         "spark.redaction.regex": spark_redaction_regex(hidden),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
@@ -150,8 +156,11 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
     builder = SparkSession.builder
     for name, text in conf.items():
         builder = builder.config(name, text)
+    # A user's own interpreter is started as it is, and executors elsewhere have no server.
+    chosen = os.environ["PYSPARK_PYTHON"] != sys.executable
+    forks = None if chosen or not alone or not may_have_sockets(scratch) else scratch
     try:
-        _start_jvm({name: text for name, text in conf.items() if name not in hidden})
+        _start_jvm({name: text for name, text in conf.items() if name not in hidden}, forks)
         session = builder.getOrCreate()
     except Exception as error:  # noqa: BLE001  Spark raises all kinds
         said = without(str(error), (conf[name] for name in hidden))
@@ -229,14 +238,15 @@ def may_have_sockets(scratch: Path | None) -> bool:
     return len(os.fsencode(folder)) <= _MOST_OF_SOCKETS_FOLDER
 
 
-def _start_jvm(conf: Mapping[str, str]) -> None:
-    """Start the JVM, whose arguments everybody on the machine can read, with ``conf`` alone.
+def _start_jvm(conf: Mapping[str, str], forks: Path | None) -> None:
+    """Start the JVM, whose arguments everybody on the machine can read, with ``conf`` alone, and a
+    fork server for its Python processes in the folder ``forks``.
 
     By itself Spark would start it with all settings; what is missing here is given to the running
     JVM.
     """
     given = SparkConf(loadDefaults=False).setAll(list(conf.items()))
-    gateway = launch_jvm(conf) if SparkContext._gateway is None else None  # noqa: SLF001
+    gateway = launch_jvm(conf, forks) if SparkContext._gateway is None else None  # noqa: SLF001
     # The only way to a session that shares the JVM; the version of PySpark is pinned.
     SparkContext._ensure_initialized(gateway=gateway, conf=given)  # noqa: SLF001
 

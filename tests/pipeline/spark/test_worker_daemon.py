@@ -18,7 +18,7 @@ from service.pipeline.spark.worker_daemon import ends_when_disconnected
 
 _LOADS = """
 import os
-from service.pipeline.spark.worker_daemon import load
+from service.pipeline.spark.preloading import load
 load()
 print(len(os.listdir("/proc/self/task")))
 """
@@ -35,7 +35,7 @@ def test_the_daemon_has_one_thread_and_prints_nothing() -> None:
 
 _ALLOCATES = """
 import ctypes, threading
-from service.pipeline.spark.worker_daemon import load
+from service.pipeline.spark.preloading import load
 load()
 libc = ctypes.CDLL(None)
 threads = [threading.Thread(target=lambda: libc.malloc(1000)) for _ in range(8)]
