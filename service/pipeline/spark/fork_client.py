@@ -27,7 +27,7 @@ def main(address: str, arguments: list[str]) -> NoReturn:
                 # Without a code the server has ended, and with it the job.
                 code = server.recv(NUMBER_BYTES, socket.MSG_WAITALL)
                 os._exit(int.from_bytes(code, "big") if code else 1)
-    os.execv(sys.executable, [sys.executable, *arguments])
+    os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606
 
 
 def _forked(server: socket.socket, address: str, command: list[str]) -> bool:

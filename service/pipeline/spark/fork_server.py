@@ -41,38 +41,45 @@ class ForkServer:
 
     Args:
         folder: Where the socket and the script are; short enough for the path of a socket.
-        output: File descriptor of the server's standard output and error.
     """
 
-    def __init__(self, folder: Path, output: int) -> None:
+    def __init__(self, folder: Path) -> None:
         address = folder / _SOCKET
+        self._process: subprocess.Popen[bytes] | None = None
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(str(address))
+        address.chmod(0o600)
+        # Who asks early waits until everything is loaded.
+        self._listening.listen(socket.SOMAXCONN)
         self.interpreter = folder / _INTERPRETER
         """What Spark is to start instead of ``python``."""
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(str(address))
-            address.chmod(0o600)
-            # Who asks early waits until everything is loaded.
-            listening.listen(socket.SOMAXCONN)
-            descriptor = listening.fileno()
-            self._process = subprocess.Popen(
-                [sys.executable, "-u", "-m", __name__, str(descriptor)],
-                # It ends when this pipe does.
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                pass_fds=[descriptor],
-                # As Spark has it in its own Python processes.
-                env={"PYTHONHASHSEED": "0", **os.environ},
-                # Ctrl-C is for the driver, which ends the rest.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # noqa: PLW1509
-            )
         command = [sys.executable, "-I", "-S", fork_client.__file__, str(address)]
         self.interpreter.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', "utf-8")
         self.interpreter.chmod(0o700)
 
+    def start(self, output: int) -> None:
+        """Start the process, with the file descriptor ``output`` as its standard output and
+        error."""
+        descriptor = self._listening.fileno()
+        self._process = subprocess.Popen(
+            [sys.executable, "-u", "-m", __name__, str(descriptor)],
+            # It ends when this pipe does.
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            pass_fds=[descriptor],
+            # As Spark has it in its own Python processes.
+            env={"PYTHONHASHSEED": "0", **os.environ},
+            # Ctrl-C is for the driver, which ends the rest.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # noqa: PLW1509
+        )
+        self._listening.close()
+
     def close(self) -> None:
         """End the server; what it has forked goes on."""
-        assert self._process.stdin is not None
+        self._listening.close()
+        if self._process is None or self._process.stdin is None:
+            return
         with suppress(OSError):
             self._process.stdin.close()
         try:

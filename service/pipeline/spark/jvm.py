@@ -47,11 +47,11 @@ def launch_jvm(conf: Mapping[str, str], forks: Path | None = None) -> Any:
     with tempfile.TemporaryDirectory(prefix="spark-cep-gateway-") as folder:
         answer = Path(folder) / "answer"
         told = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)}
+        server = None if forks is None else ForkServer(forks)
+        if server is not None:
+            _servers.append(server)
+            os.environ.update(dict.fromkeys(_INTERPRETERS, str(server.interpreter)))
         with taken_in() as output:
-            if forks is not None:
-                server = ForkServer(forks, output)
-                _servers.append(server)
-                os.environ.update(dict.fromkeys(_INTERPRETERS, str(server.interpreter)))
             process = subprocess.Popen(
                 command,
                 # It ends when this pipe does.
@@ -61,11 +61,16 @@ def launch_jvm(conf: Mapping[str, str], forks: Path | None = None) -> Any:
                 env=os.environ | told,
                 preexec_fn=_leave_interrupts_to_us,  # noqa: PLW1509  as PySpark does
             )
-        _launched.append(process)
-        while not answer.exists():
-            if process.poll() is not None:
-                raise StartError(f"Java ended with exit code {process.returncode} as it started")
-            time.sleep(_LOOK_SECONDS)
+            _launched.append(process)
+            while not answer.exists():
+                if process.poll() is not None:
+                    raise StartError(
+                        f"Java ended with exit code {process.returncode} as it started"
+                    )
+                time.sleep(_LOOK_SECONDS)
+            # By now the driver has imported most of what it needs, and a core is free.
+            if server is not None:
+                server.start(output)
         with answer.open("rb") as lines:
             port = read_int(lines)  # type: ignore[no-untyped-call]
             secret = UTF8Deserializer().loads(lines)  # type: ignore[no-untyped-call]

@@ -35,7 +35,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """One for all tests, started with a variable that callers do not have."""
     folder = tmp_path_factory.mktemp("fork")
     os.environ["LEFT_OUT"] = "of the driver"
-    server = ForkServer(folder, 2)
+    server = ForkServer(folder)
+    server.start(2)
     del os.environ["LEFT_OUT"]
     yield server
     server.close()
@@ -113,7 +114,8 @@ def test_a_killed_process_is_told(server: ForkServer, tmp_path: Path) -> None:
 def test_without_a_server_modules_run_all_the_same(tmp_path: Path) -> None:
     """One that has ended, or could not start, costs time alone; what it has forked goes on."""
     environment = _modules(tmp_path)
-    server = ForkServer(tmp_path, 2)
+    server = ForkServer(tmp_path)
+    server.start(2)
     with subprocess.Popen(
         [str(server.interpreter), "-m", "sleeps"], stdout=subprocess.PIPE, text=True,
         env=environment,
