@@ -25,7 +25,11 @@ PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "by
 Node = str | list[Any] | dict[str, Any]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
-_DEEPEST = 200
+#: Levels of types, and of the JSON text, whose properties may hold anything.
+_DEEPEST, _DEEPEST_TEXT = 200, 700
+#: Values of a record with all its named types written out where they are used.
+_MOST_VALUES = 100_000
+_LARGEST_FIXED = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,14 @@ def parse(schema: str | Node, origin: str, references: Sequence[AvroSchema] = ()
             schema = json.loads(schema)
         except ValueError as error:
             raise SchemaError(f"{origin}: the schema is not JSON: {error}") from error
+        except RecursionError:
+            raise _too_deep(origin) from None
+    if _deeper(schema, _DEEPEST_TEXT):
+        raise _too_deep(origin)
     parser = _Parser(origin, references)
     root = parser.node(schema, "", "", 0)
     used = reachable(root, parser.named)
+    _Unfolded(origin, parser.named).check(root)
     parsed = AvroSchema(origin, root, {n: d for n, d in parser.named.items() if n in used})
     try:
         fastavro.parse_schema(json.loads(parsed.text))
@@ -129,6 +138,48 @@ def reachable(node: Node, named: Mapping[str, dict[str, Any]]) -> set[str]:
     return found
 
 
+class _Unfolded:
+    """A schema with its named types written out where they are used; a type inside itself counts
+    as one value."""
+
+    def __init__(self, origin: str, named: Mapping[str, dict[str, Any]]) -> None:
+        self._origin, self._named = origin, named
+        self._known: dict[str, int] = {}
+
+    def check(self, root: Node) -> None:
+        """SchemaError where it is too large to be worked with."""
+        if self._values(root, 0) > _MOST_VALUES:
+            raise SchemaError(
+                f"{self._origin}: the schema has more than {_MOST_VALUES} values when each named"
+                " type is written out where it is used"
+            )
+
+    def _values(self, node: Node, depth: int) -> int:
+        if depth > _DEEPEST:
+            raise SchemaError(f"{self._origin}: types are in each other {_DEEPEST} levels deep")
+        if isinstance(node, str) and node in self._named:
+            if node not in self._known:
+                self._known[node] = 1
+                self._known[node] = self._values(self._named[node], depth)
+            return self._known[node]
+        return 1 + sum(self._values(child, depth + 1) for child in children(node))
+
+
+def _deeper(value: object, most: int) -> bool:
+    """Whether lists and objects stand in each other more than ``most`` levels deep."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(most):
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [e for each in inner for e in each if isinstance(e, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _too_deep(origin: str) -> SchemaError:
+    return SchemaError(f"{origin}: the schema's text is nested more than {_DEEPEST_TEXT} levels")
+
+
 class _Parser:
     """One pass over a schema, collecting its named types."""
 
@@ -151,7 +202,7 @@ class _Parser:
             "record": lambda: self._record(node, namespace, path, depth),
             "error": lambda: self._record(node, namespace, path, depth),
             "enum": lambda: self._leaf(node, namespace, path, "symbols", list),
-            "fixed": lambda: self._leaf(node, namespace, path, "size", int),
+            "fixed": lambda: self._fixed(node, namespace, path),
             "array": lambda: self._inner(node, namespace, path, depth, "items"),
             "map": lambda: self._inner(node, namespace, path, depth, "values"),
         }
@@ -192,6 +243,12 @@ class _Parser:
         full = self._name(node, namespace, path)
         self.named[full] = _definition(node, full)
         return full
+
+    def _fixed(self, node: dict[str, Any], namespace: str, path: str) -> str:
+        size = node.get("size")
+        if isinstance(size, int) and not 0 <= size <= _LARGEST_FIXED:
+            raise self._error(path, f"fixed of {size} bytes; allowed: 0 to {_LARGEST_FIXED}")
+        return self._leaf(node, namespace, path, "size", int)
 
     def _record(self, node: dict[str, Any], namespace: str, path: str, depth: int) -> str:
         full = self._name(node, namespace, path)

@@ -45,12 +45,20 @@ class SchemaNotFoundError(RegistryError):
 
 
 class SubjectVersion(NamedTuple):
-    """One version of a subject, references inlined."""
+    """One version of a subject; ``found``: its schema, references inlined, or why there is none
+    that can be used."""
 
     subject: str
     version: int
     id: int
-    schema: AvroSchema
+    found: AvroSchema | SchemaError
+
+    @property
+    def schema(self) -> AvroSchema:
+        """Raises SchemaError where it cannot be used."""
+        if isinstance(self.found, SchemaError):
+            raise self.found
+        return self.found
 
 
 class Registry:
@@ -99,7 +107,8 @@ class Registry:
         return self._version(subject, version)
 
     def versions(self, subject: str) -> list[SubjectVersion]:
-        """All versions of ``subject``, oldest first; ``SchemaNotFoundError`` when there is none."""
+        """All versions of ``subject``, oldest first, also those whose schema cannot be used;
+        ``SchemaNotFoundError`` when there is none."""
         what = f"versions of subject {subject!r}"
         numbers = self._ask(what, lambda: self._client.get_versions(subject))
         return [self._version(subject, self._number(n, what)) for n in sorted(numbers)]
@@ -145,8 +154,11 @@ class Registry:
             ),
         )
         number, schema_id = self._number(found.version, what), self._number(found.schema_id, what)
-        if schema_id not in self._schemas:
-            self._schemas[schema_id] = self._inlined(found.schema, what)
+        try:
+            if schema_id not in self._schemas:
+                self._schemas[schema_id] = self._inlined(found.schema, what)
+        except SchemaError as error:
+            return SubjectVersion(subject, number, schema_id, error)
         return SubjectVersion(subject, number, schema_id, self._schemas[schema_id])
 
     def _inlined(self, schema: Schema, what: str) -> AvroSchema:

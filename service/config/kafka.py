@@ -29,11 +29,13 @@ SOURCE_DEFAULTS: Final = {
     "fetch.max.bytes": str(64 * 2**20),
     "receive.buffer.bytes": str(4 * 2**20),
     "fetch.max.wait.ms": "1",
+    "isolation.level": "read_committed",
 }
-"""Larger fetches than the Java client's own: half as much again in events per second. And short
-waits: after each poll Spark asks for the partition's newest offset, on the connection on which the
-client has already asked for the next records, and the broker answers in order; at the end of a
-partition that took half a second."""
+"""Records of a transaction are read once it is committed; Kafka's own default reads aborted ones, too.
+Larger fetches than the Java client's own: half as much again in events per second. And short waits:
+after each poll Spark asks for the partition's newest offset, on the connection on which the client
+has already asked for the next records, and the broker answers in order; at the end of a partition
+that took half a second."""
 
 _QUEUE: Final = "queue.buffering.max.kbytes"
 SINK_DEFAULTS: Final[dict[str, Any]] = {

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 MASK: Final = "**********"
 
 _TELLING: Final = (
-    r"(?i)secret|passw(or)?d|passphrase|token|credential|authorization|access[._-]?key|api[._-]?key"
+    r"(?i)secret|passw(or)?d|passphrase|token|credential|authorization|access[._-]?key|account[._-]?key|api[._-]?key"
     r"|jaas|keystore[._]key|key[._]pem|private[._-]?key|user[._]info"
 )
 _SECRET_NAME: Final = re.compile(_TELLING)

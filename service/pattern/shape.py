@@ -108,7 +108,10 @@ Texts = Annotated[
     Annotated[Text, Tag("<one>")] | Annotated[list[Text], Tag("<many>"), Field(min_length=1)],
     Discriminator(_form),
 ]
-Count = Annotated[int, Field(ge=1)]
+#: Far beyond what can be held, and what compiled loops count in.
+Count = Annotated[int, Field(ge=1, le=10**9)]
+#: An int of Avro: it is written with each match.
+Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class Shape(BaseModel):
@@ -243,8 +246,9 @@ class RuleShape(Shape):
     """A rule of spark-cep: what to look for in a stream of events, and what to say about it."""
 
     id: Text = Field(description="the rule's name: letters, digits, `_`, `-` and `.`")
-    version: Count = Field(
-        default=1, description="a number from 1; a higher version replaces a lower one"
+    version: Version = Field(
+        default=1,
+        description="a number from 1 to 2147483647; a higher version replaces a lower one",
     )
     description: str = Field(default="", description="text for people")
     enabled: bool = Field(default=True, description="`true` (default) or `false`")

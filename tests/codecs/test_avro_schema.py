@@ -104,6 +104,49 @@ def test_bottomless_nesting_is_refused() -> None:
         parse(schema, "deep")
 
 
+def test_bottomless_properties_are_refused() -> None:
+    """Of which Avro says nothing, so that they may hold anything."""
+    for depth in (701, 5_000, 100_000):
+        text = json.dumps(record("E"))[:-1] + ', "x": ' + "[" * depth + "]" * depth + "}"
+        with pytest.raises(SchemaError, match="e: the schema's text is nested more than 700"):
+            parse(text, "e")
+
+
+def _each_twice(count: int) -> dict[str, Any]:
+    """Records, each with two of the one before: 2 ** count values."""
+    inner: Any = "int"
+    for number in range(count):
+        name = f"R{number}"
+        inner = record(name, {"name": "a", "type": inner}, {"name": "b", "type": "int"})
+        if number:
+            inner["fields"][1]["type"] = f"R{number - 1}"
+    return dict(inner)
+
+
+def test_types_that_unfold_without_bound_are_refused() -> None:
+    """A few kilobytes that are a million values: whoever works with them would never end."""
+    assert parse(_each_twice(12), "e").root == "R11"
+    with pytest.raises(SchemaError, match="more than 100000 values when each named type"):
+        parse(_each_twice(25), "e")
+
+
+def test_types_that_refer_to_each_other_too_deep_are_refused() -> None:
+    """As deep as nesting may be, however they are written."""
+    chain = [record("R0", {"name": "a", "type": "int"})]
+    chain += [record(f"R{n}", {"name": "a", "type": f"R{n - 1}"}) for n in range(1, 5_000)]
+    fields = [{"name": f"f{n}", "type": each} for n, each in enumerate(chain)]
+    with pytest.raises(SchemaError, match="types are in each other 200 levels deep"):
+        parse(record("E", *fields), "e")
+
+
+@pytest.mark.parametrize("size", [-1, 2**31, 2**70])
+def test_fixed_of_a_size_that_is_none_is_refused(size: int) -> None:
+    """Compiled loops skip so many bytes."""
+    fixed = {"type": "fixed", "name": "F", "size": size}
+    with pytest.raises(SchemaError, match=f"e: schema at 'f': fixed of {size} bytes; allowed: 0"):
+        parse(record("E", {"name": "f", "type": fixed}), "e")
+
+
 def test_fingerprint_covers_what_a_reader_sees() -> None:
     """Documentation and the way names are written do not count; defaults and logical types do."""
     plain = record("n.R", {"name": "a", "type": "long", "default": 1})

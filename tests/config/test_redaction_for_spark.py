@@ -16,6 +16,7 @@ from service.config import spark_redaction_regex, without
         "kafka.ssl.keystore.key",
         "kafka.ssl.key.password",
         "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.azure.account.key.store.dfs.core.windows.net",
         "fs.azure.account.oauth2.client.secret",
         "google.private-key",
         "plain.name",

@@ -88,13 +88,11 @@ class ResolvedSchemas:
                 continue
             try:
                 schema = self.registry.get_schema(schema_id)
-            except SchemaNotFoundError:
-                self.unknown_ids.add(schema_id)
-                continue
-            try:
                 if problem := without_bytes(schema):
                     raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
                 self.writers[schema_id] = tuple(self._writers(schema_id, schema))
+            except SchemaNotFoundError:
+                self.unknown_ids.add(schema_id)
             except SchemaError as error:
                 self.unreadable[schema_id] = str(error)
 
@@ -208,7 +206,11 @@ def _readers(
             schema = registry.version(str(chosen.subject), int(chosen.version)).schema
         candidates = [schema]
     else:
-        candidates = [version.schema for version in sorted(versions, key=lambda v: -v.version)]
+        newest = sorted(versions, key=lambda version: -version.version)
+        candidates = [v.found for v in newest if isinstance(v.found, AvroSchema)]
+        if newest and not candidates:
+            # Why the newest cannot be used.
+            candidates = [newest[0].schema]
     readers: list[AvroSchema] = []
     taken: set[str] = set()
     for schema in candidates:

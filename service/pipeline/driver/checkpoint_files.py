@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,8 @@ class Position:
     ``query`` is Spark's id of the query; ``batch`` is the newest batch that was planned,
     ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition
     where ``batch`` ends; ``partitions`` is the number of state partitions that it has,
-    ``committed_partitions`` that of ``committed``.
+    ``committed_partitions`` that of ``committed``. ``topics``: Kafka's ids of the topics that were
+    read, by name, as far as they are known.
     """
 
     query: str
@@ -76,6 +77,7 @@ class Position:
     partitions: int
     committed_partitions: int
     offsets: dict[str, dict[int, int]]
+    topics: dict[str, str]
 
     @property
     def uncommitted(self) -> bool:
@@ -110,13 +112,13 @@ class CheckpointFiles:
             return None
         (query,) = self._parsed("metadata")
         batch, committed = planned[-1], done[-1] if done else None
-        conf, offsets = self._planned(batch)
+        conf, offsets, topics = self._planned(batch)
         before = conf
         if committed is not None:
             if committed not in planned:
                 raise self._missing(f"offsets/{committed}")
             self._parsed(f"commits/{committed}", after=1)
-            before, _ = self._planned(committed)
+            before, _, _ = self._planned(committed)
         return Position(
             query=str(query["id"]),
             batch=batch,
@@ -124,6 +126,7 @@ class CheckpointFiles:
             partitions=int(conf[_PARTITIONS]),
             committed_partitions=int(before[_PARTITIONS]),
             offsets=offsets,
+            topics=topics,
         )
 
     def files(self) -> set[str]:
@@ -146,19 +149,24 @@ class CheckpointFiles:
         names = [status.getPath().getName() for status in self._files.listStatus(folder)]
         return sorted(int(name) for name in names if name.isdigit())
 
-    def _planned(self, batch: int) -> tuple[dict[str, str], dict[str, dict[int, int]]]:
-        """Spark's settings of a batch, and where it ends in Kafka. Behind the settings is a line
-        for each source, of which the clock is one."""
+    def _planned(
+        self, batch: int
+    ) -> tuple[dict[str, str], dict[str, dict[int, int]], dict[str, str]]:
+        """Spark's settings of a batch, where it ends in Kafka, and the ids of topics. Behind the
+        settings is a line for each source, of which the clock is one."""
         name = f"offsets/{batch}"
         head, *sources = self._parsed(name, after=1)
         offsets: dict[str, dict[int, int]] = {}
+        topics: dict[str, str] = {}
         for source in sources:
-            if "statement" not in source:
+            if "statement" in source:
+                topics = json.loads(source["statement"] or "{}").get("topics", {})
+            else:
                 offsets |= {
                     topic: {int(partition): offset for partition, offset in ends.items()}
                     for topic, ends in source.items()
                 }
-        return head["conf"], offsets
+        return head["conf"], offsets, topics
 
     def _parsed(self, name: str, after: int = 0) -> list[Any]:
         """A file's lines, each of them JSON, behind the first ``after`` ones."""
@@ -185,9 +193,12 @@ class CheckpointFiles:
         return StateError(f"{self.location}/{name} is missing: {RESTORE}")
 
 
-def check_position(position: Position | None, settings: Settings, topics: Sequence[str]) -> None:
-    """Refuse to go on where it would end in an error late, or in a setting without effect;
-    ``topics`` are those that are read now. Raises StateError."""
+def check_position(
+    position: Position | None, settings: Settings, topics: Sequence[str], ids: Mapping[str, str]
+) -> None:
+    """Refuse to go on where it would end in an error late, in a setting without effect, or in
+    records that are never read; ``topics`` are those that are read now, ``ids`` are Kafka's of
+    them. Raises StateError."""
     if position is None:
         return
     wanted, there = settings.state.state_partitions, position.partitions
@@ -200,6 +211,13 @@ def check_position(position: Position | None, settings: Settings, topics: Sequen
         raise StateError(
             f"state.state_partitions is {wanted}, and the checkpoint has {there}: run"
             f" `spark-cep rescale --partitions {wanted}` first, or set it back to {there}"
+        )
+    remade = [t for t in topics if ids.get(t) != position.topics.get(t, ids.get(t))]
+    if remade and settings.source.fail_on_data_loss:
+        raise StateError(
+            f"{', '.join(remade)}: deleted and created again since the checkpoint was written, so"
+            " its offsets are not those of the records that are there now: start from a new"
+            " checkpoint, or set source.fail_on_data_loss to false to go on at the old offsets"
         )
     gone = sorted(set(position.offsets) - set(topics))
     if gone and settings.source.fail_on_data_loss:

@@ -9,7 +9,7 @@ so they keep their names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,11 +95,13 @@ def _only_pauses(last: str, newest: str) -> str:
 class ControlFile:
     """The driver's side: where it writes the newest record. ``run`` makes the first one of each run
     of the service a new offset, so that a batch runs at start and tells the driver the state of the
-    clock; it also ends all pauses of earlier runs."""
+    clock; it also ends all pauses of earlier runs. ``topics``: Kafka's ids of the topics that the
+    run reads, by name; they stay in the offset log for the next start."""
 
-    def __init__(self, file: Path, run: str) -> None:
+    def __init__(self, file: Path, run: str, topics: Mapping[str, str]) -> None:
         self._file = file
         self._run = run
+        self._topics = dict(topics)
         self._lower_bound: int | None = None
         self._paused: tuple[str, ...] = ()
 
@@ -118,6 +120,7 @@ class ControlFile:
         record = replace(record, paused=self._paused)
         self._file.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._file.with_suffix(".new")
-        text = json.dumps({"clock": record.as_json(), "run": self._run}, sort_keys=True)
+        told = {"clock": record.as_json(), "run": self._run, "topics": self._topics}
+        text = json.dumps(told, sort_keys=True)
         fresh.write_text(text, "utf-8")
         fresh.replace(self._file)

@@ -11,7 +11,13 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
@@ -27,6 +33,8 @@ from service.pipeline.wire.control import Partition
 
 _log = logger(__name__)
 _SECONDS = 10.0
+#: Kafka's UUID of nothing.
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
 _T = TypeVar("_T")
 
@@ -55,6 +63,19 @@ class Cluster:
         """How many partitions ``topics`` have together."""
         known = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
         return sum(len(known[topic].partitions) for topic in topics if topic in known)
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """Kafka's ids of those of ``topics`` that have one: a topic that is deleted and created
+        again has another. Brokers before 2.8 give none."""
+        if not topics:
+            return {}
+        wanted = TopicCollection(list(topics))
+
+        def described() -> dict[str, str]:
+            asked = self._admin.describe_topics(wanted, request_timeout=_SECONDS)
+            return {topic: str(each.result(_SECONDS).topic_id) for topic, each in asked.items()}
+
+        return {topic: found for topic, found in self._ask(described).items() if found != _NO_ID}
 
     def partitions_with_records(self, topics: Sequence[str]) -> list[Partition]:
         """The partitions of ``topics`` that hold at least one record."""

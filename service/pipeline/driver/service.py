@@ -144,7 +144,8 @@ class Service:
         self._rules.checked()
         encoder = output_encoder(settings, registry, cluster, retry)
         control_file = scratch / "control.json"
-        event_time = TimeControl(settings, control_file, self.run_id)
+        ids = cluster.topic_ids(topics)
+        event_time = TimeControl(settings, control_file, self.run_id, ids)
         latest = settings.source.starting_offsets == "latest"
         filled = [] if latest else cluster.partitions_with_records(topics)
         event_time.expect(filled)
@@ -158,7 +159,7 @@ class Service:
         self._start.done(Phase.SPARK)
         try:
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
-            check_position(checkpoint.position(), settings, topics)
+            check_position(checkpoint.position(), settings, topics, ids)
             build = (__version__, platform.python_version(), spark.version)
             self._metrics.replace(names.BUILD, {build: 1})
             self._observer.position.start()

@@ -25,9 +25,12 @@ _NOTICED_AFTER_MS = 1_000
 
 
 class TimeControl:
-    """Idleness of one run, and the file from which its query reads control records."""
+    """Idleness of one run, and the file from which its query reads control records. ``topics``:
+    Kafka's ids of the topics that it reads, by name."""
 
-    def __init__(self, settings: Settings, file: Path, run: str) -> None:
+    def __init__(
+        self, settings: Settings, file: Path, run: str, topics: Mapping[str, str] | None = None
+    ) -> None:
         self._lock = threading.Lock()
         self._clock = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
         self._idleness = IdlenessDetector(
@@ -38,7 +41,7 @@ class TimeControl:
             self._clock,
             settings.trigger.interval + _NOTICED_AFTER_MS,
         )
-        self._file = ControlFile(file, run)
+        self._file = ControlFile(file, run, topics or {})
 
     def expect(self, partitions: Sequence[Partition]) -> None:
         """Write the run's first record: ``partitions`` hold records and must be waited for."""

@@ -62,7 +62,8 @@ class ForkServer:
         error."""
         descriptor = self._listening.fileno()
         self._process = subprocess.Popen(
-            [sys.executable, "-u", "-m", __name__, str(descriptor)],
+            # -P: a pandas.py in the folder where the service was started is not the library.
+            [sys.executable, "-u", "-P", "-m", __name__, str(descriptor)],
             # It ends when this pipe does.
             stdin=subprocess.PIPE,
             stdout=output,
@@ -114,7 +115,7 @@ class _Request(NamedTuple):
         os.environ.update(self.environment)
         os.chdir(self.folder)
         entries = self.environment.get("PYTHONPATH", "").split(os.pathsep)
-        sys.path[1:1] = [entry for entry in entries if entry and entry not in sys.path]
+        sys.path[:0] = [entry for entry in entries if entry and entry not in sys.path]
         module, *arguments = self.command
         sys.argv = [module, *arguments]
         runpy.run_module(module, run_name="__main__", alter_sys=True)

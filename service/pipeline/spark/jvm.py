@@ -46,7 +46,12 @@ def launch_jvm(conf: Mapping[str, str], forks: Path | None = None) -> Any:
     command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     with tempfile.TemporaryDirectory(prefix="spark-cep-gateway-") as folder:
         answer = Path(folder) / "answer"
-        told = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)}
+        told = {
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+            # Its Python processes import nothing from the folder where the service was started.
+            "PYTHONSAFEPATH": "1",
+        }
         server = None if forks is None else ForkServer(forks)
         if server is not None:
             _servers.append(server)

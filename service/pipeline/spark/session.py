@@ -99,6 +99,8 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
             f"{_JAVA_OPTIONS} {_direct_memory(settings.spark.executors.cores)} {log4j}"
         ),
         f"spark.executorEnv.{_ARENAS}": _MOST_ARENAS,
+        # A pandas.py in the folder where an executor was started is not the library.
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.driver.extraJavaOptions": log4j,
         # Lines say which query and batch they are of.
         "spark.log.structuredLogging.enabled": "true",
@@ -143,7 +145,14 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         f"{_STATE_STORE}.minDeltasForSnapshot": str(state.snapshot_after_batches),
         f"{_STATE_STORE}.maintenanceInterval": f"{state.maintenance_interval}ms",
     }
-    if not alone:
+    if alone:
+        # Nobody else has to reach it, and what it serves holds logins and events.
+        conf |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.authenticate": "true",
+        }
+    else:
         conf["spark.jars"] = ",".join(f"{sent}{jar}" for jar in jars)
     if is_local(state.checkpoint):
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS

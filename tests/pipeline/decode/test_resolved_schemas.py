@@ -11,7 +11,7 @@ import pytest
 from service.codecs.avro_schema import AvroSchema, parse
 from service.codecs.registry import SchemaNotFoundError, SubjectVersion
 from service.config import Settings
-from service.errors import ConfigurationError, RegistryError
+from service.errors import ConfigurationError, RegistryError, SchemaError
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas
 
 
@@ -21,18 +21,28 @@ def record(name: str, *fields: str) -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": listed}
 
 
+def _parsed(schema: Any, origin: str) -> AvroSchema | SchemaError:
+    try:
+        return parse(json.dumps(schema), origin)
+    except SchemaError as error:
+        return error
+
+
 class FakeRegistry:
     """Schemas by id, and ids by subject, oldest first."""
 
     def __init__(self, schemas: dict[int, Any], **subjects: list[int]) -> None:
-        self._schemas = {i: parse(json.dumps(schema), str(i)) for i, schema in schemas.items()}
+        self._schemas = {i: _parsed(schema, str(i)) for i, schema in schemas.items()}
         self._subjects = {name.replace("_", "-"): ids for name, ids in subjects.items()}
 
     def get_schema(self, schema: int) -> AvroSchema:
         """By id."""
         if schema not in self._schemas:
             raise SchemaNotFoundError(f"no schema {schema}")
-        return self._schemas[schema]
+        found = self._schemas[schema]
+        if isinstance(found, SchemaError):
+            raise found
+        return found
 
     def versions(self, subject: str) -> list[SubjectVersion]:
         """Of a subject."""
@@ -71,6 +81,25 @@ def test_the_newest_version_is_read(tmp_path: Path) -> None:
         3: [0],
     }
     assert "schema id 1 (E) cannot be read as E of input i" in schemas.unreadable[1]
+
+
+def test_whoever_may_register_cannot_stop_the_job(tmp_path: Path) -> None:
+    """A version that cannot be used is passed over, and records with its id are dead letters."""
+    broken = record("E") | {"fields": [{"name": "n", "type": "no such type"}]}
+    known = {1: record("E", "n"), 2: broken, 3: broken}
+    schemas = resolved(tmp_path, FakeRegistry(known, t_value=[1, 2]), i=["t"])
+    assert [*schemas.record_types(["i"])["E"].fields] == ["n"]
+    assert [*schemas.writers] == [1]
+    schemas.learn([3])
+    assert [*schemas.unreadable] == [2, 3]
+    assert "3: schema at 'n': the type 'no such type' is not defined" in schemas.unreadable[3]
+
+
+def test_a_subject_without_a_usable_version_is_refused(tmp_path: Path) -> None:
+    """There is nothing to read it with; the newest says why."""
+    broken = record("E") | {"fields": [{"name": "n", "type": "no such type"}]}
+    with pytest.raises(SchemaError, match="the type 'no such type' is not defined"):
+        resolved(tmp_path, FakeRegistry({1: broken}, t_value=[1]), i=["t"])
 
 
 def test_ids_are_learnt(tmp_path: Path) -> None:

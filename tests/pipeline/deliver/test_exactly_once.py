@@ -26,7 +26,7 @@ QUERY = "9b2f3c1e-0000-4000-8000-000000000001"
 
 
 def _position(query: str, batch: int) -> Position:
-    return Position(query, batch, batch, 2, 2, {})
+    return Position(query, batch, batch, 2, 2, {}, {})
 
 
 class _Files(CheckpointFiles):

@@ -40,7 +40,7 @@ def records(rows: Any) -> list[ControlRecord]:
 
 def test_a_new_record_is_a_new_offset(path: Path) -> None:
     """The same is not read twice, and what is read again from its offset is the same."""
-    reader, file = reader_of(path), ControlFile(path, "run-1")
+    reader, file = reader_of(path), ControlFile(path, "run-1", {"events": "id-1"})
     start = reader.initialOffset()
     assert reader.read(start)[1] == start
     file.write(WAITED_FOR)
@@ -58,19 +58,19 @@ def test_a_new_record_is_a_new_offset(path: Path) -> None:
 
 def test_another_run_is_a_new_offset(path: Path) -> None:
     """Also with the same record; it ends all pauses."""
-    reader, file = reader_of(path), ControlFile(path, "run-1")
+    reader, file = reader_of(path), ControlFile(path, "run-1", {"events": "id-1"})
     file.write(ControlRecord((), 17))
     file.pause(["f2", "f1"])
     rows, offset = reader.read(reader.initialOffset())
     assert records(rows) == [ControlRecord((), 17, ("f1", "f2"))]
-    ControlFile(path, "run-2").write(ControlRecord((), 17))
+    ControlFile(path, "run-2", {"events": "id-1"}).write(ControlRecord((), 17))
     rows, _ = reader.read(offset)
     assert records(rows) == [ControlRecord((), 17, ())]
 
 
 def test_time_stands_still_in_a_bounded_run(path: Path) -> None:
     """But pauses come through, without partitions to wait for."""
-    reader, file = reader_of(path), ControlFile(path, "run-1")
+    reader, file = reader_of(path), ControlFile(path, "run-1", {"events": "id-1"})
     file.write(WAITED_FOR)
     reader.prepareForTriggerAvailableNow()
     _, offset = reader.read(reader.initialOffset())

@@ -77,6 +77,26 @@ def test_what_is_no_module_is_a_plain_interpreter(server: ForkServer) -> None:
     assert found.stdout == f"{sys.version_info[:2]}\n"
 
 
+def test_the_folder_of_the_start_is_no_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is called as a package is not that package."""
+    (tmp_path / "pandas.py").write_text("raise SystemExit('not the library')")
+    (tmp_path / "modules").mkdir()
+    environment = _modules(tmp_path / "modules")
+    monkeypatch.chdir(tmp_path)
+    server = ForkServer(tmp_path)
+    server.start(2)
+    try:
+        found = subprocess.run(
+            [str(server.interpreter), "-m", "asked"], input="", capture_output=True, text=True,
+            env=environment, check=False,
+        )  # fmt: skip
+    finally:
+        server.close()
+    assert json.loads(found.stdout)["loaded"] == 1
+
+
 def test_a_failure_leaves_its_trace(server: ForkServer, tmp_path: Path) -> None:
     """On the caller's standard error, and as the exit code."""
     command = [str(server.interpreter), "-m", "raises"]
