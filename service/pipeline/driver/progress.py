@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from service.codecs.dead_letters import OF_RECORDS, REASONS
 from service.observability import metric_names as names
 from service.observability.metrics import Metrics
 from service.pipeline.match.watermark import BEGINNING, END
@@ -78,6 +79,28 @@ _COUNTERS: Final[Mapping[Count, names.Counter]] = {
     Count.DEAD_LETTERS: names.DEAD_LETTERS,
     Count.TRANSACTIONS: names.PARTITION_WRITES,
 }
+
+
+_BY_RULE: Final = (
+    names.RULE_EVENTS,
+    names.PARTIAL_MATCHES_STARTED,
+    names.MATCHES,
+    names.TIMEOUTS,
+    names.PARTIAL_MATCHES_PRUNED,
+    names.PARTIAL_MATCHES_DROPPED,
+)
+
+
+def begin(metrics: Metrics, rules: Iterable[str]) -> None:
+    """Make the counters that alerts look at visible, at 0: to Prometheus a series that begins with
+    its first value has not increased. ``rules``: ids."""
+    for reason in sorted(REASONS):
+        metrics.increment(names.DEAD_LETTERS, 0, reason=reason)
+    for rule in rules:
+        for metric in _BY_RULE:
+            metrics.increment(metric, 0, rule=rule)
+        for reason in sorted(REASONS - OF_RECORDS):
+            metrics.increment(names.RULE_ERRORS, 0, rule=rule, reason=reason)
 
 
 def count(report: BatchReport, metrics: Metrics, outputs: Mapping[str, str]) -> None:

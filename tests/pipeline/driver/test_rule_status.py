@@ -41,6 +41,18 @@ def states(status: RuleStatus) -> dict[object, object]:
     return {each["id"]: each["state"] for each in status.listing()}
 
 
+def test_counters_begin_at_zero(status: RuleStatus) -> None:
+    """A burst in the first batch is an increase then: to Prometheus a series that begins with its
+    first value is none."""
+    status.checked()
+    value = status._metrics.registry.get_sample_value
+    assert value("spark_cep_dead_letters_total", {"reason": "undecodable"}) == 0
+    assert value("spark_cep_partial_matches_dropped_total", {"rule": "two"}) == 0
+    labels = {"rule": "one", "reason": "condition_failed"}
+    assert value("spark_cep_rule_errors_total", labels) == 0
+    assert value("spark_cep_matches_total", {"rule": "disabled"}) is None
+
+
 def test_states_of_rules(status: RuleStatus) -> None:
     """A rule starts, runs, and may be paused; a disabled one never starts."""
     assert states(status) == {"one": "starting", "two": "starting", "disabled": "disabled"}
