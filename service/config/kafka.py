@@ -31,8 +31,8 @@ SOURCE_DEFAULTS: Final = {
     "fetch.max.wait.ms": "1",
     "isolation.level": "read_committed",
 }
-"""Records of a transaction are read once it is committed; Kafka's own default reads aborted ones, too.
-Larger fetches than the Java client's own: half as much again in events per second. And short waits:
+"""Records of a transaction are read once it is committed; Kafka's own default reads aborted ones as
+well. Larger fetches than the Java client's own: half as much again in events per second. And short waits:
 after each poll Spark asks for the partition's newest offset, on the connection on which the client
 has already asked for the next records, and the broker answers in order; at the end of a partition
 that took half a second."""
