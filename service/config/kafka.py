@@ -32,10 +32,10 @@ SOURCE_DEFAULTS: Final = {
     "isolation.level": "read_committed",
 }
 """Records of a transaction are read once it is committed; Kafka's own default reads aborted ones as
-well. Larger fetches than the Java client's own: half as much again in events per second. And short waits:
-after each poll Spark asks for the partition's newest offset, on the connection on which the client
-has already asked for the next records, and the broker answers in order; at the end of a partition
-that took half a second."""
+well. Larger fetches than the Java client's own: half as much again in events per second. And short
+waits: after each poll Spark asks for the partition's newest offset, on the connection on which the
+client has already asked for the next records, and the broker answers in order; at the end of a
+partition that took half a second."""
 
 _QUEUE: Final = "queue.buffering.max.kbytes"
 SINK_DEFAULTS: Final[dict[str, Any]] = {
