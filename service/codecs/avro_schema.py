@@ -144,25 +144,37 @@ class _Unfolded:
 
     def __init__(self, origin: str, named: Mapping[str, dict[str, Any]]) -> None:
         self._origin, self._named = origin, named
-        self._known: dict[str, int] = {}
+        self._known: dict[str, tuple[int, int]] = {}
 
     def check(self, root: Node) -> None:
         """SchemaError where it is too large to be worked with."""
-        if self._values(root, 0) > _MOST_VALUES:
+        values, _ = self._size(root, 0)
+        if values > _MOST_VALUES:
             raise SchemaError(
                 f"{self._origin}: the schema has more than {_MOST_VALUES} values when each named"
                 " type is written out where it is used"
             )
 
-    def _values(self, node: Node, depth: int) -> int:
-        if depth > _DEEPEST:
-            raise SchemaError(f"{self._origin}: types are in each other {_DEEPEST} levels deep")
+    def _size(self, node: Node, above: int) -> tuple[int, int]:
+        """How many values, and how many levels of them; ``above``: levels around it."""
         if isinstance(node, str) and node in self._named:
             if node not in self._known:
-                self._known[node] = 1
-                self._known[node] = self._values(self._named[node], depth)
-            return self._known[node]
-        return 1 + sum(self._values(child, depth + 1) for child in children(node))
+                self._known[node] = 1, 1
+                self._known[node] = self._size(self._named[node], above)
+            values, levels = self._known[node]
+        else:
+            self._refuse(above)
+            inner = [self._size(child, above + 1) for child in children(node)]
+            values = 1 + sum(each for each, _ in inner)
+            levels = 1 + max((each for _, each in inner), default=0)
+        self._refuse(above + levels)
+        return values, levels
+
+    def _refuse(self, levels: int) -> None:
+        if levels > _DEEPEST + 1:
+            raise SchemaError(
+                f"{self._origin}: types are in each other over {_DEEPEST} levels deep"
+            )
 
 
 def _deeper(value: object, most: int) -> bool:
