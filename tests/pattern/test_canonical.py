@@ -103,7 +103,7 @@ def rules(draw: st.DrawFn) -> Rule:
     columns = st.lists(names, min_size=1, max_size=3, unique=True).map(tuple)
     return Rule(
         id=draw(st.from_regex(r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,9}\Z")),
-        version=draw(st.integers(1, 10**12)),
+        version=draw(st.integers(1, 2**31 - 1)),
         pattern=pattern,
         key=tuple(map(parse, draw(st.lists(st.sampled_from(["k", "UPPER(a.b)"]), max_size=2)))),
         events=draw(st.lists(names, max_size=3, unique=True).map(tuple)),
