@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from pyspark.sql import SparkSession
 
 from service.pipeline.spark.jars import find_java
 from service.pipeline.spark.session import collectors, may_have_sockets
@@ -65,3 +67,24 @@ def test_java_starts_with_the_collector_that_the_user_chose(
             line.split()[1] for line in flags.splitlines() if "GC " in line and "true" in line
         }
         assert expected in chosen
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(not Path("/proc/self/net/tcp6").exists(), reason="needs Linux's /proc")
+def test_a_local_spark_is_closed_to_others(spark: SparkSession) -> None:
+    """Its driver serves logins and events: on this machine alone, and to who has the secret."""
+    assert spark.sparkContext.getConf().get("spark.authenticate") == "true"
+    pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    sockets = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # it may be closed by now
+            sockets.add(str(file.readlink()))
+    listening = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                listening.add(fields[1].rpartition(":")[0])
+    assert listening
+    # 127.0.0.1, also as an address of IPv6.
+    assert {address[-8:] for address in listening} == {"0100007F"}
