@@ -170,8 +170,6 @@ class TestBed:
                 "conf": {
                     **memory,
                     **_NO_CONSUMERS_KEPT,
-                    "spark.driver.host": "127.0.0.1",
-                    "spark.driver.bindAddress": "127.0.0.1",
                     "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
                 },
             },

@@ -15,8 +15,8 @@ from pydantic import SecretStr
 MASK: Final = "**********"
 
 _TELLING: Final = (
-    r"(?i)secret|passw(or)?d|passphrase|token|credential|authorization|access[._-]?key|account[._-]?key|api[._-]?key"
-    r"|jaas|keystore[._]key|key[._]pem|private[._-]?key|user[._]info"
+    r"(?i)secret|passw(or)?d|passphrase|token|credential|authorization|access[._-]?key|api[._-]?key"
+    r"|account[._-]?key|jaas|keystore[._]key|key[._]pem|private[._-]?key|user[._]info"
 )
 _SECRET_NAME: Final = re.compile(_TELLING)
 _HARMLESS_NAME: Final = re.compile(

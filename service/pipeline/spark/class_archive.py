@@ -108,8 +108,6 @@ def _settings(jars: Path, scratch: Path) -> Settings:
                 "master": "local[2]",
                 "jars_folder": str(jars),
                 "conf": {
-                    "spark.driver.host": "127.0.0.1",
-                    "spark.driver.bindAddress": "127.0.0.1",
                     "spark.sql.warehouse.dir": str(scratch / "warehouse"),
                 },
             },

@@ -36,6 +36,11 @@ _CLOSING_SECONDS = 2.0
 _KILLED = 128
 
 
+def leave_interrupts_to_driver() -> None:
+    """Ctrl-C is for the driver, which ends the rest: for a process that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class ForkServer:
     """The server, in a process of its own, until :meth:`close` or the end of this one.
 
@@ -71,8 +76,7 @@ class ForkServer:
             pass_fds=[descriptor],
             # As Spark has it in its own Python processes.
             env={"PYTHONHASHSEED": "0", **os.environ},
-            # Ctrl-C is for the driver, which ends the rest.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # noqa: PLW1509
+            preexec_fn=leave_interrupts_to_driver,  # noqa: PLW1509
         )
         self._listening.close()
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import subprocess
 import tempfile
 import time
@@ -25,7 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
 from service.errors import StartError
-from service.pipeline.spark.fork_server import ForkServer
+from service.pipeline.spark.fork_server import ForkServer, leave_interrupts_to_driver
 from service.pipeline.spark.spark_output import taken_in
 
 _CLOSING_SECONDS = 4.0
@@ -64,7 +63,7 @@ def launch_jvm(conf: Mapping[str, str], forks: Path | None = None) -> Any:
                 stdout=output,
                 stderr=output,
                 env=os.environ | told,
-                preexec_fn=_leave_interrupts_to_us,  # noqa: PLW1509  as PySpark does
+                preexec_fn=leave_interrupts_to_driver,  # noqa: PLW1509  as PySpark does
             )
             _launched.append(process)
             while not answer.exists():
@@ -93,10 +92,6 @@ def _connected(process: subprocess.Popen[bytes], port: int, secret: str) -> Any:
             del os.environ[name]
     gateway.proc = process
     return gateway
-
-
-def _leave_interrupts_to_us() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def end_jvm(seconds: float = _CLOSING_SECONDS) -> None:

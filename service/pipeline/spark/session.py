@@ -25,9 +25,6 @@ from service.pipeline.spark.jars import fetch, resolve
 from service.pipeline.spark.jvm import launch_jvm
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
-_CONSUMERS = ("spark.kafka.consumer.cache", "spark.kafka.consumer.fetchedData.cache")
-_TIMEOUTS_OF_CONSUMERS = [f"{cache}.timeout" for cache in _CONSUMERS]
-_LOOKS_AT_CONSUMERS = [f"{cache}.evictorThreadRunInterval" for cache in _CONSUMERS]
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # On a local disk the default manager starts a process at each rename.
 _LOCAL_CHECKPOINTS = (
@@ -116,8 +113,10 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         # And so does what Spark knows of past stages.
         "spark.cleaner.periodicGC.interval": "5min",
         # A query that was started again has consumers of its own, with what they have fetched.
-        **dict.fromkeys(_TIMEOUTS_OF_CONSUMERS, "1m"),
-        **dict.fromkeys(_LOOKS_AT_CONSUMERS, "15s"),
+        "spark.kafka.consumer.cache.timeout": "1m",
+        "spark.kafka.consumer.cache.evictorThreadRunInterval": "15s",
+        "spark.kafka.consumer.fetchedData.cache.timeout": "1m",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "15s",
         "spark.redaction.regex": spark_redaction_regex(hidden),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",

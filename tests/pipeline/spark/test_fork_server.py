@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,17 @@ def _modules(folder: Path) -> dict[str, str]:
     (folder / "sleeps.py").write_text(_SLEEPS)
     (folder / "raises.py").write_text("raise ValueError('seen')\n")
     return {**os.environ, "PYTHONPATH": str(folder), "GIVEN": "of the caller"}
+
+
+@contextmanager
+def _asleep(
+    server: ForkServer, environment: dict[str, str]
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A process that sleeps: the one that was started, and the id of the one that was forked."""
+    command = [str(server.interpreter), "-m", "sleeps"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as caller:
+        assert caller.stdout is not None
+        yield caller, int(caller.stdout.readline())
 
 
 def test_a_module_runs_as_if_started_by_itself(server: ForkServer, tmp_path: Path) -> None:
@@ -109,12 +121,7 @@ def test_a_failure_leaves_its_trace(server: ForkServer, tmp_path: Path) -> None:
 
 def test_a_process_ends_with_the_one_that_stands_for_it(server: ForkServer, tmp_path: Path) -> None:
     """Spark kills what it has started, and knows nothing of the other."""
-    with subprocess.Popen(
-        [str(server.interpreter), "-m", "sleeps"], stdout=subprocess.PIPE, text=True,
-        env=_modules(tmp_path),
-    ) as caller:  # fmt: skip
-        assert caller.stdout is not None
-        forked = int(caller.stdout.readline())
+    with _asleep(server, _modules(tmp_path)) as (caller, forked):
         assert forked != caller.pid
         caller.kill()
     _wait_until_gone(forked)
@@ -122,12 +129,8 @@ def test_a_process_ends_with_the_one_that_stands_for_it(server: ForkServer, tmp_
 
 def test_a_killed_process_is_told(server: ForkServer, tmp_path: Path) -> None:
     """As a shell tells of it."""
-    with subprocess.Popen(
-        [str(server.interpreter), "-m", "sleeps"], stdout=subprocess.PIPE, text=True,
-        env=_modules(tmp_path),
-    ) as caller:  # fmt: skip
-        assert caller.stdout is not None
-        os.kill(int(caller.stdout.readline()), signal.SIGKILL)
+    with _asleep(server, _modules(tmp_path)) as (caller, forked):
+        os.kill(forked, signal.SIGKILL)
         assert caller.wait(30) == 128 + signal.SIGKILL
 
 
@@ -136,12 +139,7 @@ def test_without_a_server_modules_run_all_the_same(tmp_path: Path) -> None:
     environment = _modules(tmp_path)
     server = ForkServer(tmp_path)
     server.start(2)
-    with subprocess.Popen(
-        [str(server.interpreter), "-m", "sleeps"], stdout=subprocess.PIPE, text=True,
-        env=environment,
-    ) as caller:  # fmt: skip
-        assert caller.stdout is not None
-        forked = int(caller.stdout.readline())
+    with _asleep(server, environment) as (caller, forked):
         server.close()
         assert caller.wait(30) == 1
     os.kill(forked, signal.SIGKILL)
