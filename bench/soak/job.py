@@ -66,8 +66,6 @@ class SoakJob:
                 "jars_folder": str(jars),
                 "conf": {
                     "spark.driver.memory": "1g",
-                    "spark.driver.host": "127.0.0.1",
-                    "spark.driver.bindAddress": "127.0.0.1",
                     "spark.sql.warehouse.dir": str(folder / "warehouse"),
                     # Else the time that is looked at has only a few saw-teeth.
                     "spark.cleaner.periodicGC.interval": "1min",
