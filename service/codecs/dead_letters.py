@@ -53,7 +53,7 @@ class Reason(StrEnum):
     )
     UNKNOWN_SCHEMA_ID = (
         "unknown_schema_id",
-        "The registry does not know the schema id.",
+        "The registry does not know the schema id, or a task met more than 1,000 such ids.",
     )
     UNREADABLE_SCHEMA = (
         "unreadable_schema",

@@ -10,8 +10,8 @@ the value.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -91,6 +91,12 @@ class Layouts:
     width: int
     readers: tuple[ValueReader, ...]
     constants: tuple[Any, ...]
+
+    def only(self, ids: Collection[int]) -> Layouts:
+        """The same for these ids; all others are unknown."""
+        kept = np.isin(self.ids, list(ids))
+        programs = np.ascontiguousarray(self.programs[:, kept])
+        return replace(self, ids=self.ids[kept], programs=programs)
 
     def read(
         self,

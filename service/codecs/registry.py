@@ -98,6 +98,14 @@ class Registry:
             self._schemas[schema] = self._inlined(found, what)
         return self._schemas[schema]
 
+    def knows(self, schema_id: int) -> bool:
+        """Whether there is a schema with this id; what it is like is not looked at."""
+        try:
+            self._ask(f"schema id {schema_id}", lambda: self._client.get_schema(schema_id))
+        except SchemaNotFoundError:
+            return False
+        return True
+
     def latest(self, subject: str) -> SubjectVersion:
         """The newest version of ``subject``."""
         return self._version(subject, None)

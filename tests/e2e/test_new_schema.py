@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import uuid
+from io import BytesIO
+
+import fastavro
 import pytest
 
 from service.codecs.framing import frame
+from service.errors import SparkCepError
+from service.pipeline.driver.progress import BatchReport
 from service.pipeline.wire.reports import Count
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -49,3 +56,47 @@ def test_a_new_schema_loses_and_doubles_nothing(scenario: Scenario) -> None:
     assert outputs.dead_letters[0].body["record_value"] == unknown
     restarts = scenario.metric("spark_cep_query_restarts_total", reason="new_schema")
     assert restarts == 1
+
+
+def test_ids_that_nobody_knows_restart_nothing(scenario: Scenario) -> None:
+    """Whoever may write to the topic can make them up: each costs a question, the batch goes on."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
+    made_up = [Sent(frame(UNKNOWN_ID + n, b"whatever")) for n in range(1_500)]
+    stream.send(("k", "a", 0), stream.event("k", "x", 1), *made_up, ("k", "b", 2), ("k", "x", 9))
+    outputs = scenario.run()
+    assert outputs.of("ab") == ([found("ab", "k", at(2), a=0, b=1_502)], [])
+    assert outputs.reasons() == [(2 + n, "unknown_schema_id") for n in range(1_500)]
+    assert not scenario.metric("spark_cep_query_restarts_total", reason="new_schema")
+
+
+def test_what_a_batch_took_for_unknown_stays_so_when_it_runs_again(scenario: Scenario) -> None:
+    """It was written, and the registry has learnt the id before the batch runs again: the record
+    is a dead letter and no event. From the next batch on the id is known."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    stream.send(("k", "a", 0))
+    scenario.run()
+    # Ids are counted up. By now the outputs' schemas have theirs, and this one is of nobody else.
+    last = scenario.register("other", record(f"e2e.Other{uuid.uuid4().hex}", other="string"))
+    schema = fastavro.parse_schema(json.loads(json.dumps(NEWER)))
+
+    def newer(name: str, second: float) -> Sent:
+        body = BytesIO()
+        datum = {"ts": at(second), "k": "k", "name": name, "v": 0.0, "extra": "e"}
+        fastavro.schemaless_writer(body, schema, datum)
+        return Sent(frame(last + 1, body.getvalue()))
+
+    def crash(_report: BatchReport) -> None:
+        raise RuntimeError("the driver is gone")
+
+    stream.send(newer("b", 1), ("k", "x", 9))
+    with pytest.raises(SparkCepError, match="the driver is gone"):
+        scenario.service(on_batch=crash).run()
+    assert scenario.outputs().reasons() == [(1, "unknown_schema_id")]
+    assert scenario.register("events", NEWER) == last + 1
+    assert scenario.run().of("ab") == ([], [])
+    stream.send(newer("b", 10), ("k", "x", 19))
+    outputs = scenario.run()
+    assert outputs.of("ab") == ([found("ab", "k", at(10), a=0, b=3)], [])
+    assert outputs.reasons() == [(1, "unknown_schema_id")]

@@ -239,7 +239,7 @@ def _layouts(
     """The layouts of all schema ids in all kinds of topics."""
     out = LayoutWriter(lanes)
     known: dict[tuple[int, int | None, int], int] = {}
-    ids = sorted({*schemas.writers, *schemas.unreadable})
+    ids = sorted(schemas.ids)
 
     def record(writer: Writer, number: int) -> int:
         key = writer.id, writer.branch, number

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter_ns
 from typing import Any
@@ -26,6 +26,7 @@ from service.model import Coordinates, DeadLetter
 from service.pipeline.decode.decoder import Decoder
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.records import rows_of_record_before
+from service.pipeline.decode.schema_lookup import MOST_ASKED, SchemaLookup
 from service.pipeline.decode.tallies import Tally
 from service.pipeline.spark.memory import memory_of_task
 from service.pipeline.state.key_group_labels import label
@@ -57,6 +58,11 @@ _ROWS_WAITING, _BYTES_WAITING = 65_536, 16 << 20
 _ROWS_TOGETHER, _BYTES_TOGETHER = 20_000, 16 << 20
 #: A record's own bytes.
 _OF_ORIGINAL = ("record_key", "value", "headers")
+_NO_SCHEMA = "the registry has no schema with id {}"
+_NOT_ASKED = (
+    "schema id {} is not known, and the registry was not asked for it: records had more than"
+    f" {MOST_ASKED:,} ids that are not known"
+)
 #: In one error, whose text holds them.
 _MOST_NEW_IDS = 1_000
 
@@ -72,13 +78,15 @@ class RecordReader:
 
 @dataclass
 class Packer:
-    """``mapInArrow`` function; picklable. ``readers`` by schema id; ``time_columns`` and
-    ``key_texts``, by number of the record type, say in dead letters what was missing."""
+    """``mapInArrow`` function; picklable. ``readers`` by schema id; ``unknown_ids``: what counts
+    where ``lookup`` gets no answer; ``time_columns`` and ``key_texts``, by number of the record
+    type, say in dead letters what was missing."""
 
     partitionings: tuple[PackedPartitioning, ...]
     key_groups: int
     readers: dict[int, RecordReader]
     unknown_ids: frozenset[int]
+    lookup: SchemaLookup
     unreadable: dict[int, str]
     encoder: OutputEncoder
     time_columns: tuple[str, ...]
@@ -92,21 +100,31 @@ class Packer:
     _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
     _bytes_waiting: int = 0
     _new_ids: set[int] = field(default_factory=set)
+    #: Ids without schema, and what dead letters say of them; how many the registry was asked for.
+    _no_schema: dict[int, str] = field(default_factory=dict)
+    _asked: int = 0
+    #: Whether the batch knows no other ids than it did before.
+    _decided: bool = False
     _late_until: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One task: what Spark made of its records in, packets out."""
         self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
         self._waiting, self._bytes_waiting = [[] for _ in self.partitionings], 0
+        self._no_schema, self._asked = {}, 0
         busy = decoding = waited = 0
         asked = perf_counter_ns()
         told = self._told()
         latest = None if self.max_ahead_ms is None else told.planned_at + self.max_ahead_ms
         self._late_until = told.late_until
+        self._decided = told.schema_ids is not None
+        decoder = self.decoder
+        if told.schema_ids is not None:
+            decoder = replace(decoder, layouts=decoder.layouts.only(told.schema_ids))
         for several in _together(batches):
             began = perf_counter_ns()
             waited += began - asked
-            tallies, rows, failures = self.decoder.read(several, latest, self._late_until)
+            tallies, rows, failures = decoder.read(several, latest, self._late_until)
             read = perf_counter_ns()
             decoding += read - began
             self._count(tallies)
@@ -240,8 +258,9 @@ class Packer:
         judged = set(Fault) - {Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.MISSING_KEY}
         numbers = [n for n, fault in enumerate(faults) if fault in judged]
         rows = batch.select(names).take(pa.array(numbers, pa.int32())).to_pylist()
-        ids = {read_schema_id(r["value"]) for r in rows if r["fault"] == Fault.UNKNOWN_ID}
-        self._new_ids |= ids - self.unknown_ids
+        self._look_up(
+            Counter(read_schema_id(r["value"]) for r in rows if r["fault"] == Fault.UNKNOWN_ID)
+        )
         if self._new_ids:
             return
         for row in rows:
@@ -255,6 +274,21 @@ class Packer:
             )
             self._counts[Count.DEAD_LETTERS, reason.value] += 1
             yield self.encoder.dead_letter(letter)
+
+    def _look_up(self, ids: Counter[int]) -> None:
+        """Find out which of the ids that the plan does not know have a schema."""
+        for known in self._no_schema:
+            ids.pop(known, None)
+        if self._decided:
+            self._no_schema |= {each: _NO_SCHEMA.format(each) for each in ids}
+            return
+        answers = self.lookup.ask(ids, MOST_ASKED - self._asked)
+        self._asked += answers.asked
+        self._new_ids |= answers.open - self.unknown_ids
+        for each in ids:
+            self._no_schema[each] = (
+                _NOT_ASKED if each in answers.not_asked else _NO_SCHEMA
+            ).format(each)
 
     def _failed(self, letters: Sequence[DeadLetter]) -> list[OutputRecord]:
         """Dead letters of conditions."""
@@ -276,8 +310,7 @@ class Packer:
             case Fault.NOT_FRAMED:
                 return Reason.NOT_FRAMED, _framing_fault(value)
             case Fault.UNKNOWN_ID:
-                unknown = f"the registry has no schema with id {read_schema_id(value)}"
-                return Reason.UNKNOWN_SCHEMA_ID, unknown
+                return Reason.UNKNOWN_SCHEMA_ID, self._no_schema[read_schema_id(value)]
             case Fault.UNREADABLE_SCHEMA:
                 return Reason.UNREADABLE_SCHEMA, self.unreadable[read_schema_id(value)]
             case Fault.TIME_OUT_OF_BOUNDS:

@@ -22,9 +22,7 @@ from service.config import Settings
 from service.config.topics import Input
 from service.errors import ConfigurationError, RegistryError, SchemaError
 from service.pattern.types import RecordType, record_type
-
-#: Ids have four bytes in the framing, and are Java's ints in every registry.
-LARGEST_REGISTERED = 2**31 - 1
+from service.pipeline.decode.schema_lookup import LARGEST_REGISTERED
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,11 @@ class ResolvedSchemas:
         """The record types of ``inputs`` (of all, when empty)."""
         return [t for t in self.types if not inputs or t.input in inputs]
 
+    @property
+    def ids(self) -> frozenset[int]:
+        """The schema ids that a plan is built for."""
+        return frozenset({*self.writers, *self.unreadable})
+
     def learn(self, ids: Iterable[int]) -> None:
         """Ask the registry for ``ids``; what it does not know is remembered as unknown.
 
@@ -91,10 +94,12 @@ class ResolvedSchemas:
                 if problem := without_bytes(schema):
                     raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
                 self.writers[schema_id] = tuple(self._writers(schema_id, schema))
+                self.unknown_ids.discard(schema_id)
             except SchemaNotFoundError:
                 self.unknown_ids.add(schema_id)
             except SchemaError as error:
                 self.unreadable[schema_id] = str(error)
+                self.unknown_ids.discard(schema_id)
 
     def _writers(self, schema_id: int, schema: AvroSchema) -> Iterable[Writer]:
         if not isinstance(schema.root, list):

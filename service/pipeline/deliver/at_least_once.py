@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import KafkaError, Message, Producer
 
 from service.errors import OutputError
-from service.pipeline.deliver.output import Written, produce
+from service.pipeline.deliver.output import Batch, Written, produce
 from service.pipeline.wire.packets import Record
 
 _FLUSH_SECONDS = 120.0
@@ -40,7 +40,7 @@ class AtLeastOnce:
 
     producer_config: Mapping[str, Any]
 
-    def output(self, partition: int, query: str, batch: int, first: bool) -> AtLeastOnceOutput:  # noqa: ARG002
+    def output(self, partition: int, batch: Batch, first: bool) -> AtLeastOnceOutput:  # noqa: ARG002
         """The output of one task; which one makes no difference."""
         return AtLeastOnceOutput(self.producer_config)
 

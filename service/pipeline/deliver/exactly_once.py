@@ -26,7 +26,7 @@ from service.errors import (
 )
 from service.pipeline.deliver.commit_markers import KEY, CommitMarker, CommitMarkers
 from service.pipeline.deliver.kafka_retry import is_retriable, retried
-from service.pipeline.deliver.output import Written, produce
+from service.pipeline.deliver.output import Batch, Written, produce
 from service.pipeline.wire.packets import Record
 
 _FENCED: Final = (
@@ -60,9 +60,9 @@ class ExactlyOnce:
         """The transactional id of a state partition."""
         return f"{self.prefix}-{partition}"
 
-    def output(self, partition: int, query: str, batch: int, first: bool) -> ExactlyOnceOutput:
+    def output(self, partition: int, batch: Batch, first: bool) -> ExactlyOnceOutput:
         """The output of one task."""
-        return ExactlyOnceOutput(self, partition, query, batch, first)
+        return ExactlyOnceOutput(self, partition, batch, first)
 
     def start_producer(self, partition: int) -> Producer:
         """A producer that may begin transactions; all others of the partition are fenced, and
@@ -124,12 +124,9 @@ def forget() -> None:
 class ExactlyOnceOutput:
     """One transaction, begun with the first record; a task without records has none."""
 
-    def __init__(
-        self, delivery: ExactlyOnce, partition: int, query: str, batch: int, first: bool
-    ) -> None:
+    def __init__(self, delivery: ExactlyOnce, partition: int, batch: Batch, first: bool) -> None:
         self._delivery = delivery
         self._partition = partition
-        self._query = query
         self._batch = batch
         self._first = first
         self._open: _Kept | None = None
@@ -152,7 +149,10 @@ class ExactlyOnceOutput:
             return Written.BEFORE
         if self._open is None:
             return Written.NOTHING
-        marker = CommitMarker(self._delivery.run, self._query, self._batch, self._open.writer)
+        batch = self._batch
+        marker = CommitMarker(
+            self._delivery.run, batch.query, batch.number, self._open.writer, batch.schema_ids
+        )
         try:
             self._delivery.commit(self._open.producer, self._partition, marker)
         except KafkaException as error:
@@ -203,7 +203,8 @@ class ExactlyOnceOutput:
         self._open = kept
 
     def _written(self, marker: CommitMarker | None) -> bool:
-        return marker is not None and marker.query == self._query and marker.batch >= self._batch
+        batch = self._batch
+        return marker is not None and marker.query == batch.query and marker.batch >= batch.number
 
     def _marker(self) -> CommitMarker | None:
         delivery = self._delivery
@@ -234,15 +235,15 @@ class ExactlyOnceOutput:
         if reason.code() not in _FENCED:
             kind = KafkaAwayError if is_retriable(error) else OutputError
             return kind(
-                f"batch {self._batch} of state partition {self._partition} could not be written:"
-                f" {reason.str()}"
+                f"batch {self._batch.number} of state partition {self._partition} could not be"
+                f" written: {reason.str()}"
             )
         try:
             self._marker()
         except TakenOverError as taken:
             return taken
         return OutputError(
-            f"the transaction of batch {self._batch} of state partition {self._partition} was"
-            " ended from outside: another attempt at the batch was quicker, or it took longer"
+            f"the transaction of batch {self._batch.number} of state partition {self._partition}"
+            " was ended from outside: another attempt at the batch was quicker, or it took longer"
             f" than outputs.transaction_timeout ({format_duration(self._delivery.timeout_ms)})"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -34,10 +35,20 @@ class Output(Protocol):
         """Give up what was not finished."""
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Batch ``number`` of ``query`` (Spark's id), decoded with the schemas of ``schema_ids`` (as
+    ranges)."""
+
+    query: str
+    number: int
+    schema_ids: str
+
+
 class Delivery(Protocol):
     """How output is delivered. Travels to the tasks."""
 
-    def output(self, partition: int, query: str, batch: int, first: bool) -> Output:
+    def output(self, partition: int, batch: Batch, first: bool) -> Output:
         """For one task. ``first``: the batch is the first one since the query was started, so
         it may have been tried before."""
 

@@ -14,7 +14,7 @@ from time import perf_counter_ns
 import pyarrow as pa
 from pyspark import TaskContext
 
-from service.pipeline.deliver.output import Delivery, Output, Written
+from service.pipeline.deliver.output import Batch, Delivery, Output, Written
 from service.pipeline.spark.memory import memory_of_task
 from service.pipeline.wire.fragments import whole
 from service.pipeline.wire.packets import OutputRecords, PacketKind, ResultColumns
@@ -32,8 +32,7 @@ class PartitionWriter:
     """
 
     delivery: Delivery
-    query: str
-    batch: int
+    batch: Batch
     first: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -41,7 +40,7 @@ class PartitionWriter:
         task = TaskContext.get()
         assert task is not None
         again = self.first or task.attemptNumber() > 0
-        output = self.delivery.output(task.partitionId(), self.query, self.batch, again)
+        output = self.delivery.output(task.partitionId(), self.batch, again)
         reports: list[bytes] = []
         counts: Counts = Counter()
         busy = 0

@@ -20,15 +20,19 @@ from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, rec
 from service.pipeline.decode.pack import Packer, RecordReader
 from service.pipeline.decode.records import columns_of
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
-from service.pipeline.deliver.output import Delivery
+from service.pipeline.decode.schema_lookup import SchemaLookup
+from service.pipeline.deliver.output import Batch, Delivery
 from service.pipeline.deliver.sink import REPORT_SQL_SCHEMA, PartitionWriter
 from service.pipeline.driver import control_source
 from service.pipeline.driver.batch_limit import BatchLimit, limit_reads
+from service.pipeline.driver.job_plan import registry_settings
+from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.match.key_group import MatchOptions, packed_shape
 from service.pipeline.match.match import MatchProcessor
 from service.pipeline.match.match_operator import MatchOperator
 from service.pipeline.state.key_group_labels import label
 from service.pipeline.wire.packets import OUTPUT_SQL_SCHEMA, PACKET_SQL_SCHEMA, PacketKind
+from service.pipeline.wire.schema_ids import ranges_of
 from service.pipeline.wire.task_properties import TaskProperties
 
 #: Spark's local property with the id of the query that a batch belongs to.
@@ -80,8 +84,10 @@ class Dataflow:
         spark: SparkSession,
         before: BeforeBatch,
         after: AfterBatch,
+        partly_written: PartlyWritten | None = None,
     ) -> StreamingQuery:
-        """Start the query from its checkpoint, or a new one where there is none."""
+        """Start the query from its checkpoint, or a new one where there is none.
+        ``partly_written``: the batch that it begins with, if some of its output is there."""
         settings = self.settings
         # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
@@ -106,8 +112,13 @@ class Dataflow:
             context = frame.sparkSession.sparkContext
             query = context.getLocalProperty(_QUERY_ID)
             assert query is not None
-            TaskProperties(planned_at(spark, query), late_until).set_on(context)
-            writer = PartitionWriter(self.delivery, query, batch, first=not begun)
+            known = self.schemas.ids
+            decided = None
+            if partly_written is not None and partly_written.batch == batch:
+                known = decided = partly_written.schema_ids
+            TaskProperties(planned_at(spark, query), late_until, decided).set_on(context)
+            output = Batch(query, batch, ranges_of(known))
+            writer = PartitionWriter(self.delivery, output, first=not begun)
             begun = True
             reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()
             size = after(batch, [bytes(row[0]) for row in reports])
@@ -169,6 +180,7 @@ class Dataflow:
             key_groups=self.settings.state.key_groups,
             readers=readers,
             unknown_ids=frozenset(schemas.unknown_ids),
+            lookup=SchemaLookup(registry_settings(self.settings)),
             unreadable=dict(schemas.unreadable),
             encoder=self.encoder,
             time_columns=tuple(t.event_time for t in schemas.types),

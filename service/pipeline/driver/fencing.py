@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from confluent_kafka import KafkaException
 
@@ -35,12 +36,9 @@ def fence_earlier_runs(
         found = [markers.read(partition) for partition in everything]
         agreed = _agree(delivery, found, checkpoint, go_on)
         for partition, (producer, marker) in enumerate(zip(producers, found, strict=True)):
-            known = marker is not None and agreed
-            claim = CommitMarker(
-                delivery.run,
-                marker.query if known and marker else None,
-                marker.batch if known and marker else -1,
-            )
+            claim = CommitMarker(delivery.run)
+            if marker is not None and agreed:
+                claim = replace(marker, run=delivery.run, writer="")
             try:
                 producer.begin_transaction()
                 delivery.commit(producer, partition, claim)

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -41,6 +42,7 @@ from service.pipeline.driver.job_plan import (
 from service.pipeline.driver.kafka import Cluster
 from service.pipeline.driver.observer import Observer
 from service.pipeline.driver.output_setup import output_encoder, start_delivery
+from service.pipeline.driver.partly_written import partly_written
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.driver.retry import Outage, RetryPolicies, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
@@ -177,6 +179,9 @@ class Service:
                 run=self.run_id,
                 stop=self.stop,
                 stopping=self._stopping,
+                partly_written=partial(
+                    partly_written, delivery, settings.state.state_partitions, checkpoint
+                ),
                 retry=self._retries.while_running,
                 outage=Outage(settings.lifecycle, self._retries, cluster.reach),
                 breaker=self._breaker,

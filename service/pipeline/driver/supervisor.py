@@ -24,6 +24,7 @@ from service.pipeline.driver.circuit_breaker import CircuitBreaker
 from service.pipeline.driver.dataflow import Dataflow
 from service.pipeline.driver.failures import failure, kafka_away, not_started
 from service.pipeline.driver.observer import Observer
+from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.driver.retry import Outage, RetryPolicy, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
@@ -37,8 +38,9 @@ _LOOK_EVERY_SECONDS = 0.25
 
 
 class Supervisor:
-    """Supervises the queries of one run. ``stop`` asks the job to end; ``retry`` is the policy of
-    questions to the registry meanwhile."""
+    """Supervises the queries of one run. ``stop`` asks the job to end; ``partly_written`` says
+    which batch the output has in part; ``retry`` is the policy of questions to the registry and to
+    the output meanwhile."""
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class Supervisor:
         run: str,
         stop: Callable[[], None],
         stopping: Stopping,
+        partly_written: Callable[[], PartlyWritten | None],
         retry: RetryPolicy,
         outage: Outage,
         breaker: CircuitBreaker,
@@ -62,6 +65,7 @@ class Supervisor:
         self._run = run
         self._stop = stop
         self._stopping = stopping
+        self._partly_written = partly_written
         self._retry = retry
         self._outage = outage
         self._breaker = breaker
@@ -82,7 +86,8 @@ class Supervisor:
         while True:
             self._stopping.check()
             try:
-                query = self._flow.start(self._spark, self._before_batch, self._after_batch)
+                begun = self._retry(self._partly_written)
+                query = self._flow.start(self._spark, self._before_batch, self._after_batch, begun)
             except (PySparkException, Py4JJavaError) as error:
                 raise not_started(self._checkpoint, error) from error
             self._query = str(query.id)

@@ -7,25 +7,34 @@ from typing import Final
 
 from pyspark import SparkContext, TaskContext
 
+from service.pipeline.wire.schema_ids import ids_in, ranges_of
+
 #: The time at which a batch was planned, in milliseconds.
 PLANNED_AT: Final = "spark_cep.planned_at"
 #: The event time after which no event of the batch is late; or nothing.
 LATE_UNTIL: Final = "spark_cep.late_until"
+#: The schema ids of a batch whose output is there in part, as ranges.
+SCHEMA_IDS: Final = "spark_cep.schema_ids"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskProperties:
     """``planned_at``: when the batch was planned, in ms since 1970. ``late_until``: the event time
-    (ms) after which no event of the batch is late; ``None`` when that is not known."""
+    (ms) after which no event of the batch is late; ``None`` when that is not known. ``schema_ids``:
+    the only ones that the batch knows, because some of its output was written so; ``None`` where
+    nothing was written."""
 
     planned_at: int
     late_until: int | None
+    schema_ids: frozenset[int] | None = None
 
     def set_on(self, context: SparkContext) -> None:
         """Tell all tasks of the jobs that this thread starts from now on."""
         late_until = "" if self.late_until is None else str(self.late_until)
         context.setLocalProperty(PLANNED_AT, str(self.planned_at))
         context.setLocalProperty(LATE_UNTIL, late_until)
+        known = None if self.schema_ids is None else ranges_of(self.schema_ids)
+        context.setLocalProperty(SCHEMA_IDS, known)  # type: ignore[arg-type]  # None: not told
 
     @classmethod
     def of_task(cls) -> TaskProperties:
@@ -35,4 +44,9 @@ class TaskProperties:
         if task is None or planned is None:
             raise ValueError(f"the task was not told {PLANNED_AT}")
         late_until = task.getLocalProperty(LATE_UNTIL)
-        return cls(int(planned), int(late_until) if late_until else None)
+        known = task.getLocalProperty(SCHEMA_IDS)
+        return cls(
+            int(planned),
+            int(late_until) if late_until else None,
+            None if known is None else ids_in(known),
+        )

@@ -35,6 +35,7 @@ from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from service.pipeline.match.key_group import packed_shape
 from tests.e2e import poison
+from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, Setting, batches
 
 RECORDS = 1_500
@@ -136,7 +137,8 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
             number: RecordReader(schema.text, {0: READER.text})
             for number, schema in SCHEMAS.items()
         },
-        unknown_ids=frozenset(i for i in map(schema_id, values) if i not in SCHEMAS),
+        unknown_ids=frozenset(),
+        lookup=lookup(),
         unreadable={},
         encoder=OutputEncoder(OutputTopics("m", "t", "l", "d"), OutputSchemaIds(1, 2, 3)),
         time_columns=("ts",),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from io import BytesIO
+from typing import Any, ClassVar
 
+import fastavro
 import pyarrow as pa
 import pytest
 
-from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
+from service.codecs.framing import frame
+from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
 from service.model import Coordinates, DeadLetter
 from service.pipeline.decode.pack import _BYTES_WAITING, Packer
 from service.pipeline.decode.record_faults import Fault
+from service.pipeline.decode.schema_lookup import MOST_ASKED
 from service.pipeline.decode.tallies import Tally
 from service.pipeline.wire.event_packets import (
     TYPE_COLUMN,
@@ -22,6 +27,7 @@ from service.pipeline.wire.event_packets import (
     word,
 )
 from service.pipeline.wire.fragments import whole
+from service.pipeline.wire.new_schema_ids import NewSchemaIdsError, decode_ids
 from service.pipeline.wire.packets import (
     BYTES_PER_PACKET,
     OutputRecords,
@@ -29,6 +35,7 @@ from service.pipeline.wire.packets import (
     UnkeyedEvents,
 )
 from service.pipeline.wire.task_properties import TaskProperties
+from tests.pipeline.decode.lookups import lookup
 
 MIB = 2**20
 GROUPS = 3
@@ -53,18 +60,20 @@ class AsTheyAre:
 
 
 class OutsideSpark(Packer):
-    """A packer that no task tells anything."""
+    """A packer that no task tells anything, but for the schema ids of its batch."""
 
-    @staticmethod
-    def _told() -> TaskProperties:
-        return TaskProperties(0, None)
+    told: ClassVar = TaskProperties(0, None)
+
+    @classmethod
+    def _told(cls) -> TaskProperties:
+        return cls.told
 
 
-def packer(decoder: Any) -> Packer:
+def packer(decoder: Any, asked: Any = None, unknown: Iterable[int] = ()) -> Packer:
     """For one partitioning."""
     return OutsideSpark(
-        (PackedPartitioning(0, 1, 0, keeps_payload=True),), GROUPS, {}, frozenset(), {}, ENCODER,
-        ("ts",), (("k",),), None, decoder,
+        (PackedPartitioning(0, 1, 0, keeps_payload=True),), GROUPS, {},
+        frozenset(unknown), asked or lookup(), {}, ENCODER, ("ts",), (("k",),), None, decoder,
     )  # fmt: skip
 
 
@@ -134,3 +143,60 @@ def test_refused_records_travel_in_packets_of_the_same_size(fault: Fault) -> Non
         assert [event.offset for event in events] == list(range(20))
     else:
         assert sum(len(OutputRecords.decode(packet).records) for packet in made) == 20
+
+
+def of_ids(*ids: int) -> pa.RecordBatch:
+    """Records of schema ids that the plan does not know."""
+    table = rows([1] * len(ids), Fault.UNKNOWN_ID)
+    at = table.schema.get_field_index("value")
+    return table.set_column(at, "value", pa.array([frame(each, b"") for each in ids], pa.binary()))
+
+
+def letters(made: Iterator[pa.RecordBatch]) -> list[str]:
+    """What dead letters say."""
+    schema = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
+    return [
+        fastavro.schemaless_reader(BytesIO(record[2][5:]), schema, None)["detail"]
+        for packet in packets_of(made, PacketKind.RECORDS)
+        for record in OutputRecords.decode(packet).records
+    ]
+
+
+def test_ids_without_schema_are_dead_letters_and_end_nothing() -> None:
+    """The registry is asked for each of them once, and for a bounded number."""
+    asked = lookup()
+    told = letters(packer(AsTheyAre(), asked)(iter([of_ids(5, 6, 5)])))
+    no_schema = "the registry has no schema with id"
+    assert told == [f"{no_schema} 5", f"{no_schema} 6", f"{no_schema} 5"]
+    assert asked.asked == [5, 6]
+    many = range(1, MOST_ASKED + 101)
+    told = letters(packer(AsTheyAre(), asked)(iter([of_ids(*many)])))
+    assert [f"{no_schema} {n}" in told for n in many].count(True) == MOST_ASKED
+    assert sum("the registry was not asked for it" in each for each in told) == 100
+
+
+def test_an_id_with_a_schema_ends_the_batch() -> None:
+    """The plan must be built again for it; what the driver found out before counts."""
+    with pytest.raises(NewSchemaIdsError) as raised:
+        list(packer(AsTheyAre(), lookup(6, 7), unknown=[7])(iter([of_ids(5, 6, 7)])))
+    assert decode_ids(str(raised.value)) == (6,)
+
+
+def test_a_batch_that_is_there_in_part_learns_no_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it did not know then is not known now, though the registry has it by now."""
+
+    @dataclass
+    class Known(AsTheyAre):
+        layouts: Any = None
+
+    class Layouts:
+        def only(self, ids: frozenset[int]) -> str:
+            assert ids == {1, 2}
+            return "those"
+
+    monkeypatch.setattr(OutsideSpark, "told", TaskProperties(0, None, frozenset({1, 2})))
+    asked = lookup(6)
+    assert letters(packer(Known(layouts=Layouts()), asked)(iter([of_ids(6)]))) == [
+        "the registry has no schema with id 6"
+    ]
+    assert asked.asked == []

@@ -15,14 +15,16 @@ from service.errors import ConfigurationError, OutputError, StateError, TakenOve
 from service.pipeline.deliver import exactly_once
 from service.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
 from service.pipeline.deliver.exactly_once import ExactlyOnce
-from service.pipeline.deliver.output import Written
+from service.pipeline.deliver.output import Batch, Written
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position
 from service.pipeline.driver.fencing import disagreement, fence_earlier_runs
+from service.pipeline.driver.partly_written import PartlyWritten, partly_written
 from tests.kafka_access import KafkaAccess
 
 pytestmark = pytest.mark.kafka
 
 QUERY = "9b2f3c1e-0000-4000-8000-000000000001"
+FIRST = Batch(QUERY, 0, "1-3")
 
 
 def _position(query: str, batch: int) -> Position:
@@ -58,7 +60,9 @@ class Job:
         self, batch: int, *texts: str, first: bool = False, partition: int = 0, run: str = "run-1"
     ) -> Written:
         """One task, to its end."""
-        output = replace(self.delivery, run=run).output(partition, QUERY, batch, first)
+        output = replace(self.delivery, run=run).output(
+            partition, Batch(QUERY, batch, "1-3"), first
+        )
         for text in texts:
             output.write([(self.topic, None, text.encode(), [])])
         return output.finish()
@@ -131,7 +135,7 @@ def test_partitions_are_apart(job: Job) -> None:
 
 def test_readers_see_nothing_of_a_batch_before_its_end(job: Job) -> None:
     """Neither while it is written nor after it was given up."""
-    output = job.delivery.output(0, QUERY, 0, False)
+    output = job.delivery.output(0, FIRST, False)
     for number in range(1000):
         output.write([(job.topic, None, b"%d" % number, [])])
     assert _reached(job, 1000) == 1000
@@ -158,7 +162,7 @@ def _reached(job: Job, wanted: int) -> int:
 
 def test_a_zombie_is_fenced(job: Job) -> None:
     """A task that was thought lost and goes on cannot commit; its records are never seen."""
-    zombie = job.delivery.output(0, QUERY, 0, False)
+    zombie = job.delivery.output(0, FIRST, False)
     zombie.write([(job.topic, None, b"zombie", [])])
     assert job.write(0, "second attempt", first=True) is Written.COMMITTED
     with pytest.raises(OutputError, match="was ended from outside") as error:
@@ -172,13 +176,13 @@ def test_a_zombie_driver_is_told_so(job: Job) -> None:
     """After a take-over the earlier run ends: in the middle of a batch, and at the next one,
     where it must not fence the run that replaced it."""
     job.fence("run-1", None)
-    zombie = job.delivery.output(0, QUERY, 0, False)
+    zombie = job.delivery.output(0, FIRST, False)
     zombie.write([(job.topic, None, b"zombie", [])])
     job.fence("run-2", None)
     with pytest.raises(TakenOverError, match="run-2"):
         zombie.finish()
     zombie.abandon()
-    running = replace(job.delivery, run="run-2").output(0, QUERY, 0, True)
+    running = replace(job.delivery, run="run-2").output(0, FIRST, True)
     running.write([(job.topic, None, b"new", [])])
     with pytest.raises(TakenOverError, match="another instance"):
         job.write(0, "zombie", first=True)
@@ -278,5 +282,20 @@ def test_a_take_over_keeps_what_is_known(job: Job) -> None:
     job.write(7, "a", partition=1)
     job.fence("run-2", _position(QUERY, 7))
     assert job.marks.read(0) == CommitMarker("run-2")
-    assert job.marks.read(1) == CommitMarker("run-2", QUERY, 7)
+    assert job.marks.read(1) == CommitMarker("run-2", QUERY, 7, schema_ids="1-3")
     assert job.write(7, "a", first=True, partition=1, run="run-2") is Written.BEFORE
+
+
+def test_a_batch_that_is_there_in_part_is_known_with_its_schema_ids(job: Job) -> None:
+    """Also after a take-over; not one that is done, or that nobody has written."""
+    job.fence("run-1", None)
+    job.write(7, "a", partition=1)
+    planned = replace(_position(QUERY, 7), committed=6)
+    job.fence("run-2", planned)
+
+    def found(position: Position | None) -> PartlyWritten | None:
+        return partly_written(job.delivery, 2, _Files(position))
+
+    assert found(planned) == PartlyWritten(7, frozenset({1, 2, 3}))
+    assert found(None) is found(_position(QUERY, 7)) is None
+    assert found(replace(_position(QUERY, 8), committed=7)) is None

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from service.pipeline.deliver import sink
-from service.pipeline.deliver.output import Written
+from service.pipeline.deliver.output import Batch, Written
 from service.pipeline.deliver.sink import PartitionWriter
 from service.pipeline.wire.fragments import fragments
 from service.pipeline.wire.packets import (
@@ -33,9 +33,9 @@ class Memory:
         self.written = written
         self.records: list[Record] = []
         self.abandoned = False
-        self.asked: tuple[int, str, int, bool] | None = None
+        self.asked: tuple[int, Batch, bool] | None = None
 
-    def output(self, *task: int | str | bool) -> Memory:
+    def output(self, *task: int | Batch | bool) -> Memory:
         """Itself, whatever the task."""
         self.asked = task  # type: ignore[assignment]
         return self
@@ -67,7 +67,7 @@ def written(memory: Memory, *packets: tuple[int, bytes]) -> list[bytes]:
         [pa.array([int(kind) for kind in kinds], pa.int32()), pa.array(contents, pa.binary())],
         names=["kind", "packet"],
     )
-    (reports,) = PartitionWriter(memory, "query", 7, first=False)(iter([batch]))
+    (reports,) = PartitionWriter(memory, Batch("query", 7, ""), first=False)(iter([batch]))
     return [bytes(report.as_py()) for report in reports.column(0)]
 
 
@@ -91,7 +91,7 @@ def test_records_are_written_and_counted() -> None:
     )
     assert earlier == EARLIER
     assert memory.records == [*RECORDS.records, *RESULTS.records()]
-    assert memory.asked == (3, "query", 7, True)
+    assert memory.asked == (3, Batch("query", 7, ""), True)
     counts = Report.decode(own).counts
     assert counts.pop((Count.BUSY_US, "sink")) >= 0
     assert counts == {

@@ -97,9 +97,9 @@ class Job:
         self.breaker = CircuitBreaker(self.settings.circuit_breaker, lambda: 0)
         self.supervisor = Supervisor(
             spark, flow, run="run", stop=self.stopping.request, stopping=self.stopping,
-            retry=lambda question: question(), outage=outage, breaker=self.breaker,
-            rules=self.rules, observer=observer, time=self.time, metrics=self.metrics,
-            health=self.health,
+            partly_written=lambda: None, retry=lambda question: question(), outage=outage,
+            breaker=self.breaker, rules=self.rules, observer=observer, time=self.time,
+            metrics=self.metrics, health=self.health,
         )  # fmt: skip
 
     def run(self, *ends: str | None) -> None:

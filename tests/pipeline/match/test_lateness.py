@@ -34,6 +34,7 @@ from service.pipeline.wire.event_packets import TYPE_COLUMN, rows_of, word
 from service.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
 from service.pipeline.wire.task_properties import TaskProperties
 from tests.matcher.runs import TYPES
+from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.match.test_key_group import (
     TYPE_NAMES,
     arrow_type,
@@ -176,6 +177,7 @@ class Groups:
             key_groups=GROUPS,
             readers={},
             unknown_ids=frozenset(),
+            lookup=lookup(),
             unreadable={},
             encoder=ENCODER,
             time_columns=("time",),
