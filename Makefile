@@ -23,8 +23,8 @@ CHART_TOOLS_READY := $(WORK)/tools/.chart
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-jobs test-others test-faults lint check audit sbom chart chart-readme bench bench-quick
-.PHONY: bench-matcher soak lock clean
+.PHONY: help setup demo test test-jobs test-others test-faults test-hostile lint check audit sbom chart chart-readme bench
+.PHONY: bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import
 
 test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
 	$(PY) -m tests.faults $(ARGS)
+
+test-hostile: setup ## Half an hour of everything that a writer could do to the job (ARGS=...)
+	$(PY) -m tests.hostile $(ARGS)
 
 check: lint test ## Run lint and test
 

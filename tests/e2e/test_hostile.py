@@ -1,0 +1,27 @@
+"""The short form of the hostile run: a stream of everything at once that a writer could do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from service.pipeline.wire.reports import Count
+from tests.e2e.scenario import Scenario
+from tests.hostile.stream import HostileStream
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+ROUNDS, EVENTS, CROWD = 2, 400, 5_000
+
+
+def test_sound_events_are_processed_as_if_alone(new_scenario: Callable[[], Scenario]) -> None:
+    """In small batches; each broken record is a dead letter with its reason; nothing ends."""
+    scenario = new_scenario()
+    stream = HostileStream(scenario, EVENTS, CROWD)
+    for number in range(ROUNDS):
+        stream.send(crowd=number == 0)
+    outputs = scenario.run(source={"max_offsets_per_trigger": stream.records // 5})
+    stream.compare(outputs)
+    assert len(outputs.matches) > 200
+    assert scenario.total(Count.DEAD_LETTERS) == len(stream.broken) > ROUNDS * EVENTS * 0.3

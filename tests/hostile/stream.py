@@ -1,0 +1,272 @@
+"""Rounds of records: sound events among all that is broken, made up, huge, late or aborted.
+
+Events of a round are an hour of event time. Sound ones are in order in each partition, so none of
+them is late however batches are cut, and the core says what must come of them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, NamedTuple
+
+from confluent_kafka import Message, Producer
+
+from service.codecs.framing import frame
+from service.compiler.rule_set import compile_rules
+from service.matcher.local import LocalJob, Record
+from service.model import Coordinates
+from service.rules.folder import read_rules
+from tests.e2e import poison
+from tests.e2e.outputs import Outputs
+from tests.e2e.scenario import Scenario
+from tests.e2e.schemas import record
+from tests.e2e.stream import at, sequence
+from tests.hostile.texts import CONDITIONS
+from tests.kafka_access import Sent
+
+HOUR = 3_600.0
+PARTITIONS = 2
+#: Of all records of a round, but for those of the key with many partial matches.
+GARBAGE = 0.3
+#: Of all events.
+HOT = 0.8
+#: As long as a record of the broker's default size may be.
+LONG_TEXTS = (
+    *((part * 900_000)[:900_000] for part in ("a", "ab", " ", "1", "a" * 60 + "b", "\x00\x1b\n")),
+    "é" * 450_000,
+)
+KEYS = ("", "k1", "k2", "ключ", "k" * 1000, "\x00\x1b[31m\r\n", "\u202eevil", "a,b\\\"'{}")
+MOST_PARTIAL_MATCHES = 250_000
+_JUMPER, _CROWD = "jumper", "crowd"
+_DAY = 86_400.0
+_MADE_UP = 10_000_000
+
+
+class Place(NamedTuple):
+    """Where a record is."""
+
+    partition: int
+    offset: int
+
+
+@dataclass
+class _Planned:
+    """A record, and what it is: an event of the core, the reason of a dead letter, or neither."""
+
+    sent: Sent
+    event: dict[str, Any] | None = None
+    reason: str | None = None
+
+
+@dataclass
+class HostileStream:
+    """The topic, and what was sent to it. ``events`` of a round; ``crowd``: how many partial
+    matches one key comes to have in it."""
+
+    scenario: Scenario
+    events: int
+    crowd: int
+    seed: int = 1
+    sound: dict[Place, dict[str, Any]] = field(default_factory=dict)
+    broken: dict[Place, str] = field(default_factory=dict)
+    late: set[Place] = field(default_factory=set)
+    rounds: int = 0
+    records: int = 0
+
+    def __post_init__(self) -> None:
+        scenario = self.scenario
+        self.topic = scenario.input("events", partitions=PARTITIONS, record="Event")
+        self._nested = scenario.register("events", poison.NESTED)
+        self._flat = scenario.register("events", poison.EVENT)
+        columns = {name: kind for name, kind in poison.COLUMNS.items() if name != "v"}
+        self._unreadable = scenario.register("other", record("e2e.Event", v="string", **columns))
+        for rule in rules():
+            scenario.rule(rule)
+        config = {"message.max.bytes": 1_048_576, "queue.buffering.max.messages": 10_000_000}
+        self._producer = Producer(scenario.kafka.config(**config))
+        name = uuid.uuid4().hex
+        self._aborting = Producer(scenario.kafka.config(**{"transactional.id": name}))
+        self._aborting.init_transactions(30)
+
+    def send(self, *, crowd: bool) -> None:
+        """One round more, with the crowd of partial matches or without."""
+        random = Random(self.seed * 1_000 + self.rounds)
+        planned = list(self._planned(random, crowd=crowd))
+        for number, (partition, each) in enumerate(planned):
+            self._produce(partition, each)
+            if number % (len(planned) // 3) == 1:
+                self._abort(random)
+        assert self._producer.flush(120) == 0
+        self.rounds += 1
+
+    def expected(self) -> tuple[list[str], list[str]]:
+        """The sorted ids of matches and timeouts that the core finds in the sound events."""
+        job = LocalJob(compile_rules(read_rules(self.scenario.rules_folder).enabled))
+        records = [
+            Record(
+                Coordinates(self.topic, *place),
+                round((event["ts"] - poison.EPOCH).total_seconds() * 1000),
+                event,
+                input="events",
+                type="e2e.Event",
+            )
+            for place, event in self.sound.items()
+        ]
+        job.advance(records, at(self.rounds * HOUR) - 1)
+        found = job.outputs
+        return sorted(m.match_id for m in found.matches), sorted(t.match_id for t in found.timeouts)
+
+    def compare(self, outputs: Outputs) -> None:
+        """Sound events came to what the core says, broken records to a dead letter each, and
+        nothing was late but what came a day too late."""
+        assert (outputs.match_ids(), outputs.timeout_ids()) == self.expected()
+        letters = Counter(
+            (Place(each.body["partition"], each.body["offset"]), each.body["reason"])
+            for each in outputs.dead_letters
+        )
+        wanted = Counter(self.broken.items())
+        assert letters == wanted, [*(letters - wanted), *(wanted - letters)][:20]
+        late = {
+            Place(int(each.headers["partition"] or 0), int(each.headers["offset"] or 0))
+            for each in outputs.late
+        }
+        assert late <= self.late
+
+    # What is sent.
+
+    def _planned(self, random: Random, *, crowd: bool) -> Iterator[tuple[int, _Planned]]:
+        start = self.rounds * HOUR
+        step = (HOUR - 1) / self.events
+        broken = self._broken(start)
+        # Some more of each, so that they are a share of all.
+        share = round(self.events * GARBAGE / (1 - GARBAGE))
+        bad = broken + [self._garbage(random) for _ in range(max(0, share - len(broken)))]
+        random.shuffle(bad)
+        heavy = {random.randrange(self.events): text for text in LONG_TEXTS}
+        crowded = random.randrange(self.events // 4) if crowd else -1
+        due = 0.0
+        if self.rounds == 0:
+            # Both ends of time; the other one is among the broken records.
+            for n, name in enumerate("ab"):
+                yield 0, self._event(poison.values("old", name, poison.YEAR_1 + n))
+        for number in range(self.events):
+            second = start + number * step
+            key = "hot" if random.random() < HOT else random.choice(KEYS)
+            v = random.choice([math.nan, math.inf, -math.inf, -0.0, 1.5, 2.5])
+            values = poison.values(key, random.choice("abcdx"), at(second), v)
+            if number in heavy:
+                values["name"] = heavy[number]
+            headers = [("\x00\x1b[2J\u202e", random.randbytes(8)), ("", b"")]
+            partition = number % PARTITIONS
+            yield partition, self._event(values, headers if random.random() < 0.1 else [])
+            yield from self._beside(number, second, crowded)
+            due += len(bad) / self.events
+            while due >= 1 and bad:
+                due -= 1
+                yield random.randrange(PARTITIONS), bad.pop()
+        for each in bad:
+            yield 0, each
+        for partition in range(PARTITIONS):
+            yield partition, self._event(poison.values("end", "x", at(start + HOUR)))
+
+    def _beside(self, number: int, second: float, crowded: int) -> Iterator[tuple[int, _Planned]]:
+        """What comes with some of the events: the key with many partial matches, a partition that
+        jumps back a day, events without key."""
+        partition = number % PARTITIONS
+        if number == crowded:
+            for _ in range(self.crowd):
+                yield partition, self._event(poison.values(_CROWD, "p", at(second)))
+        elif 0 <= crowded < number and number % 50 == 0:
+            # Each is looked at next to all partial matches of its key.
+            yield partition, self._event(poison.values(_CROWD, "x", at(second)))
+        if number % 200 == 77:
+            old = poison.values(_JUMPER, "x", at(second - _DAY))
+            yield 1, _Planned(Sent(frame(self._flat, poison.body(old))))
+        if number % 100 == 3:
+            no_key = poison.body(poison.values("", "b", at(second)), k=poison.number(0))
+            yield partition, _Planned(Sent(frame(self._flat, no_key)), reason="missing_key")
+
+    def _event(self, values: dict[str, Any], headers: Any = ()) -> _Planned:
+        sent = Sent(frame(self._flat, poison.body(values)), b"\xff\x00", headers=list(headers))
+        return _Planned(sent, event=values)
+
+    def _broken(self, start: float) -> list[_Planned]:
+        kinds = poison.broken_kinds(self._flat, self._nested)
+        # One without key that is too late is late, so its time is another one.
+        found = [
+            _Planned(each.sent, reason=each.reason)
+            for each in kinds
+            if each.reason != "missing_key"
+        ]
+        readable = poison.body(poison.values("k1", "b", at(start)))
+        return [
+            *found,
+            _Planned(Sent(frame(self._unreadable, readable)), reason="unreadable_schema"),
+        ]
+
+    def _garbage(self, random: Random) -> _Planned:
+        content = random.randbytes(random.randrange(1, 400))
+        match random.randrange(3):
+            case 0:
+                return _Planned(Sent(b"\x01" + content), reason="not_framed")
+            case 1:
+                made_up = frame(random.randrange(_MADE_UP, 2**32), content)
+                return _Planned(Sent(made_up), reason="unknown_schema_id")
+            case _:
+                # Neither null nor a time.
+                return _Planned(Sent(frame(self._flat, b"\x07" + content)), reason="undecodable")
+
+    def _produce(self, partition: int, planned: _Planned) -> None:
+        def delivered(error: Any, message: Message) -> None:
+            assert error is None, error
+            place = Place(partition, message.offset())
+            if planned.event is not None:
+                self.sound[place] = planned.event
+            elif planned.reason is not None:
+                self.broken[place] = planned.reason
+            else:
+                self.late.add(place)
+
+        sent = planned.sent
+        stamp = {} if sent.timestamp is None else {"timestamp": sent.timestamp}
+        self._producer.produce(
+            self.topic, sent.value, sent.key, partition, delivered, headers=sent.headers, **stamp
+        )
+        self._producer.poll(0)
+        self.records += 1
+
+    def _abort(self, random: Random) -> None:
+        """Events that would end matches, and garbage, of a transaction that is given up."""
+        assert self._producer.flush(120) == 0
+        self._aborting.begin_transaction()
+        for _ in range(20):
+            values = poison.values("hot", random.choice("bcd"), at(self.rounds * HOUR + 1))
+            for value in (frame(self._flat, poison.body(values)), random.randbytes(20)):
+                partition = random.randrange(PARTITIONS)
+                self._aborting.produce(self.topic, value, partition=partition)
+        assert self._aborting.flush(30) == 0
+        self._aborting.abort_transaction(30)
+
+
+def rules() -> list[dict[str, Any]]:
+    """Rules over every column type and text function, and one for many partial matches."""
+    crowd = sequence("crowd", "p", "followed_by q", within="30 minutes")
+    crowd["limits"] = {"partial_matches": MOST_PARTIAL_MATCHES, "events": MOST_PARTIAL_MATCHES}
+    made = [*poison.rules(), crowd]
+    for number, condition in enumerate(CONDITIONS.values()):
+        long = f"LENGTH(name) > 1000 AND ({condition})"
+        made.append(
+            {
+                "id": f"text-{number}",
+                "version": 1,
+                "key": "k",
+                "pattern": [{"step": "t", "where": long}],
+            }
+        )
+    return json.loads(json.dumps(made))
