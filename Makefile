@@ -20,10 +20,12 @@ IMAGE_TOOLS_READY := $(IMAGE_TOOLS)/.installed
 SBOM := build/sbom/spark-cep.cdx.json
 CHART_TOOLS := .ci/chart-tools
 CHART_TOOLS_READY := $(WORK)/tools/.chart
+KUBERNETES_TOOLS := .ci/kubernetes-tools
+KUBERNETES_TOOLS_READY := $(WORK)/kubernetes-tools/.built
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-jobs test-others test-faults test-hostile lint check audit sbom chart chart-readme bench
+.PHONY: help setup demo test test-jobs test-others test-faults test-hostile test-kubernetes lint check audit sbom chart chart-readme bench
 .PHONY: bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -56,13 +58,16 @@ lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
-	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart .ci/chart-tools/install image/*.sh
+	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart $(CHART_TOOLS)/install $(KUBERNETES_TOOLS)/install image/*.sh
 
 test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
 	$(PY) -m tests.faults $(ARGS)
 
 test-hostile: setup ## Half an hour of everything that a writer could do to the job (ARGS=...)
 	$(PY) -m tests.hostile $(ARGS)
+
+test-kubernetes: setup $(CHART_TOOLS_READY) $(KUBERNETES_TOOLS_READY) ## Chart and executors on a real control plane, built once (ARGS=...)
+	$(PY) -m pytest tests/kubernetes $(ARGS)
 
 check: lint test ## Run lint and test
 
@@ -144,6 +149,10 @@ $(IMAGE_TOOLS_READY): requirements-image-tools.lock | $(PYTHON_READY)
 
 $(CHART_TOOLS_READY): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 	bash $(CHART_TOOLS)/install $(PY)
+	@touch $@
+
+$(KUBERNETES_TOOLS_READY): $(wildcard $(KUBERNETES_TOOLS)/*)
+	bash $(KUBERNETES_TOOLS)/install
 	@touch $@
 
 $(JARS_READY): service/pipeline/spark/jars.lock.toml | $(PYTHON_READY)

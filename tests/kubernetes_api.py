@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -99,36 +99,16 @@ class KubernetesApi:
         pod["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": "1"}
         pod["status"] = {"phase": "Pending"}
         self.pods[name] = pod
-        container = pod["spec"]["containers"][0]
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self._running[name] = subprocess.Popen(
-                [str(ENTRYPOINT), *container["args"]],
-                env=_image() | {one["name"]: self._value(one, name) for one in container["env"]},
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+        self._running[name] = start_container(pod, self.folder, self._secret)
         return pod
 
-    def _value(self, variable: Mapping[str, Any], pod: str) -> str:
-        source = variable.get("valueFrom")
-        if source is None:
-            return str(variable.get("value", ""))
-        if "secretKeyRef" in source:
-            return self.secrets[source["secretKeyRef"]["name"], source["secretKeyRef"]["key"]]
-        return {"status.podIP": "127.0.0.1", "metadata.name": pod}[source["fieldRef"]["fieldPath"]]
+    def _secret(self, name: str, key: str) -> str:
+        return self.secrets[name, key]
 
     def _seen(self, name: str) -> Pod:
         process = self._running.get(name)
         if process is not None:
-            code = process.poll()
-            state = {"running": {}} if code is None else {"terminated": {"exitCode": abs(code)}}
-            phase = "Running" if code is None else "Failed" if code else "Succeeded"
-            self.pods[name]["status"] = {
-                "phase": phase,
-                "containerStatuses": [{"name": "executor", "state": state}],
-            }
+            self.pods[name]["status"] = status_of(process)
         return self.pods[name]
 
     def _with(self, selector: str) -> list[str]:
@@ -151,6 +131,41 @@ class KubernetesApi:
                 process.wait(10)
             process.kill()
             process.wait()
+
+
+def start_container(
+    pod: Pod, folder: Path, secret: Callable[[str, str], str]
+) -> subprocess.Popen[bytes]:
+    """Run the pod's container as a process, by the image's entry point; what it says is in
+    ``folder``. ``secret``: the value of a secret's key."""
+    name, container = pod["metadata"]["name"], pod["spec"]["containers"][0]
+
+    def value(variable: Mapping[str, Any]) -> str:
+        source = variable.get("valueFrom")
+        if source is None:
+            return str(variable.get("value", ""))
+        if "secretKeyRef" in source:
+            return secret(source["secretKeyRef"]["name"], source["secretKeyRef"]["key"])
+        known = {"status.podIP": "127.0.0.1", "metadata.name": name}
+        return str(known[source["fieldRef"]["fieldPath"]])
+
+    with (folder / f"{name}.log").open("wb") as log:
+        return subprocess.Popen(
+            [str(ENTRYPOINT), *container["args"]],
+            env=_image() | {one["name"]: value(one) for one in container["env"]},
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def status_of(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """The status of the pod whose container this is."""
+    code = process.poll()
+    state = {"running": {}} if code is None else {"terminated": {"exitCode": abs(code)}}
+    phase = "Running" if code is None else "Failed" if code else "Succeeded"
+    return {"phase": phase, "containerStatuses": [{"name": "executor", "state": state}]}
 
 
 def _image() -> dict[str, str]:

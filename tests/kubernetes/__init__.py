@@ -1,0 +1,1 @@
+"""The chart and the job against a real control plane; see :mod:`.cluster`."""
