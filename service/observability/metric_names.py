@@ -162,6 +162,7 @@ PARTITION_WRITES = Counter(
     " was run again.",
     "outputs",
     ("result",),
+    values=(("result", ("committed", "written_before")),),
 )
 LATE_EVENTS = Counter(
     "spark_cep_late_events_total",
@@ -198,7 +199,9 @@ WATERMARK = Gauge(
     "seconds",
 )
 WATERMARK_LAG = Gauge(
-    "spark_cep_watermark_lag_seconds", "How far the watermark is behind the clock.", "seconds"
+    "spark_cep_watermark_lag_seconds",
+    "How far the watermark is behind the clock; NaN before there is a watermark.",
+    "seconds",
 )
 NEWEST_EVENT = Gauge(
     "spark_cep_newest_event_timestamp_seconds",
@@ -253,6 +256,7 @@ QUERY_RESTARTS = Counter(
     "Times the query was restarted, by reason: new_schema, kafka_away.",
     "restarts",
     ("reason",),
+    values=(("reason", ("new_schema", "kafka_away")),),
 )
 
 # State.
@@ -266,6 +270,14 @@ STATE_ROWS_UPDATED = Counter(
 )
 STATE_ROWS_REMOVED = Counter(
     "spark_cep_state_rows_removed_total", "Rows removed from the state store.", "rows"
+)
+CHECKPOINT_DISK = Gauge(
+    "spark_cep_checkpoint_disk_bytes",
+    "Room on the disk of a checkpoint that is a local folder: free for the service, and of the "
+    "whole disk.",
+    "bytes",
+    ("area",),
+    values=(("area", ("free", "size")),),
 )
 ROCKSDB_DURATION = Histogram(
     "spark_cep_rocksdb_duration_seconds",
@@ -410,6 +422,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     STATE_FILE_BYTES,
     STATE_ROWS_UPDATED,
     STATE_ROWS_REMOVED,
+    CHECKPOINT_DISK,
     ROCKSDB_DURATION,
     ROCKSDB_BYTES,
     ROCKSDB_BLOCK_CACHE,

@@ -1,6 +1,8 @@
 """The metrics themselves, on a registry of their own.
 
-The methods take metrics of the table in ``metric_names`` and refuse any other, labels included. The
+The methods take metrics of the table in ``metric_names`` and refuse any other, labels included. A
+counter whose labels have closed sets of values begins with all its series, at 0: to Prometheus a
+series that begins with its first value has not increased. The
 label ``rule`` has a cap: the first rules seen keep series of their own, the rest share ``other``. A
 gauge by rule is therefore given whole (:meth:`Metrics.replace`), so that ``other`` is a sum and
 rules that are gone disappear.
@@ -14,7 +16,7 @@ import math
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Final
 
 import prometheus_client
@@ -101,6 +103,10 @@ class Metrics:
             self._counters[metric] = prometheus_client.Counter(
                 metric.name, metric.help, metric.labels, registry=self.registry
             )
+            closed = _CLOSED[metric]
+            if closed.keys() == set(metric.labels):
+                for values in product(*(closed[label] for label in metric.labels)):
+                    self.increment(metric, 0, **dict(zip(metric.labels, values, strict=True)))
         elif isinstance(metric, Gauge):
             self._gauges[metric] = prometheus_client.Gauge(
                 metric.name, metric.help, metric.labels, registry=self.registry

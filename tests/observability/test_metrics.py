@@ -41,6 +41,18 @@ def test_table_is_complete() -> None:
     assert len(set(names.METRICS)) == len(names.METRICS)
 
 
+def test_counters_of_closed_sets_begin_at_0() -> None:
+    """All series of a counter whose label values are known are there before anything is counted; of
+    the others there is none."""
+    metrics = Metrics()
+    for result in ("done", "failed"):
+        assert value(metrics, "spark_cep_offset_commits_total", result=result) == 0
+        assert value(metrics, "spark_cep_batches_total", result=result) == 0
+    for reason in ("new_schema", "kafka_away"):
+        assert value(metrics, "spark_cep_query_restarts_total", reason=reason) == 0
+    assert b"spark_cep_late_events_total{" not in generate_latest(metrics.registry)
+
+
 def test_scrape_has_what_was_counted() -> None:
     """Counters, gauges and histograms come out under their names."""
     metrics = Metrics()

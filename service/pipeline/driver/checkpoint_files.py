@@ -27,17 +27,24 @@ from service.pipeline.spark.session import is_local
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
 
+def local_folder(location: str) -> Path | None:
+    """The folder that a checkpoint's location names; ``None`` for one that is not on a local disk."""
+    if not is_local(location):
+        return None
+    url = urlparse(location)
+    return Path(unquote(url.path) if url.scheme else location)
+
+
 @contextmanager
 def held(location: str, *, alone: bool = True) -> Iterator[None]:
     """Hold a checkpoint on a local disk; StateError when another process holds it and one of the
     two wants to be ``alone``. The system lets go of it when the process ends, however it ends. What
     is on other storage cannot be held: there, two jobs meet in Spark's logs, and one of them fails.
     """
-    if not is_local(location):
+    folder = local_folder(location)
+    if folder is None:
         yield
         return
-    url = urlparse(location)
-    folder = Path(unquote(url.path) if url.scheme else location)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from service.observability.health import Health
 from service.observability.logs import logger
 from service.observability.metrics import Metrics
 from service.observability.start_clock import Phase, StartClock
+from service.pipeline.driver.checkpoint_files import local_folder
 from service.pipeline.driver.input_position import InputPosition, Lag
 from service.pipeline.driver.listening_clock import awaits_data
 from service.pipeline.driver.progress import BatchReport, count, merge, show
@@ -26,7 +28,7 @@ from service.pipeline.spark.memory import by_process, driver_jvm
 from service.pipeline.wire.reports import Count, ProcessMemory
 
 _log = logger(__name__)
-_MEMORY_EVERY_SECONDS = 2.0
+_MACHINE_EVERY_SECONDS = 2.0
 
 
 class Observer:
@@ -63,9 +65,10 @@ class Observer:
         self._counted_batch = self._seen_batch = -1
         self._watermark = math.nan
         self._processes: dict[tuple[str, int], ProcessMemory] = {}
-        self._looked_at_memory = -math.inf
+        self._looked_at_machine = -math.inf
+        self._checkpoint = local_folder(str(settings.state.checkpoint))
         metrics.follow(names.READY, lambda: float(health.readiness().ok))
-        metrics.follow(names.WATERMARK_LAG, lambda: max(0.0, time.time() - self._watermark))
+        metrics.follow(names.WATERMARK_LAG, self._watermark_lag)
         metrics.follow(names.BATCH_RUNNING, self._batch_running)
 
     # Batches, on Spark's thread.
@@ -122,6 +125,11 @@ class Observer:
             delay_ms=source_delay(report.partitions_read, slowest=slowest),
         )
 
+    def _watermark_lag(self) -> float:
+        behind = time.time() - self._watermark
+        # Of 0 and NaN max() gives 0, and a job that knows nothing would seem to be up to date.
+        return behind if math.isnan(behind) else max(0.0, behind)
+
     def _batch_running(self) -> float:
         running = self._running
         return 0.0 if running is None else time.monotonic() - running[1]
@@ -143,7 +151,7 @@ class Observer:
                 if progress["batchId"] > self._seen_batch and is_batch(progress):
                     self._seen_batch = progress["batchId"]
                     self._batch_committed(progress)
-        self._look_at_memory()
+        self._look_at_machine()
 
     def query_ended(self) -> None:
         """No batch runs any longer."""
@@ -157,12 +165,24 @@ class Observer:
         self._lag.read(read, ends)
         self.position.read(read)
 
-    def _look_at_memory(self) -> None:
+    def _look_at_machine(self) -> None:
         now = time.monotonic()
-        if now - self._looked_at_memory < _MEMORY_EVERY_SECONDS:
+        if now - self._looked_at_machine < _MACHINE_EVERY_SECONDS:
             return
-        self._looked_at_memory = now
+        self._looked_at_machine = now
+        self._look_at_disk()
         jvm = driver_jvm()
         self._metrics.replace(names.MEMORY, by_process(self._processes.values(), jvm.process))
         self._metrics.replace(names.JVM_HEAP, {("used",): jvm.heap, ("max",): jvm.most_heap})
         self._metrics.replace(names.JVM_DIRECT, {("used",): jvm.direct, ("max",): jvm.most_direct})
+
+    def _look_at_disk(self) -> None:
+        room = {}
+        if self._checkpoint is not None:
+            try:
+                disk = shutil.disk_usage(self._checkpoint)
+            except OSError:  # what cannot be read is not shown; batches fail of it themselves
+                pass
+            else:
+                room = {("free",): disk.free, ("size",): disk.total}
+        self._metrics.replace(names.CHECKPOINT_DISK, room)

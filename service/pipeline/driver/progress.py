@@ -91,9 +91,24 @@ _BY_RULE: Final = (
 )
 
 
-def begin(metrics: Metrics, rules: Iterable[str]) -> None:
-    """Make the counters that alerts look at visible, at 0: to Prometheus a series that begins with
-    its first value has not increased. ``rules``: ids."""
+_BY_TOPIC: Final = (
+    names.RECORDS_CONSUMED,
+    names.BYTES_CONSUMED,
+    names.TOMBSTONES,
+    names.LATE_EVENTS,
+)
+
+
+def begin_topics(metrics: Metrics, topics: Iterable[str]) -> None:
+    """Make the counters of input topics visible, at 0, as :func:`begin_rules` does."""
+    for topic in topics:
+        for metric in _BY_TOPIC:
+            metrics.increment(metric, 0, topic=topic)
+
+
+def begin_rules(metrics: Metrics, rules: Iterable[str]) -> None:
+    """Make the counters of dead letters and of rules visible, at 0: to Prometheus a series that
+    begins with its first value has not increased. ``rules``: ids."""
     for reason in sorted(REASONS):
         metrics.increment(names.DEAD_LETTERS, 0, reason=reason)
     for rule in rules:

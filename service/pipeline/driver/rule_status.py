@@ -8,7 +8,7 @@ from service.observability import metric_names as names
 from service.observability.logs import bound, logger
 from service.observability.metrics import Metrics
 from service.pattern.tree import Rule
-from service.pipeline.driver.progress import BatchReport, begin
+from service.pipeline.driver.progress import BatchReport, begin_rules
 from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
@@ -36,7 +36,7 @@ class RuleStatus:
         for rule in rules.enabled:
             _log.info("rule_loaded", rule=rule.id, version=rule.version)
         self._metrics.replace(names.RULES_LOADED, _labels(rules.enabled))
-        begin(self._metrics, [rule.id for rule in rules.enabled])
+        begin_rules(self._metrics, [rule.id for rule in rules.enabled])
 
     def pause(self, rule: Rule, reason: str) -> None:
         """A rule is paused until the end of the run."""

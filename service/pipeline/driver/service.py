@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from service import __version__
@@ -43,7 +44,7 @@ from service.pipeline.driver.kafka import Cluster
 from service.pipeline.driver.observer import Observer
 from service.pipeline.driver.output_setup import output_encoder, start_delivery
 from service.pipeline.driver.partly_written import partly_written
-from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.progress import BatchReport, begin_topics
 from service.pipeline.driver.retry import Outage, RetryPolicies, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.scratch import scratch_folder
@@ -81,6 +82,9 @@ class Service:
             settings.circuit_breaker, lambda: time.monotonic_ns() // 1_000_000
         )
         self._rules = RuleStatus(self._metrics)
+        # At once: a job that waits for Kafka before Spark is up is to be seen, too.
+        build = (__version__, platform.python_version(), pyspark.__version__)
+        self._metrics.replace(names.BUILD, {build: 1})
         self._observer = Observer(
             settings, self._metrics, self._health, self._rules, on_batch, self.run_id, self._start
         )
@@ -142,6 +146,7 @@ class Service:
         cluster = Cluster(settings, retry)
         existing = cluster.topics()
         topics = input_topics(settings, existing)
+        begin_topics(self._metrics, topics)
         job = retry(lambda: plan_job(rules, settings, registry, existing))
         self._rules.checked()
         encoder = output_encoder(settings, registry, cluster, retry)
@@ -162,8 +167,6 @@ class Service:
         try:
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
             check_position(checkpoint.position(), settings, topics, ids)
-            build = (__version__, platform.python_version(), spark.version)
-            self._metrics.replace(names.BUILD, {build: 1})
             self._observer.position.start()
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             self._start.done(Phase.TAKEOVER)

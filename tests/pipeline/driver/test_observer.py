@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ from service.config import Settings
 from service.observability.health import Health
 from service.observability.metrics import Metrics
 from service.observability.start_clock import StartClock
+from service.pipeline.driver import observer as driver_observer
 from service.pipeline.driver.observer import Observer
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.wire.reports import Count, Report
@@ -102,7 +105,7 @@ def test_progress_of_every_batch_is_taken_once(
     batches between two looks are not missed."""
     told: list[dict[tuple[str, int], int]] = []
     observer.position = SimpleNamespace(read=told.append)  # type: ignore[assignment]
-    monkeypatch.setattr(observer, "_look_at_memory", lambda: None)
+    monkeypatch.setattr(observer, "_look_at_machine", lambda: None)
     idle = {"latestOffset": 5, "triggerExecution": 5}
     done = {"addBatch": 100, "triggerExecution": 110}
     recent: list[dict[str, Any]] = []
@@ -125,3 +128,28 @@ def test_progress_of_every_batch_is_taken_once(
     look(_progress(2, **done), _progress(3, **done), _progress(4, **idle))
     assert _value(metrics, "spark_cep_state_rows_updated_total") == 4
     assert [offsets["t", 0] for offsets in told] == [0, 1, 2, 3]
+
+
+def test_what_is_not_known_is_not_up_to_date(observer: Observer, metrics: Metrics) -> None:
+    """Before the first watermark its delay is no number, and surely not 0."""
+    assert math.isnan(_value(metrics, "spark_cep_watermark_lag_seconds") or 0)
+
+
+def test_room_on_the_checkpoint_s_disk(
+    observer: Observer, metrics: Metrics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Free and whole bytes of a local folder's disk; of a folder that is gone, none."""
+    monkeypatch.setattr(driver_observer, "_MACHINE_EVERY_SECONDS", 0)
+    idle: Any = SimpleNamespace(
+        status={"isDataAvailable": False, "message": "", "isTriggerActive": False},
+        lastProgress=None,
+    )
+    (tmp_path / "checkpoint").mkdir()
+    observer.look_at(idle)
+    disk = shutil.disk_usage(tmp_path)
+    name = "spark_cep_checkpoint_disk_bytes"
+    assert _value(metrics, name, area="size") == disk.total
+    assert 0 < (_value(metrics, name, area="free") or 0) < disk.total
+    (tmp_path / "checkpoint").rmdir()
+    observer.look_at(idle)
+    assert _value(metrics, name, area="free") is None

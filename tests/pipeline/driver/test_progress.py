@@ -7,7 +7,7 @@ from prometheus_client.samples import Sample
 
 from service.observability.metrics import Metrics
 from service.pipeline.driver.input_position import Lag
-from service.pipeline.driver.progress import BatchReport, count, merge, show
+from service.pipeline.driver.progress import BatchReport, begin_topics, count, merge, show
 from service.pipeline.driver.query_progress import is_batch, offsets_read, publish_progress
 from service.pipeline.wire.reports import Count, EventTime, PartitionRead, Report
 
@@ -51,6 +51,15 @@ def test_reports_of_a_batch_are_summed() -> None:
     assert report.live == {"abc": 9}
     assert [read.partition for read in report.partitions_read] == [0, 1]
     assert (report.watermark, dict(report.maxima)) == (1_000, {("t", 0): 1_500, ("t", 1): None})
+
+
+def test_counters_of_topics_begin_at_0() -> None:
+    """All that alerts divide by or look at is there before the first batch."""
+    metrics = Metrics()
+    begin_topics(metrics, ["a", "b"])
+    for topic in ("a", "b"):
+        assert value(metrics, "spark_cep_records_consumed_total", topic=topic) == 0
+        assert value(metrics, "spark_cep_late_events_total", topic=topic) == 0
 
 
 def test_a_batch_is_counted_once_per_metric() -> None:
@@ -159,7 +168,8 @@ def test_every_count_has_a_metric(what: Count) -> None:
     """None is sent for nothing: each shows in a sample with the values of its labels."""
     metrics = Metrics()
     before = {(s.name, *s.labels.values()): s.value for s in samples(metrics)}
-    values = ["match" if label == "stage" else label for label in what.labels]
+    closed = {"stage": "match", "result": "committed"}
+    values = [closed.get(label, label) for label in what.labels]
     report = BatchReport(1, counts=Counter({(what, *values): 7}))
     count(report, metrics, {"topic": "match"})
     shown = [
