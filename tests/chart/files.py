@@ -13,7 +13,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "helm"
-ALERTS = CHART / "alerts" / "spark-cep.yaml"
+ALERTS = [CHART / "alerts" / name for name in ("release.yaml", "spark-cep.yaml")]
+ALERT_TESTS = CHART / "alerts" / "spark-cep.test.yaml"
 DASHBOARD = CHART / "dashboards" / "spark-cep.json"
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 
@@ -45,9 +46,9 @@ def one(manifests: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]
 
 
 def alerts() -> list[dict[str, Any]]:
-    """All alert rules."""
-    groups = yaml.safe_load(ALERTS.read_text("utf-8"))["groups"]
-    return [rule for group in groups for rule in group["rules"]]
+    """All alert rules, of one release and of all jobs."""
+    files = [yaml.safe_load(path.read_text("utf-8")) for path in ALERTS]
+    return [rule for file in files for group in file["groups"] for rule in group["rules"]]
 
 
 def panels() -> list[dict[str, Any]]:
