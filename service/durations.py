@@ -24,6 +24,9 @@ _FACTORS: Final = {name: factor for factor, names in _UNITS for name in names}
 _PRINTED: Final = tuple((factor, names[0]) for factor, names in _UNITS)
 _PAIR: Final = re.compile(r"\s*([0-9]{1,40}(?:\.[0-9]{1,6})?)\s*([A-Za-z]+)")
 
+PATTERN: Final = rf"^\s*([0-9]{{1,40}}(\.[0-9]{{1,6}})?\s*(?i:{'|'.join(_FACTORS)})\s*)+$"
+"""What all durations match, as a regular expression for schemas."""
+
 MAX_DURATION_MS: Final = 36_500 * 86_400_000
 """Longest duration: 36,500 days."""
 

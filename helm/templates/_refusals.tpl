@@ -7,6 +7,9 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- include "spark-cep.refuseSecrets" (dict "at" "config" "value" .Values.config) -}}
 {{- include "spark-cep.refuseCheckpoint" . -}}
 {{- include "spark-cep.refuseAccess" . -}}
+{{- include "spark-cep.refuseMemory" . -}}
+{{- include "spark-cep.refuseVolume" . -}}
+{{- include "spark-cep.refuseInitContainers" . -}}
 {{- end -}}
 
 {{- define "spark-cep.refuseConfig" -}}
@@ -40,6 +43,11 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- fail (printf "config.spark.conf.%s is set by the chart; use the values driver, executor or sparkPorts" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- $groups := dig "state" "key_groups" 16 $config -}}
+{{- $partitions := dig "state" "state_partitions" 2 $config -}}
+{{- if and (not (kindIs "map" $groups)) (not (kindIs "map" $partitions)) (lt (int64 $groups) (int64 $partitions)) -}}
+{{- fail (printf "config.state.state_partitions is %v; it must be at most config.state.key_groups (%v)" $partitions $groups) -}}
+{{- end -}}
 {{- if eq (dig "trigger" "mode" "continuous" $config) "available_now" -}}
 {{- fail "config.trigger.mode is available_now, which ends; the chart runs a job without end, which Kubernetes would start again: run back-tests as a Job of your own" -}}
 {{- end -}}
@@ -53,6 +61,22 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- $given := include "spark-cep.terminationGrace" . | int -}}
 {{- if lt $given (add $grace 5 | int) -}}
 {{- fail (printf "driver.terminationGracePeriodSeconds is %d; it must be at least %d: config.lifecycle.stop_grace (%d s) and 5 s for closing" $given (add $grace 5) $grace) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* They get no mounts but their own. */}}
+{{- define "spark-cep.refuseInitContainers" -}}
+{{- range $container := .Values.initContainers -}}
+{{- $mounts := $container.volumeMounts | default list -}}
+{{- range $word := concat ($container.command | default list) ($container.args | default list) -}}
+{{- if or (hasPrefix "/etc/spark-cep/" (toString $word)) (hasPrefix "/var/lib/spark-cep" (toString $word)) -}}
+{{- $found := false -}}
+{{- range $mounts }}{{ if or (eq .mountPath $word) (hasPrefix (printf "%s/" .mountPath) $word) }}{{ $found = true }}{{ end }}{{ end -}}
+{{- if not $found -}}
+{{- fail (printf "initContainers: %s names %s and mounts nothing there; give it volumeMounts, of the pod's volumes config, rules, checkpoint and secret-NAME" $container.name $word) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -94,6 +118,39 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- end -}}
 {{- if and (eq .Values.mode "kubernetes") (eq .Values.sparkPorts.driver .Values.sparkPorts.blockManager) -}}
 {{- fail (printf "sparkPorts.driver and sparkPorts.blockManager are both %v; they must differ" .Values.sparkPorts.driver) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What Kubernetes does not change of a StatefulSet that is there: the templates of its claims. */}}
+{{- define "spark-cep.refuseVolume" -}}
+{{- $found := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "spark-cep.fullname" .) -}}
+{{- if $found -}}
+{{- $persistence := .Values.checkpoint.persistence -}}
+{{- $own := not (or .Values.checkpoint.uri $persistence.existingClaim) -}}
+{{- $claim := dig "spec" "volumeClaimTemplates" list $found | default list | first | default dict -}}
+{{- $how := printf ", and Kubernetes does not change the claims of a StatefulSet that is there (%s): see docs/operations.md, A larger volume" (include "spark-cep.fullname" .) -}}
+{{- if and $own (not $claim) -}}
+{{- fail (printf "checkpoint.persistence: a claim by the chart is wanted, and the release has none%s" $how) -}}
+{{- else if and $claim (not $own) -}}
+{{- fail (printf "checkpoint: another place than the claim by the chart is wanted%s" $how) -}}
+{{- else if $own -}}
+{{- $size := dig "spec" "resources" "requests" "storage" "" $claim -}}
+{{- if ne (include "spark-cep.bytes" (dict "text" $size "form" "kubernetes")) (include "spark-cep.bytes" (dict "text" $persistence.size "form" "kubernetes")) -}}
+{{- fail (printf "checkpoint.persistence.size is %v, and was %v%s" $persistence.size $size $how) -}}
+{{- end -}}
+{{- $class := dig "spec" "storageClassName" "" $claim -}}
+{{- if ne $class $persistence.storageClass -}}
+{{- fail (printf "checkpoint.persistence.storageClass is '%s', and was '%s'%s" $persistence.storageClass $class $how) -}}
+{{- end -}}
+{{- $modes := dig "spec" "accessModes" list $claim -}}
+{{- if ne (toJson $modes) (toJson $persistence.accessModes) -}}
+{{- fail (printf "checkpoint.persistence.accessModes is %s, and was %s%s" (toJson $persistence.accessModes) (toJson $modes) $how) -}}
+{{- end -}}
+{{- $annotations := dig "metadata" "annotations" dict $claim | default dict -}}
+{{- if ne (toJson $annotations) (toJson $persistence.annotations) -}}
+{{- fail (printf "checkpoint.persistence.annotations is %s, and was %s%s" (toJson $persistence.annotations) (toJson $annotations) $how) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

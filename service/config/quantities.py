@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from service import durations
 from service.config.redaction import names_a_secret
 from service.documents.values import duration, refused
 from service.durations import format_duration
@@ -120,7 +121,16 @@ def reveal(value: str | SecretStr) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else value
 
 
-_DURATION_SCHEMA: Final = {"type": "string", "examples": ["10 seconds", "500 ms", "5 minutes"]}
+_DURATION_SCHEMA: Final = {
+    "type": "string",
+    "pattern": durations.PATTERN,
+    "examples": ["10 seconds", "500 ms", "5 minutes"],
+}
+_SIZE_SCHEMA: Final = {
+    "type": "string",
+    "pattern": rf"^\s*[0-9]{{1,15}}\s*(?i:{'|'.join(_SIZE_UNITS)})\s*$",
+    "examples": ["64 MiB", "1 GiB"],
+}
 
 Duration = Annotated[
     int,
@@ -145,7 +155,7 @@ Size = Annotated[
     int,
     BeforeValidator(_size),
     PlainSerializer(format_size, return_type=str, when_used="json-unless-none"),
-    WithJsonSchema({"type": "string", "examples": ["64 MiB", "1 GiB"]}),
+    WithJsonSchema(_SIZE_SCHEMA),
     Shown("size", "with its unit"),
 ]
 """A size in memory or on the wire: written with its unit, held in bytes."""

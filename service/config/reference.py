@@ -1,11 +1,13 @@
-"""The settings as documentation: ``docs/configuration.md`` and ``schemas/config.schema.json``.
+"""The settings as documentation: ``docs/configuration.md``, ``schemas/config.schema.json``, and the
+part of ``helm/values.schema.json`` that is about them.
 
-Both are written from the model, so they cannot say anything else than the service does.
+All are written from the model, so they cannot say anything else than the service does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pydantic.fields import FieldInfo
@@ -96,6 +98,30 @@ def config_schema() -> dict[str, Any]:
         ],
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def with_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A chart's schema of values with the settings' own as its definition ``config``.
+
+    What checks alone is kept. A chart's values may still lack inputs, of which its templates say
+    more, and formats are for the service to judge.
+    """
+    schema = json.dumps(_checks(config_schema())).replace("#/$defs/", "#/definitions/config/$defs/")
+    definitions = values["definitions"] | {"config": json.loads(schema)}
+    return {**values, "definitions": definitions}
+
+
+def _checks(part: Any, *, named: bool = False) -> Any:
+    """A schema without what does not check; ``named``: its keys are names, of settings or models."""
+    if isinstance(part, list):
+        return [_checks(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: _checks(value, named=not named and key in ("properties", "$defs"))
+        for key, value in part.items()
+        if named or key not in _NO_CHECKS
+    }
 
 
 def _section(path: tuple[str, ...], info: FieldInfo) -> str:
@@ -192,5 +218,8 @@ def _with_reference(part: dict[str, Any]) -> dict[str, Any]:
     return {**about, "anyOf": [*options, _ELSEWHERE]}
 
 
+_NO_CHECKS: Final = frozenset(
+    ("$schema", "title", "description", "default", "examples", "x-unit", "format", "minProperties")
+)
 _ABOUT: Final = ("description", "default", "x-unit")
 _ELSEWHERE: Final = {"$ref": "#/$defs/ValueFromElsewhere"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -71,7 +72,14 @@ def test_kubectl_finds_what_they_name(command: list[str], made: list[dict[str, o
     for name in re.findall(r"statefulset/(\S+)", text):
         assert name == driver["metadata"]["name"]
     if command[3] != "exec":
-        assert command[3] in {"rollout", "scale"}
+        assert command[3] in {"rollout", "scale", "patch", "delete", "create"}
+        if command[3] == "patch":
+            (template,) = driver["spec"]["volumeClaimTemplates"]
+            claim = f"{template['metadata']['name']}-{driver['metadata']['name']}-0"
+            assert command[4:6] == ["persistentvolumeclaim", claim]
+            json.loads(command[command.index("--patch") + 1])
+        if command[3] == "delete":
+            assert command[4:6] == ["statefulset", driver["metadata"]["name"]]
         return
     before = [word for word in command[4 : command.index("--")] if word != "--stdin"]
     assert before == [f"{driver['metadata']['name']}-0"]

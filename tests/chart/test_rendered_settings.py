@@ -11,6 +11,7 @@ import yaml
 
 from service import __version__
 from service.config import Settings, load
+from service.config.reference import with_settings
 from service.rules.folder import read_rules
 from tests.chart.files import CHART, VALUES, one, render
 
@@ -114,10 +115,13 @@ def test_the_rules_are_rules(values: Path, tmp_path: Path) -> None:
         assert len(read_rules(tmp_path).rules) == len(rules["data"])
 
 
-def test_the_sections_are_the_service_s() -> None:
-    """The schema of the values knows the sections of the settings, and no others."""
+def test_the_settings_are_the_service_s() -> None:
+    """The schema of the values has the settings' own, as it is written from the model."""
     schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
-    assert set(schema["properties"]["config"]["properties"]) == set(Settings.model_fields)
+    assert schema == with_settings(schema)
+    config = schema["definitions"]["config"]
+    assert set(config["properties"]) == set(Settings.model_fields)
+    assert config["$defs"]["Time"]["additionalProperties"] is False
 
 
 def test_every_value_is_in_the_schema() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from service.config.__main__ import main
 from service.config.quantities import format_size, parse_size
 from service.config.reference import config_schema, render_reference, unit_of
 from service.documents.shapes import Form, walk
+from service.durations import DurationError, parse_duration
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,6 +50,49 @@ def test_schema_lets_values_come_from_elsewhere() -> None:
     values = definitions["Spark"]["properties"]["conf"]["additionalProperties"]
     assert elsewhere in values["anyOf"]
     assert definitions["Time"]["properties"]["allowed_disorder"]["default"] == "10 seconds"
+
+
+DURATIONS = ("500 ms", "10s", " 1 Hour 30 MINUTES ", "1.5 h", "0 ms")
+NO_DURATIONS = ("", "10", "10 moons", "s", "10 s and", "-1 s")
+
+
+@pytest.mark.parametrize("text", [*DURATIONS, *NO_DURATIONS])
+def test_schema_takes_durations(text: str) -> None:
+    """What the service reads as a duration matches the schema, what it refuses does not."""
+    (pattern, _) = config_schema()["$defs"]["Time"]["properties"]["allowed_disorder"]["anyOf"]
+    matches = re.search(pattern["pattern"], text) is not None
+    assert matches == (text in DURATIONS)
+    if matches:
+        parse_duration(text)
+    else:
+        with pytest.raises(DurationError):
+            parse_duration(text)
+
+
+@pytest.mark.parametrize("text", ["64 MiB", "1kB", " 3 b ", "64", "MiB", "1.5 GiB", "1 XB"])
+def test_schema_takes_sizes(text: str) -> None:
+    """What the service reads as a size matches the schema, what it refuses does not."""
+    (pattern, _) = config_schema()["$defs"]["State"]["properties"]["bucket_size"]["anyOf"]
+    if re.search(pattern["pattern"], text):
+        parse_size(text)
+    else:
+        with pytest.raises(ValueError, match="is not a size"):
+            parse_size(text)
+
+
+def test_writing_that_of_a_chart(tmp_path: Path) -> None:
+    """The chart's own part stays, the settings' is renewed, with references that lead there."""
+    path = tmp_path / "values.schema.json"
+    own = {"properties": {"a": {}}, "definitions": {"name": {"type": "string"}, "config": {}}}
+    path.write_text(json.dumps(own), "utf-8")
+    assert main(["chart", str(path)]) == 0
+    made = json.loads(path.read_text("utf-8"))
+    assert made["properties"] == own["properties"]
+    assert made["definitions"]["name"] == {"type": "string"}
+    references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(made)))
+    assert all(each.startswith("#/definitions/config/$defs/") for each in references)
+    names = {each.rpartition("/")[2] for each in references}
+    assert names <= made["definitions"]["config"]["$defs"].keys()
 
 
 def test_printing(capsys: pytest.CaptureFixture[str]) -> None:

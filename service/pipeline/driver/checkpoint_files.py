@@ -28,7 +28,7 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def local_folder(location: str) -> Path | None:
-    """The folder that a checkpoint's location names; ``None`` for one that is not on a local disk."""
+    """The folder of a checkpoint; ``None`` for one that is not on a local disk."""
     if not is_local(location):
         return None
     url = urlparse(location)
