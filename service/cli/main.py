@@ -16,6 +16,7 @@ from service import __version__
 from service.cli.exit_codes import ExitCode, exit_code
 from service.cli.forms import Form
 from service.cli.signals import run_until_signalled
+from service.codecs.dead_letters import Reason
 from service.config import Settings, load
 from service.errors import (
     ConfigurationError,
@@ -204,6 +205,49 @@ def state(
         typer.echo(state_text.as_json(report, steps))
     else:
         state_text.show(report, steps, _out)
+
+
+@app.command(name="dead-letters")
+def dead_letters(
+    config: ConfigFile,
+    most: Annotated[
+        int, typer.Option("--last", "-n", min=1, max=1_000, help="Show so many, the newest.")
+    ] = 20,
+    reason: Annotated[
+        Reason | None, typer.Option("--reason", help="Only those for this reason.")
+    ] = None,
+    rule: Annotated[
+        str | None, typer.Option("--rule", "-r", metavar="ID", help="Only those of this rule.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line, with all bytes.")
+    ] = False,
+) -> None:
+    """Show the newest dead letters: reason, coordinates, rule and the record's first bytes. Reads
+    the topic and commits nothing; the job may be running."""
+    from service.cli import dead_letters_text
+    from service.compiler.wording import printable
+    from service.pipeline.driver.dead_letter_topic import Letter, newest_letters
+
+    def wanted(letter: Letter) -> bool:
+        return reason in (None, letter.reason) and rule in (None, letter.rule_id)
+
+    try:
+        settings = load(config)
+        letters, foreign = newest_letters(settings, most, wanted)
+    except SparkCepError as error:
+        _fail(error)
+    topic = settings.outputs.topics.dead_letters
+    for each in foreign:
+        at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
+        _err.print(f"warning: {at}: no dead letter: {printable(each.why)}", markup=False)
+    for letter in letters:
+        if as_json:
+            typer.echo(dead_letters_text.as_json(letter))
+        else:
+            typer.echo("\n".join(dead_letters_text.as_text(letter)))
+    if not letters and not as_json:
+        typer.echo(f"{topic} has no such dead letters")
 
 
 @app.command()

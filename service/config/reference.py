@@ -112,7 +112,7 @@ def with_settings(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checks(part: Any, *, named: bool = False) -> Any:
-    """A schema without what does not check; ``named``: its keys are names, of settings or models."""
+    """A schema without what checks nothing; ``named``: its keys are names, not of its language."""
     if isinstance(part, list):
         return [_checks(each) for each in part]
     if not isinstance(part, dict):

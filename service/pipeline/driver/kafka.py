@@ -52,7 +52,7 @@ class Cluster:
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
-        metadata = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS))
+        metadata = self.ask(lambda: self._admin.list_topics(timeout=_SECONDS))
         return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
 
     def reach(self) -> None:
@@ -61,7 +61,7 @@ class Cluster:
 
     def partitions(self, topics: Sequence[str]) -> int:
         """How many partitions ``topics`` have together."""
-        known = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
+        known = self.ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
         return sum(len(known[topic].partitions) for topic in topics if topic in known)
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
@@ -75,18 +75,18 @@ class Cluster:
             asked = self._admin.describe_topics(wanted, request_timeout=_SECONDS)
             return {topic: str(each.result(_SECONDS).topic_id) for topic, each in asked.items()}
 
-        return {topic: found for topic, found in self._ask(described).items() if found != _NO_ID}
+        return {topic: found for topic, found in self.ask(described).items() if found != _NO_ID}
 
     def partitions_with_records(self, topics: Sequence[str]) -> list[Partition]:
         """The partitions of ``topics`` that hold at least one record."""
-        consumer = self._client(Consumer, self._settings.kafka.consumer_config("spark-cep-start"))
+        consumer = self.consumer("spark-cep-start")
         try:
-            metadata = self._ask(lambda: consumer.list_topics(timeout=_SECONDS))
+            metadata = self.ask(lambda: consumer.list_topics(timeout=_SECONDS))
             found = []
             for topic in topics:
                 for partition in sorted(metadata.topics[topic].partitions):
                     at = TopicPartition(topic, partition)
-                    low, high = self._ask(
+                    low, high = self.ask(
                         partial(consumer.get_watermark_offsets, at, timeout=_SECONDS)
                     )
                     if high > low:
@@ -94,6 +94,12 @@ class Cluster:
             return found
         finally:
             consumer.close()
+
+    def consumer(self, group: str, **more: Any) -> Consumer:
+        """A consumer of committed records, which the caller closes; ``more``: properties."""
+        config = self._settings.kafka.consumer_config(group) | more
+        consumer: Consumer = self._client(Consumer, config)
+        return consumer
 
     def create_missing(self, topics: Sequence[str]) -> list[str]:
         """Create the output topics that do not exist, as configured; returns their names."""
@@ -122,7 +128,7 @@ class Cluster:
 
     def create_marks(self, topic: str, partitions: int) -> None:
         """Make sure that the topic of commit markers has a partition for each state partition."""
-        known = self._ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
+        known = self.ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
         there = len(known[topic].partitions) if topic in known else 0
         if there >= partitions:
             return
@@ -135,16 +141,17 @@ class Cluster:
             )
         if there:
             more = [NewPartitions(topic, partitions)]
-            self._ask(lambda: _made(self._admin.create_partitions(more)))
+            self.ask(lambda: _made(self._admin.create_partitions(more)))
         else:
             self._make([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
 
+    def ask(self, question: Callable[[], _T]) -> _T:
+        """The answer to a question that a client asks; what goes wrong is one of our errors."""
+        return self._retry(lambda: self._ask_once(question))
+
     def _make(self, topics: list[NewTopic]) -> None:
         if topics:
-            self._ask(lambda: _made(self._admin.create_topics(topics)))
-
-    def _ask(self, question: Callable[[], _T]) -> _T:
-        return self._retry(lambda: self._ask_once(question))
+            self.ask(lambda: _made(self._admin.create_topics(topics)))
 
     def _ask_once(self, question: Callable[[], _T]) -> _T:
         self._admin.poll(0)

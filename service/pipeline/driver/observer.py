@@ -177,7 +177,7 @@ class Observer:
         self._metrics.replace(names.JVM_DIRECT, {("used",): jvm.direct, ("max",): jvm.most_direct})
 
     def _look_at_disk(self) -> None:
-        room = {}
+        room: dict[tuple[str, ...], float] = {}
         if self._checkpoint is not None:
             try:
                 disk = shutil.disk_usage(self._checkpoint)
