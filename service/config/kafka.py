@@ -30,12 +30,16 @@ SOURCE_DEFAULTS: Final = {
     "receive.buffer.bytes": str(4 * 2**20),
     "fetch.max.wait.ms": "1",
     "isolation.level": "read_committed",
+    "request.timeout.ms": "15000",
+    "default.api.timeout.ms": "20000",
 }
 """Records of a transaction are read once it is committed; Kafka's own default reads aborted ones as
 well. Larger fetches than the Java client's own: half as much again in events per second. And short
 waits: after each poll Spark asks for the partition's newest offset, on the connection on which the
 client has already asked for the next records, and the broker answers in order; at the end of a
-partition that took half a second."""
+partition that took half a second. Shorter time-outs than the client's own, for brokers that only
+some clients cannot reach: a task waits for a record and then asks where the partition ends, and
+four attempts at that are less than three minutes."""
 
 _QUEUE: Final = "queue.buffering.max.kbytes"
 SINK_DEFAULTS: Final[dict[str, Any]] = {
@@ -291,7 +295,9 @@ class Kafka(Section):
             **self.security.java_properties(),
             **{name: reveal(value) for name, value in self.source_properties.items()},
         }
-        return {f"kafka.{name}": value for name, value in merged.items()}
+        options = {f"kafka.{name}": value for name, value in merged.items()}
+        # How long a task waits for a record; by itself Spark takes spark.network.timeout.
+        return options | {"kafkaConsumer.pollTimeoutMs": merged["default.api.timeout.ms"]}
 
     def producer_config(self) -> dict[str, Any]:
         """Configuration of the librdkafka producer, for any machine; holds secrets."""

@@ -68,7 +68,7 @@ class Health:
         self._lock: Final = threading.Lock()
         self._phase = Phase.STARTING
         self._failure = ""
-        self._awaited = ""
+        self._awaited: dict[str, str] = {}
         self._expected = False
         self._progress = clock()
 
@@ -97,11 +97,14 @@ class Health:
             self._expected = expected
             self._progress = self._clock()
 
-    def waiting(self, awaited: str) -> None:
+    def waiting(self, awaited: str, by: str = "question") -> None:
         """The job waits for ``awaited``, as "Kafka at …", and can do nothing else: alive, not
-        ready. Empty: it waits no longer."""
+        ready. Empty: it waits no longer, as far as ``by`` knows, which says so for itself alone."""
         with self._lock:
-            self._awaited = awaited
+            if awaited:
+                self._awaited[by] = awaited
+            else:
+                self._awaited.pop(by, None)
             self._progress = self._clock()
 
     def stopping(self) -> None:
@@ -137,7 +140,7 @@ class Health:
             return Verdict(ok=ok, reason=self._said())
 
     def _said(self) -> str:
-        reason = f"waits for {self._awaited}" if self._awaited else ""
+        reason = f"waits for {next(iter(self._awaited.values()))}" if self._awaited else ""
         if self._phase is Phase.FAILED:
             reason = self._failure
         return f"{self._phase.value}: {reason}" if reason else self._phase.value

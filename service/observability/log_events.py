@@ -106,7 +106,14 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         "new schema ids were met; `unknown` are those that the registry does not know",
         ("ids", "unknown"),
     ),
-    LogEvent("waiting_for_kafka", _WARNING, "an attempt got no answer", _WAITED),
+    LogEvent(
+        "waiting_for_kafka",
+        _WARNING,
+        "at the start, an attempt got no answer; while the job runs, once when Kafka is away, and"
+        " for each query that fails for it although Kafka answers",
+        _WAITED,
+    ),
+    LogEvent("kafka_back", _INFO, "Kafka answers again while the job runs", ("away_seconds",)),
     LogEvent("waiting_for_registry", _WARNING, "an attempt got no answer", _WAITED),
     LogEvent(
         "offsets_not_committed",

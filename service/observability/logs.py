@@ -34,6 +34,7 @@ _QUIET: Final = (
     "httpx2",
     "httpcore",
     "httpcore2",
+    "numba",
 )
 """Loggers of others that say too much below a warning."""
 

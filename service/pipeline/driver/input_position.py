@@ -1,9 +1,8 @@
 """How far the input is read: lag, and the offsets of the job's consumer group in Kafka.
 
 Spark keeps offsets in its checkpoint, where they count; they are told to Kafka as well, after each
-committed batch, for tools that know only consumer groups. Both this and the question where
-partitions end are asked by a thread of their own: a broker that is slow, or refuses, holds up
-nothing and ends nothing.
+committed batch, for tools that know only consumer groups. A thread of its own does it: a broker
+that is slow, or refuses, holds up nothing and ends nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from service.config import Settings
 from service.observability import metric_names as names
@@ -24,8 +22,7 @@ from service.pipeline.driver.query_progress import Offsets
 from service.pipeline.wire.reports import PartitionRead
 
 _log = logger(__name__)
-_LOOK_EVERY_SECONDS: Final = 10.0
-_ANSWER_SECONDS: Final = 10.0
+_TRY_EVERY_SECONDS: Final = 10.0
 #: Of the grace of a stop no more may go.
 _STOP_SECONDS: Final = 3.0
 
@@ -39,6 +36,7 @@ class Lag:
         self._read: Offsets = {}
         self._ends: Offsets = {}
         self._written: dict[tuple[str, int], int] = {}
+        self._known = True
 
     def arrived(self, partitions: Iterable[PartitionRead]) -> None:
         """What a batch read of each partition."""
@@ -55,9 +53,16 @@ class Lag:
         self.show()
 
     def ends(self, ends: Offsets) -> None:
-        """The offsets before which partitions end."""
+        """The offsets before which partitions end, as Kafka has just said."""
         with self._lock:
             self._note(ends)
+            self._known = True
+        self.show()
+
+    def unknown(self) -> None:
+        """Kafka does not say where partitions end: there is no lag to show until :meth:`ends`."""
+        with self._lock:
+            self._known = False
         self.show()
 
     def partitions(self) -> list[tuple[str, int]]:
@@ -69,9 +74,8 @@ class Lag:
         """Set the metrics."""
         now = time.time()
         with self._lock:
-            records = {
-                at: max(0, self._ends.get(at, read) - read) for at, read in self._read.items()
-            }
+            shown = self._read if self._known else {}
+            records = {at: max(0, self._ends.get(at, read) - read) for at, read in shown.items()}
             # Without a timestamp of its own a record has -1.
             written = {at: ms / 1000 for at, ms in self._written.items() if ms >= 0}
         seconds = {
@@ -92,7 +96,7 @@ def _labelled(values: Mapping[tuple[str, int], float]) -> dict[tuple[str, ...], 
 
 
 class InputPosition:
-    """The thread that asks where partitions end and tells Kafka what is read."""
+    """The thread that tells Kafka what is read."""
 
     def __init__(self, settings: Settings, lag: Lag, metrics: Metrics, run: str) -> None:
         self._lag: Final = lag
@@ -100,7 +104,6 @@ class InputPosition:
         self._run: Final = run
         self._group: Final = settings.consumer_group
         self._config: Final = settings.kafka.consumer_config(self._group or "spark-cep-lag")
-        self._admin_config: Final = settings.kafka.admin_config()
         self._wake: Final = threading.Event()
         self._lock: Final = threading.Lock()
         self._read: Offsets = {}
@@ -135,18 +138,13 @@ class InputPosition:
     def _work(self) -> None:
         quiet = {"log_level": 0, "error_cb": lambda _: None}
         consumer = Consumer(self._config | quiet)
-        admin = AdminClient(self._admin_config | quiet)
-        looked = time.monotonic()
         try:
             while True:
                 ended = self._ended
                 self._commit(consumer)
                 if ended:
                     return
-                if time.monotonic() - looked >= _LOOK_EVERY_SECONDS:
-                    self._look(admin)
-                    looked = time.monotonic()
-                self._wake.wait(_LOOK_EVERY_SECONDS)
+                self._wake.wait(_TRY_EVERY_SECONDS)
                 self._wake.clear()
         finally:
             consumer.close()
@@ -178,24 +176,6 @@ class InputPosition:
             self._complained = True
             with bound(run=self._run):
                 _log.warning("offsets_not_committed", group=self._group, reason=reason)
-
-    def _look(self, admin: AdminClient) -> None:
-        wanted = {
-            TopicPartition(*at): OffsetSpec.latest()  # type: ignore[no-untyped-call]
-            for at in self._lag.partitions()
-        }
-        if not wanted:
-            return
-        ends: Offsets = {}
-        try:
-            asked = admin.list_offsets(wanted, request_timeout=_ANSWER_SECONDS)
-            for at, future in asked.items():
-                ends[at.topic, at.partition] = future.result(_ANSWER_SECONDS).offset
-        except (KafkaException, TimeoutError):
-            # The seconds go on growing from what is known.
-            self._lag.show()
-            return
-        self._lag.ends(ends)
 
 
 def _told(error: KafkaException) -> str:

@@ -18,7 +18,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from service.codecs.outputs import LARGEST_RECORD
@@ -36,32 +36,79 @@ _SECONDS = 10.0
 #: Kafka's UUID of nothing.
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
+_UNKNOWN = (
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
 _T = TypeVar("_T")
 
 
 class Cluster:
     """Questions to the cluster; ``retry`` says how often each is asked while nobody answers."""
 
-    def __init__(self, settings: Settings, retry: RetryPolicy = ask_once) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        retry: RetryPolicy = ask_once,
+        *,
+        seconds: float = _SECONDS,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``seconds``: how long an answer is waited for; ``more``: settings of the client below the
+        user's own."""
         self._settings = settings
+        self._seconds = seconds
         self._servers = settings.kafka.bootstrap_servers
         self._retry = retry
         self._noticed: list[KafkaError] = []
-        self._config = settings.kafka.admin_config()
+        self._config = {**(more or {}), **settings.kafka.admin_config()}
         self._admin = self._client(AdminClient, self._config)
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
-        metadata = self.ask(lambda: self._admin.list_topics(timeout=_SECONDS))
+        metadata = self.ask(lambda: self._admin.list_topics(timeout=self._seconds))
         return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
 
-    def reach(self) -> None:
-        """Return when the cluster answers one question, asked once."""
-        self._ask_once(lambda: self._admin.list_topics(timeout=_SECONDS))
+    def ends(self, topics: Sequence[str], partitions: Sequence[Partition]) -> dict[Partition, int]:
+        """Where ``partitions`` end, but for those that Kafka does not know, asked once.
+
+        Raises KafkaAwayError when no broker answers for ``topics``, when a partition of them has no
+        leader, or when the leader of one of ``partitions`` does not answer.
+        """
+        for topic in topics:
+            # With a topic's metadata the client also learns of new leaders; from ListOffsets alone
+            # it does not.
+            known = self._ask_once(partial(self._admin.list_topics, topic, timeout=self._seconds))
+            orphans = [n for n, each in known.topics[topic].partitions.items() if each.leader < 0]
+            if orphans:
+                raise KafkaAwayError(f"{self._name}: {topic}, partitions {orphans}: no leader")
+        if not partitions:
+            return {}
+        wanted = {TopicPartition(*at): OffsetSpec.latest() for at in partitions}  # type: ignore[no-untyped-call]
+        return self._ask_once(lambda: self._listed(wanted))
+
+    def _listed(self, wanted: dict[TopicPartition, OffsetSpec]) -> dict[Partition, int]:
+        ends = {}
+        asked = self._admin.list_offsets(wanted, request_timeout=self._seconds)
+        for at, each in asked.items():
+            try:
+                end = each.result(2 * self._seconds).offset
+            except KafkaException as error:
+                if error.args[0].code() in _UNKNOWN:
+                    continue
+                raise
+            if end < 0:  # instead of an error for the time-out
+                raise KafkaAwayError(
+                    f"{self._name}: the leader of {at.topic}, partition {at.partition}, does not"
+                    " answer"
+                )
+            ends[at.topic, at.partition] = end
+        return ends
 
     def partitions(self, topics: Sequence[str]) -> int:
         """How many partitions ``topics`` have together."""
-        known = self.ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
+        known = self.ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
         return sum(len(known[topic].partitions) for topic in topics if topic in known)
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
@@ -72,8 +119,10 @@ class Cluster:
         wanted = TopicCollection(list(topics))
 
         def described() -> dict[str, str]:
-            asked = self._admin.describe_topics(wanted, request_timeout=_SECONDS)
-            return {topic: str(each.result(_SECONDS).topic_id) for topic, each in asked.items()}
+            asked = self._admin.describe_topics(wanted, request_timeout=self._seconds)
+            return {
+                topic: str(each.result(self._seconds).topic_id) for topic, each in asked.items()
+            }
 
         return {topic: found for topic, found in self.ask(described).items() if found != _NO_ID}
 
@@ -81,13 +130,13 @@ class Cluster:
         """The partitions of ``topics`` that hold at least one record."""
         consumer = self.consumer("spark-cep-start")
         try:
-            metadata = self.ask(lambda: consumer.list_topics(timeout=_SECONDS))
+            metadata = self.ask(lambda: consumer.list_topics(timeout=self._seconds))
             found = []
             for topic in topics:
                 for partition in sorted(metadata.topics[topic].partitions):
                     at = TopicPartition(topic, partition)
                     low, high = self.ask(
-                        partial(consumer.get_watermark_offsets, at, timeout=_SECONDS)
+                        partial(consumer.get_watermark_offsets, at, timeout=self._seconds)
                     )
                     if high > low:
                         found.append((topic, partition))
@@ -120,7 +169,7 @@ class Cluster:
         wanted = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
         for topic, future in self._admin.describe_configs(wanted).items():
             try:
-                bounds.append(int(future.result(_SECONDS)[_LARGEST_TAKEN].value))
+                bounds.append(int(future.result(self._seconds)[_LARGEST_TAKEN].value))
             except (KafkaException, KeyError) as error:
                 _log.warning("topic_not_described", topic=topic.name, reason=str(error))
                 bounds.append(LARGEST_RECORD)
@@ -128,7 +177,7 @@ class Cluster:
 
     def create_marks(self, topic: str, partitions: int) -> None:
         """Make sure that the topic of commit markers has a partition for each state partition."""
-        known = self.ask(lambda: self._admin.list_topics(timeout=_SECONDS)).topics
+        known = self.ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
         there = len(known[topic].partitions) if topic in known else 0
         if there >= partitions:
             return
@@ -161,7 +210,7 @@ class Cluster:
         except KafkaException as error:
             raise self._error(error.args[0]) from error
         except TimeoutError as error:
-            raise KafkaAwayError(f"{self._name} did not answer in {_SECONDS:g} s") from error
+            raise KafkaAwayError(f"{self._name} did not answer in {self._seconds:g} s") from error
 
     def _error(self, error: KafkaError) -> SparkCepError:
         # What is wrong with a connection does not come as the answer, but is told on the side.

@@ -32,8 +32,8 @@ _MACHINE_EVERY_SECONDS = 2.0
 
 
 class Observer:
-    """Observes one run. ``on_batch`` is called with the report of each batch; ``position`` follows
-    what Spark commits, ``start`` the first batch."""
+    """Observes one run. ``on_batch`` is called with the report of each batch; ``position`` and
+    ``lag`` follow what Spark commits, ``start`` the first batch."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class Observer:
         self._health = health
         self._rules = rules
         self._on_batch = on_batch
-        self._lag = Lag(metrics)
-        self.position = InputPosition(settings, self._lag, metrics, run)
+        self.lag = Lag(metrics)
+        self.position = InputPosition(settings, self.lag, metrics, run)
         #: Of the batch that runs: its number, and when it began, in monotonic and in Unix seconds.
         self._running: tuple[int, float, float] | None = None
         self._counted_batch = self._seen_batch = -1
@@ -89,7 +89,7 @@ class Observer:
         show(report, self._metrics)
         if BEGINNING < report.watermark < END:
             self._watermark = report.watermark / 1000
-        self._lag.arrived(report.partitions_read)
+        self.lag.arrived(report.partitions_read)
         self._processes = {(each.host, each.process): each for each in report.processes}
         workers = sum(not each.is_jvm for each in self._processes.values())
         self._metrics.set(names.PYTHON_WORKERS, workers)
@@ -162,7 +162,7 @@ class Observer:
         self._start.done(Phase.COMMIT)
         publish_progress(progress, self._metrics)
         read, ends = offsets_read(progress)
-        self._lag.read(read, ends)
+        self.lag.read(read, ends)
         self.position.read(read)
 
     def _look_at_machine(self) -> None:

@@ -8,7 +8,6 @@ for: it would go wrong again.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -118,63 +117,3 @@ class RetryPolicies:
             waited_seconds=round(waited, 1),
             left_seconds=round(seconds - waited, 1),
         )
-
-
-class Outage:
-    """Kafka is away while the job runs: when may the query be started again?
-
-    An outage begins with the first query that fails for it and ends when a batch is done, however
-    many queries fail in between.
-    """
-
-    def __init__(
-        self,
-        settings: Lifecycle,
-        retries: RetryPolicies,
-        reach: Callable[[], object],
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] | None = None,
-    ) -> None:
-        """``reach`` asks Kafka anything, and raises KafkaAwayError when there is no answer."""
-        self._settings = settings
-        self._retries = retries
-        self._reach = reach
-        self._clock = clock
-        self._sleep = sleep or retries.sleep
-        self._since: float | None = None
-        self._failures = 0
-
-    def over(self) -> None:
-        """A batch was done."""
-        self._since = None
-        self._failures = 0
-
-    def survive(self, error: KafkaAwayError, health: Health) -> None:
-        """Return when the query may be started again after ``error``.
-
-        Raises KafkaAwayError when the outage has lasted beyond ``lifecycle.outage_limit``, and
-        StopRequestedError.
-        """
-        now = self._clock()
-        self._since = now if self._since is None else self._since
-        limit = self._settings.outage_limit / 1000
-        if now - self._since >= limit:
-            raise KafkaAwayError(
-                f"{error} (no batch was done for {now - self._since:.0f} s since Kafka was first"
-                f" away, the limit is {limit:g} s)"
-            )
-        longest = min(self._settings.backoff * 2**self._failures, self._settings.max_backoff) / 1000
-        self._failures = min(self._failures + 1, 30)
-        health.waiting(str(error))
-        _log.warning(
-            "waiting_for_kafka",
-            reason=str(error),
-            attempt=self._failures,
-            waited_seconds=round(now - self._since, 1),
-            left_seconds=round(limit - (now - self._since), 1),
-        )
-        try:
-            self._sleep(random.uniform(longest / 2, longest))  # noqa: S311  no secret
-            self._retries.while_running(self._reach)
-        finally:
-            health.waiting("")

@@ -41,11 +41,13 @@ from service.pipeline.driver.job_plan import (
     registry_settings,
 )
 from service.pipeline.driver.kafka import Cluster
+from service.pipeline.driver.kafka_watch import KafkaWatch
 from service.pipeline.driver.observer import Observer
+from service.pipeline.driver.outage import Outage
 from service.pipeline.driver.output_setup import output_encoder, start_delivery
 from service.pipeline.driver.partly_written import partly_written
 from service.pipeline.driver.progress import BatchReport, begin_topics
-from service.pipeline.driver.retry import Outage, RetryPolicies, StopRequestedError
+from service.pipeline.driver.retry import RetryPolicies, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.scratch import scratch_folder
 from service.pipeline.driver.stopping import Stopping
@@ -164,10 +166,13 @@ class Service:
         self._stopping.check()
         spark = starting if isinstance(starting, SparkSession) else starting.session()
         self._start.done(Phase.SPARK)
+        outage = Outage(settings.lifecycle, self._health, self._retries.sleep)
+        watch = KafkaWatch(settings, topics, self._observer.lag, outage, self.run_id)
         try:
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
             check_position(checkpoint.position(), settings, topics, ids)
             self._observer.position.start()
+            watch.start()
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, cluster.partitions(topics), sampling.result())
@@ -186,7 +191,7 @@ class Service:
                     partly_written, delivery, settings.state.state_partitions, checkpoint
                 ),
                 retry=self._retries.while_running,
-                outage=Outage(settings.lifecycle, self._retries, cluster.reach),
+                outage=outage,
                 breaker=self._breaker,
                 rules=self._rules,
                 observer=self._observer,
@@ -199,6 +204,7 @@ class Service:
                 event_time.end_of_input()
                 supervisor.run()
         finally:
+            watch.stop()
             self._observer.position.stop()
             if not isinstance(self._spark, SparkSession):
                 spark.stop()

@@ -16,6 +16,7 @@ from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from service.errors import SparkCepError
 from service.observability import metric_names as names
 from service.observability.health import Health
 from service.observability.logs import bound, logger
@@ -24,9 +25,10 @@ from service.pipeline.driver.circuit_breaker import CircuitBreaker
 from service.pipeline.driver.dataflow import Dataflow
 from service.pipeline.driver.failures import failure, kafka_away, not_started
 from service.pipeline.driver.observer import Observer
+from service.pipeline.driver.outage import Outage
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.driver.progress import BatchReport
-from service.pipeline.driver.retry import Outage, RetryPolicy, StopRequestedError
+from service.pipeline.driver.retry import RetryPolicy, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.stopping import Stopping
 from service.pipeline.driver.time_control import TimeControl
@@ -35,6 +37,14 @@ from service.pipeline.wire.reports import Count
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
+
+
+class _KafkaAwayTooLongError(Exception):
+    """The query was ended because of ``reason``."""
+
+    def __init__(self, reason: SparkCepError) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Supervisor:
@@ -100,39 +110,54 @@ class Supervisor:
                         raise StopRequestedError from error
                     self._recover(error)
                     continue
+                except _KafkaAwayTooLongError as error:
+                    self._wait_for_kafka(error.reason)
+                    continue
             self._stopping.check()
             return
 
     def _watch(self, query: StreamingQuery) -> None:
-        """Wait for the query to end."""
+        """Wait for the query to end; end it when Kafka is away for too long."""
         self._time.query_started()
         while not query.awaitTermination(_LOOK_EVERY_SECONDS):  # type: ignore[arg-type]  # takes fractions
             if self._stopping.requested.is_set():
                 self._stopping.end(query)
                 continue
+            away = self._outage.too_long_for_clients()
+            if away is not None:
+                query.stop()
+                raise _KafkaAwayTooLongError(away)
             self._observer.look_at(query)
             self._time.look(query.status)
         self._observer.look_at(query)
 
     def _recover(self, error: PySparkException) -> None:
         """Return when the query may be started again after ``error``; raise when it may not."""
-        self._observer.query_ended()
         ids = decode_ids(str(error))
-        away = None if ids else kafka_away(error)
-        if not ids and away is None:
+        # Whatever failed while Kafka was away would have failed for that.
+        away = None if ids else kafka_away(error) or self._outage.error
+        if away is not None:
+            self._wait_for_kafka(away)
+            return
+        self._observer.query_ended()
+        if not ids:
             self._metrics.increment(names.BATCHES, result="failed")
             self._health.failed("the query failed")
             raise failure(error, self._checkpoint) from error
         self._health.expect_progress(expected=False)
-        if away is not None:
-            self._outage.survive(away, self._health)
-            self._metrics.increment(names.QUERY_RESTARTS, reason="kafka_away")
-        else:
-            schemas = self._flow.schemas
-            self._retry(lambda: schemas.learn(ids))
-            self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
-            unknown = sorted(schemas.unknown_ids.intersection(ids))
-            _log.info("schemas_learnt", ids=list(ids), unknown=unknown)
+        schemas = self._flow.schemas
+        self._retry(lambda: schemas.learn(ids))
+        self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
+        unknown = sorted(schemas.unknown_ids.intersection(ids))
+        _log.info("schemas_learnt", ids=list(ids), unknown=unknown)
+        self._health.expect_progress(expected=True)
+
+    def _wait_for_kafka(self, away: SparkCepError) -> None:
+        """Return when the query may be started again; raise at the limit."""
+        self._observer.query_ended()
+        self._health.expect_progress(expected=False)
+        self._outage.survive(away)
+        self._metrics.increment(names.QUERY_RESTARTS, reason="kafka_away")
         self._health.expect_progress(expected=True)
 
     # Called by Spark, on a thread of its own.
@@ -147,7 +172,7 @@ class Supervisor:
         with self._bound(batch):
             report = self._observer.batch_done(batch, reports)
             self._protect(report)
-        self._outage.over()
+        self._outage.batch_done()
         self._time.batch_done(report)
         return report.total(Count.RECORDS), report.total(Count.BYTES)
 

@@ -1,0 +1,85 @@
+"""Asks Kafka all the time whether it answers, and where the partitions end that are read.
+
+A thread and a client of its own, so that an outage is known within ten seconds wherever the job
+stands: Spark's source and its tasks know it only when their time-outs have passed, one after the
+other. A broker is asked who leads the partitions of the input, and the leaders of those that were
+read where they end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from service.config import Settings
+from service.errors import ConfigurationError, KafkaAwayError, StartError
+from service.observability.logs import bound
+from service.pipeline.driver.input_position import Lag
+from service.pipeline.driver.kafka import Cluster
+from service.pipeline.driver.outage import Outage
+
+_ASK_EVERY_SECONDS: Final = 1.5
+_ASK_AGAIN_SECONDS: Final = 0.5
+_ANSWER_SECONDS: Final = 2.0
+_MOST_MISSED: Final = 1
+"""One answer may be missed: a broker is slow for a moment, or a leader has just moved. With the
+times above an outage is known after 6 s, or 10 s where one of several brokers still answers."""
+_STOP_SECONDS: Final = 3.0
+_QUICK: Final = {
+    # What was asked on a connection that is gone is not waited for.
+    "socket.timeout.ms": int(_ANSWER_SECONDS * 1000),
+    "socket.connection.setup.timeout.ms": int(_ANSWER_SECONDS * 1000),
+    "reconnect.backoff.ms": 100,
+    "reconnect.backoff.max.ms": 1000,
+}
+
+
+class KafkaWatch:
+    """Tells ``outage`` whether Kafka answers for ``topics``, and ``lag`` where partitions end, if
+    that is known."""
+
+    def __init__(
+        self, settings: Settings, topics: Sequence[str], lag: Lag, outage: Outage, run: str
+    ) -> None:
+        self._settings: Final = settings
+        self._topics: Final = topics
+        self._lag: Final = lag
+        self._outage: Final = outage
+        self._run: Final = run
+        self._stop: Final = threading.Event()
+        self._thread: Final = threading.Thread(target=self._work, name="kafka-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; gives up after a while."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_SECONDS)
+
+    def _work(self) -> None:
+        with bound(run=self._run):
+            cluster = Cluster(self._settings, seconds=_ANSWER_SECONDS, more=_QUICK)
+            missed = 0
+            while not self._stop.is_set():
+                missed = 0 if self._ask(cluster, missed) else missed + 1
+                self._stop.wait(_ASK_AGAIN_SECONDS if missed else _ASK_EVERY_SECONDS)
+
+    def _ask(self, cluster: Cluster, missed: int) -> bool:
+        """Whether there was an answer."""
+        try:
+            ends = cluster.ends(self._topics, self._lag.partitions())
+        except (KafkaAwayError, ConfigurationError) as error:
+            if missed >= _MOST_MISSED and not self._stop.is_set():
+                self._lag.unknown()
+                self._outage.away(error)
+            return False
+        except StartError:
+            # An answer all the same, as that it may not be asked. Seconds of lag go on growing.
+            ends = {}
+        self._lag.ends(ends)
+        self._outage.back()
+        return True
