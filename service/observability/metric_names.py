@@ -122,14 +122,15 @@ EVENTS_RELEVANT = Counter(
 )
 CONSUMER_LAG = Gauge(
     "spark_cep_consumer_lag_records",
-    "Records in the partition that are not read yet.",
+    "Records in the partition that are not read yet; absent while Kafka does not answer.",
     "records",
     ("topic", "partition"),
 )
 CONSUMER_LAG_SECONDS = Gauge(
     "spark_cep_consumer_lag_seconds",
     "How long ago, by its Kafka timestamp, the newest record was written that is read of a "
-    "partition with unread ones; 0 where all are read, absent before the first record.",
+    "partition with unread ones; 0 where all are read, absent before the first record and while "
+    "Kafka does not answer.",
     "seconds",
     ("topic", "partition"),
 )

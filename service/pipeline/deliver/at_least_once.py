@@ -14,7 +14,7 @@ from service.errors import OutputError
 from service.pipeline.deliver.output import Batch, Written, produce
 from service.pipeline.wire.packets import Record
 
-_FLUSH_SECONDS = 120.0
+_FLUSH_SECONDS = 60.0
 
 _producers: dict[str, Producer] = {}
 

@@ -163,6 +163,21 @@ def test_lag_in_records_and_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert value(metrics, seconds, topic="t", partition="1") == 105
 
 
+def test_lag_is_absent_while_nobody_knows_it() -> None:
+    """Kafka does not say where partitions end: nothing is shown, also when a batch ends, until it
+    says so again."""
+    metrics = Metrics()
+    lag = Lag(metrics)
+    lag.read(*offsets_read(PROGRESS))
+    shown = ("spark_cep_consumer_lag_records", "spark_cep_consumer_lag_seconds")
+    lag.unknown()
+    assert not [s for s in samples(metrics) if s.name in shown]
+    lag.read(*offsets_read(PROGRESS))
+    assert not [s for s in samples(metrics) if s.name in shown]
+    lag.ends({("t", 0): 30})
+    assert value(metrics, shown[0], topic="t", partition="0") == 20
+
+
 @pytest.mark.parametrize("what", Count)
 def test_every_count_has_a_metric(what: Count) -> None:
     """None is sent for nothing: each shows in a sample with the values of its labels."""

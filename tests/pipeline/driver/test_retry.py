@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from service.config import Lifecycle
 from service.errors import ConfigurationError, KafkaAwayError, RegistryAwayError
 from service.observability.health import Health
-from service.pipeline.driver.retry import Outage, RetryPolicies, StopRequestedError
+from service.pipeline.driver.retry import RetryPolicies, StopRequestedError
 
 QUICK = {"backoff": "1 ms", "max_backoff": "2 ms"}
 
@@ -98,53 +98,6 @@ def test_a_stop_ends_the_wait(
         retries.sleep(3600)
     assert dependency.reasons == []
     assert health.readiness().ok
-
-
-class Restarts:
-    """An outage by a clock of its own; pauses take time on it."""
-
-    def __init__(
-        self, retries: RetryPolicies, reach: Callable[[], object], **settings: str
-    ) -> None:
-        self.now = 0.0
-        self.pauses: list[float] = []
-        self.outage = Outage(
-            Lifecycle.model_validate(settings), retries, reach, lambda: self.now, self._sleep
-        )
-
-    def _sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.now += seconds
-
-
-def test_pauses_between_restarts_grow(retries: RetryPolicies, health: Health) -> None:
-    """Kafka answers the probe, yet the query fails again and again: each pause is up to twice as
-    long, to a limit; a batch that is done ends the outage."""
-    dependency = Dependency(health)
-    restarts = Restarts(retries, dependency, backoff="1 second", max_backoff="4 seconds")
-    for _ in range(5):
-        restarts.outage.survive(KafkaAwayError("away"), health)
-    for pause, longest in zip(restarts.pauses, (1, 2, 4, 4, 4), strict=True):
-        assert longest / 2 <= pause <= longest
-    assert dependency.reasons == ["ready: waits for away"] * 5
-    assert health.readiness().ok
-    restarts.outage.over()
-    restarts.outage.survive(KafkaAwayError("away"), health)
-    assert restarts.pauses[-1] <= 1
-
-
-def test_an_outage_has_a_limit(retries: RetryPolicies, health: Health) -> None:
-    """It counts from the first failure, over all restarts, until a batch is done."""
-    restarts = Restarts(retries, lambda: None, outage_limit="1 minute")
-    restarts.outage.survive(KafkaAwayError("away"), health)
-    restarts.now = 59
-    restarts.outage.survive(KafkaAwayError("away"), health)
-    restarts.outage.over()
-    restarts.now = 1000
-    restarts.outage.survive(KafkaAwayError("away"), health)
-    restarts.now += 61
-    with pytest.raises(KafkaAwayError, match=r"away \(no batch was done for 6. s .*limit is 60 s"):
-        restarts.outage.survive(KafkaAwayError("away"), health)
 
 
 def test_backoff_must_fit() -> None:

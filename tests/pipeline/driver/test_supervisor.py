@@ -37,6 +37,7 @@ pattern:
   - {step: b, after: next, where: n = 2}
 """
 KAFKA_AWAY = "service.errors.KafkaAwayError: no answer"
+HANGS = "it hangs"
 NEW_IDS = f"NewSchemaIdsError: {NewSchemaIdsError([7, 9])}"
 
 
@@ -49,12 +50,19 @@ class Query:
 
     def __init__(self, error: str | None) -> None:
         self._error = error
+        self.stopped = False
 
     def awaitTermination(self, _seconds: float) -> bool:  # noqa: N802  Spark's name
-        """It ended."""
+        """It ended, or hangs."""
+        if self._error == HANGS:
+            return False
         if self._error is not None:
             raise PySparkException(self._error)
         return True
+
+    def stop(self) -> None:
+        """Spark's own."""
+        self.stopped = True
 
 
 class Job:
@@ -73,6 +81,7 @@ class Job:
         )
         self.metrics, self.health = Metrics(), Health(60_000)
         self.ends: list[str | None] = []
+        self.queries: list[Query] = []
         self.learnt: list[tuple[int, ...]] = []
         self.outages: list[str] = []
         self.stopping = Stopping(1_000)
@@ -87,7 +96,13 @@ class Job:
             start=self._start,
             limit=SimpleNamespace(batch_done=lambda records, size: False),
         )
-        outage: Any = SimpleNamespace(survive=self._survive, over=self.outages.clear)
+        self.away: KafkaAwayError | None = None
+        outage: Any = SimpleNamespace(
+            survive=self._survive,
+            batch_done=self.outages.clear,
+            error=None,
+            too_long_for_clients=lambda: self.away,
+        )
         observer = Observer(
             self.settings, self.metrics, self.health, self.rules, lambda _: None, "run",
             StartClock(),
@@ -119,10 +134,12 @@ class Job:
         return self.metrics.registry.get_sample_value(name, {"reason": reason})
 
     def _start(self, *_: object) -> Query:
-        return Query(self.ends.pop(0))
+        self.queries.append(Query(self.ends.pop(0)))
+        return self.queries[-1]
 
-    def _survive(self, error: KafkaAwayError, _health: Health) -> None:
+    def _survive(self, error: KafkaAwayError) -> None:
         self.outages.append(str(error))
+        self.away = None
 
 
 @pytest.fixture
@@ -138,6 +155,15 @@ def test_what_helps_is_followed_by_another_start(job: Job) -> None:
     assert job.outages == ["Kafka does not answer: service.errors.KafkaAwayError: no answer"]
     assert (job.restarts("new_schema"), job.restarts("kafka_away")) == (2, 1)
     assert job.ends == []
+
+
+def test_a_query_that_hangs_while_kafka_is_away_is_ended(job: Job) -> None:
+    """And started again once the outage is survived."""
+    job.away = KafkaAwayError("no answer")
+    job.run(HANGS, None)
+    assert [query.stopped for query in job.queries] == [True, False]
+    assert job.outages == ["no answer"]
+    assert job.restarts("kafka_away") == 1
 
 
 def test_any_other_error_ends_the_job(job: Job) -> None:
