@@ -147,7 +147,8 @@ class Packer:
             self._counts[Count.BUSY_US, "decode"] += decoding // 1000
             self._counts[Count.BUSY_US, "pack"] += busy // 1000
             self._counts[Count.BUSY_US, "source"] += waited // 1000
-            yield from self._tell()
+        # Also without records: each batch writes each key group.
+        yield from self._tell()
 
     @staticmethod
     def _told() -> TaskProperties:

@@ -29,14 +29,15 @@ _FIRST_LOOK: Final = 8
 @dataclass(frozen=True, slots=True)
 class CommitMarker:
     """``run`` of the service has written ``batch`` of ``query`` (Spark's id, from the checkpoint)
-    with the producer ``writer``, and knew the ``schema_ids`` (as ranges) then. Without ``query`` it
-    only says who writes from now on."""
+    with the producer ``writer``; the batch ends at ``offsets``, a digest, and knew the
+    ``schema_ids`` (as ranges). Without ``query`` it only says who writes from now on."""
 
     run: str
     query: str | None = None
     batch: int = -1
     writer: str = ""
     schema_ids: str | None = None
+    offsets: str = ""
 
     def packed(self) -> bytes:
         """The record's value."""

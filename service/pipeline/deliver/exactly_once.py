@@ -18,10 +18,12 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from service.durations import format_duration
 from service.errors import (
+    RESTORE,
     ConfigurationError,
     KafkaAwayError,
     OutputError,
     SparkCepError,
+    StateError,
     TakenOverError,
 )
 from service.pipeline.deliver.commit_markers import KEY, CommitMarker, CommitMarkers
@@ -151,7 +153,12 @@ class ExactlyOnceOutput:
             return Written.NOTHING
         batch = self._batch
         marker = CommitMarker(
-            self._delivery.run, batch.query, batch.number, self._open.writer, batch.schema_ids
+            self._delivery.run,
+            batch.query,
+            batch.number,
+            self._open.writer,
+            batch.schema_ids,
+            batch.offsets,
         )
         try:
             self._delivery.commit(self._open.producer, self._partition, marker)
@@ -203,8 +210,18 @@ class ExactlyOnceOutput:
         self._open = kept
 
     def _written(self, marker: CommitMarker | None) -> bool:
+        """Whether the batch is the one of the marker. StateError when the output holds another
+        batch of this number, or a later one: it does not come from this checkpoint."""
         batch = self._batch
-        return marker is not None and marker.query == batch.query and marker.batch >= batch.number
+        if marker is None or marker.query != batch.query or marker.batch < batch.number:
+            return False
+        if marker.batch > batch.number or marker.offsets not in ("", batch.offsets):
+            raise StateError(
+                f"state partition {self._partition}: the output holds batch {marker.batch}, and"
+                f" batch {batch.number} is to be written with other records than those, since files"
+                f" of the checkpoint's offsets were lost or replaced: {RESTORE}"
+            )
+        return True
 
     def _marker(self) -> CommitMarker | None:
         delivery = self._delivery

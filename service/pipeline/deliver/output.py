@@ -38,11 +38,12 @@ class Output(Protocol):
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Batch ``number`` of ``query`` (Spark's id), decoded with the schemas of ``schema_ids`` (as
-    ranges)."""
+    ranges); ``offsets``: digest of where it ends in its sources."""
 
     query: str
     number: int
     schema_ids: str
+    offsets: str
 
 
 class Delivery(Protocol):

@@ -28,7 +28,7 @@ _REPORT_SCHEMA = pa.schema([("report", pa.binary())])
 class PartitionWriter:
     """``mapInArrow`` function behind the matcher: writes records, passes reports on.
 
-    ``first``: the batch is the first one since the query was started.
+    ``offsets``: the batch's digest. ``first``: it is the first one since the query was started.
     """
 
     delivery: Delivery

@@ -8,9 +8,10 @@ the state; batch N reads version N and writes N + 1).
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ from service.errors import RESTORE, StateError
 from service.pipeline.spark.session import is_local
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
+#: Of a digest of offsets.
+_DIGITS = 16
 
 
 def local_folder(location: str) -> Path | None:
@@ -136,6 +139,14 @@ class CheckpointFiles:
             topics=topics,
         )
 
+    def offsets_digest(self, batch: int) -> str | None:
+        """The digest of where a batch ends; ``None`` when its offsets are not there: Spark deletes
+        old ones. StateError when they are damaged."""
+        if batch not in self._batches("offsets"):
+            return None
+        _, *sources = self._parsed(f"offsets/{batch}", after=1)
+        return offsets_digest(sources)
+
     def files(self) -> set[str]:
         """The names of all files, as URIs."""
         found = set()
@@ -198,6 +209,13 @@ class CheckpointFiles:
 
     def _missing(self, name: str) -> StateError:
         return StateError(f"{self.location}/{name} is missing: {RESTORE}")
+
+
+def offsets_digest(sources: Iterable[Any]) -> str:
+    """What tells a batch from all others: a digest of where it ends in each source, as parsed from
+    Spark's offset log. A rescale has that of the batch before, whose state it moves."""
+    text = "\n".join(json.dumps(source, sort_keys=True) for source in sources)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def check_position(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from service.pipeline.deliver.output import Batch, Delivery
 from service.pipeline.deliver.sink import REPORT_SQL_SCHEMA, PartitionWriter
 from service.pipeline.driver import control_source
 from service.pipeline.driver.batch_limit import BatchLimit, limit_reads
+from service.pipeline.driver.checkpoint_files import offsets_digest
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.match.key_group import MatchOptions, packed_shape
@@ -116,8 +118,10 @@ class Dataflow:
             decided = None
             if partly_written is not None and partly_written.batch == batch:
                 known = decided = partly_written.schema_ids
-            TaskProperties(planned_at(spark, query), late_until, decided).set_on(context)
-            output = Batch(query, batch, ranges_of(known))
+            offsets, before_it = (batch_offsets(spark, query, n) for n in (batch, batch - 1))
+            told = TaskProperties(planned_at(spark, query), late_until, offsets, before_it, decided)
+            told.set_on(context)
+            output = Batch(query, batch, ranges_of(known), offsets)
             writer = PartitionWriter(self.delivery, output, first=not begun)
             begun = True
             reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()
@@ -208,6 +212,19 @@ def planned_at(spark: SparkSession, query: str) -> int:
     stream: Any = spark.streams.get(query)
     execution = stream._jsq.streamingQuery().lastExecution()  # noqa: SLF001  nothing public tells
     return int(execution.offsetSeqMetadata().batchTimestampMs())
+
+
+def batch_offsets(spark: SparkSession, query: str, batch: int) -> str:
+    """The digest of where a batch of ``query`` ends, as its offset log has it; empty for a batch
+    that there is not."""
+    stream: Any = spark.streams.get(query)
+    log = stream._jsq.streamingQuery().offsetLog()  # noqa: SLF001  nothing public tells
+    entry = log.get(batch)
+    if batch < 0 or entry.isEmpty():
+        return ""
+    offsets = entry.get().offsets()
+    sources = [offsets.apply(place) for place in range(offsets.size())]
+    return offsets_digest(json.loads(each.get().json()) for each in sources if each.isDefined())
 
 
 def source_options(settings: Settings) -> dict[str, str]:

@@ -57,7 +57,15 @@ def _agree(
     go_on: bool,
 ) -> bool:
     position = checkpoint.position()
-    found = [why for marker in markers if marker and (why := disagreement(marker, position))]
+    found = []
+    digests: dict[int, str | None] = {}
+    for marker in markers:
+        if marker is None:
+            continue
+        if marker.batch not in digests:
+            digests[marker.batch] = checkpoint.offsets_digest(marker.batch)
+        why = disagreement(marker, position, digests[marker.batch])
+        found += [why] if why is not None else []
     if not found:
         return True
     if not go_on:
@@ -72,8 +80,11 @@ def _agree(
     return False
 
 
-def disagreement(marker: CommitMarker, position: Position | None) -> str | None:
-    """Why the output of a state partition cannot have come from the checkpoint; None if it can."""
+def disagreement(
+    marker: CommitMarker, position: Position | None, offsets: str | None
+) -> str | None:
+    """Why the output of a state partition cannot have come from the checkpoint; None if it can.
+    ``offsets``: the digest of where the marker's batch ends, as far as the checkpoint has it."""
     if marker.query is None:
         return None
     if position is None:
@@ -85,6 +96,10 @@ def disagreement(marker: CommitMarker, position: Position | None) -> str | None:
         )
     if marker.batch > position.batch:
         return f"{_holds(marker)}, the checkpoint has only come to batch {position.batch}"
+    if marker.offsets and offsets is not None and marker.offsets != offsets:
+        return (
+            f"{_holds(marker)}, and offsets/{marker.batch} of the checkpoint are of other records"
+        )
     return None
 
 

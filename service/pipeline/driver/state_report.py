@@ -215,8 +215,9 @@ class _BucketReader:
 
     def _line(self, row: dict[str, Any]) -> bytes:
         group = StoredGroup(row["state"])
-        for name in ("bucket", "changes"):
-            row[name] = None if row[name] is None else bytes_of(row[name])
+        for column, name in (("bucket", row["name"]), ("changes", row["name"] + CHANGES)):
+            if row[column] is not None:
+                row[column] = group.check(row["key_group"], name, bytes_of(row[column]))
         held = group.bucket(row["bucket"], row["changes"])
         partials = sum(rule.partial_matches for rule in held.rules.values())
         size = [len(row["bucket"]) + len(row["changes"] or b""), held.keys, partials, held.waiting]

@@ -1,8 +1,9 @@
 """The matcher between packets and state: what the stateful operator does with a key group.
 
 The thin adapter between :class:`service.pipeline.match.match_operator.MatchOperator` and
-:class:`service.pipeline.match.key_group.KeyGroup`. Each value of the state carries a checksum:
-what is not as it was written is refused, never decoded.
+:class:`service.pipeline.match.key_group.KeyGroup`. The state of a key group carries a checksum,
+names the batch that wrote it, and has the checksums of its entries: what is damaged, or of another
+batch than the one before, is refused, never decoded.
 
 All deadlines up to the batch's watermark are decided in the batch: they need no later event of
 their key. Output leaves in packets while the group is still at work, so that what is found is
@@ -31,6 +32,7 @@ from service.pipeline.match.key_group import KeyGroup, MatchOptions
 from service.pipeline.match.latency import Ages
 from service.pipeline.match.spool import Spool
 from service.pipeline.spark.memory import memory_of_task
+from service.pipeline.state.group_format import WRITTEN_IN, check_written
 from service.pipeline.state.pipelined_map import PipelinedMap
 from service.pipeline.wire.control import ControlRecord
 from service.pipeline.wire.event_packets import rows_of
@@ -118,12 +120,13 @@ class MatchProcessor:
             self._active[paused] = (plan, matchers)
         return self._active[paused]
 
-    def _group(self, number: int, batch: _Input) -> KeyGroup:
+    def _group(self, number: int, batch: _Input, offsets_before: str) -> KeyGroup:
         """The key group as the batch finds it."""
         began = perf_counter_ns()
         value = self._group_state.get()
         self._read_ns += perf_counter_ns() - began
         stored = None if value is None else unpack(unsealed(bytes(value[0])))
+        check_written(stored, number, offsets_before, self._options.key_groups)
         paused = batch.control.paused
         if paused is None:
             paused = () if stored is None else tuple(stored.get("paused", ()))
@@ -137,8 +140,12 @@ class MatchProcessor:
             group.clock.read(times.partitions)
         return group
 
-    def process(self, number: int, rows: Iterator[Row]) -> Iterator[Row]:
-        """The packets of key group ``number`` in one batch in, output packets out."""
+    def process(
+        self, number: int, rows: Iterator[Row], offsets: str, offsets_before: str
+    ) -> Iterator[Row]:
+        """The packets of key group ``number`` in one batch in, output packets out. ``offsets``:
+        digests of the batch and of the one before. StateError when the state is not that of the
+        batch before."""
         self._read_ns = self._write_ns = matching = encoding = 0
         asked = perf_counter_ns()
         batch = _Input()
@@ -146,7 +153,7 @@ class MatchProcessor:
             if not batch.take(kind, packet):
                 yield from _rows(kind, packet)
         waited = perf_counter_ns() - asked
-        group = self._group(number, batch)
+        group = self._group(number, batch, offsets_before)
         records = RecordPackets()
         counts: Counts = Counter()
         self._unwritten, self._unwritten_bytes = [], 0
@@ -172,7 +179,7 @@ class MatchProcessor:
         matching += perf_counter_ns() - began
         matching -= self._read_ns - before + self._write_ns
         began = perf_counter_ns()
-        packed = sealed(pack(group.packed()))
+        packed = sealed(pack({**group.packed(), WRITTEN_IN: offsets}))
         stored = perf_counter_ns()
         matching += stored - began
         self._group_state.update((packed,))
@@ -249,10 +256,10 @@ class MatchProcessor:
         began = perf_counter_ns()
         found = self._entry_state.get(names)
         self._read_ns += perf_counter_ns() - began
-        return [None if data is None else unsealed(data) for data in found]
+        return found
 
     def _store(self, name: str, value: bytes | None) -> None:
-        self._unwritten.append((name, None if value is None else sealed(value)))
+        self._unwritten.append((name, value))
         self._unwritten_bytes += 0 if value is None else len(value)
         if self._unwritten_bytes >= _MOST_UNWRITTEN:
             self._write()

@@ -22,6 +22,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from service.pipeline.state.key_group_labels import group_of
 from service.pipeline.state.pipelined_map import PipelinedMap
+from service.pipeline.wire.task_properties import TaskProperties
 
 if TYPE_CHECKING:
     from service.pipeline.match.match import MatchProcessor
@@ -53,7 +54,8 @@ class MatchOperator(StatefulProcessor):
         if self._matcher is None:
             self._matcher = _SERIALIZER.loads(self._pickled)
             self._matcher.open(self._group_state, self._entry_state)
-        return self._matcher.process(group_of(key[0]), rows)
+        told = TaskProperties.of_task()
+        return self._matcher.process(group_of(key[0]), rows, told.offsets, told.offsets_before)
 
     def close(self) -> None:
         """Spark owns the state, and closes its connection when the task has ended."""

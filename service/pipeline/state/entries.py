@@ -6,6 +6,7 @@ A name begins with the partitioning's prefix: ``p/3`` is the base of bucket 3, `
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count as numbers_from
 from typing import Any
@@ -36,9 +37,26 @@ def bucket_of(name: str) -> int | None:
     return None if rest.startswith(_WAITING) else int(rest.removesuffix(CHANGES))
 
 
+def check_entry(group: int, name: str, data: bytes | None, checksum: int) -> bytes:
+    """The value of an entry of key group ``group``, whose state has this checksum of it. StateError
+    when it is lost, or not what was written last."""
+    if data is None:
+        raise StateError(
+            f"the state lacks entry {name} of key group {group}, which it knows of: it is damaged;"
+            f" {RESTORE}"
+        )
+    if zlib.crc32(data) != checksum:
+        raise StateError(
+            f"the state is damaged: entry {name} of key group {group} is not what was written last,"
+            f" its checksum is another; {RESTORE}"
+        )
+    return data
+
+
 class Entries:
-    """Which entries there are: before when nothing of each is due, and its bytes; how many buckets
-    each partitioning has; which entries were written under another rule set, and under which.
+    """Which entries there are: before when nothing of each is due, its bytes, their checksum; how
+    many buckets each partitioning has; which entries were written under another rule set, and under
+    which.
 
     ``fingerprints``: what bits and columns mean under this rule set, by prefix.
     """
@@ -48,6 +66,7 @@ class Entries:
         self._fingerprints = fingerprints
         self._due: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
+        self._checksums: dict[str, int] = {}
         self._buckets: dict[str, int] = {}
         #: By name, the fingerprint of the rule set.
         self._stale: dict[str, bytes] = {}
@@ -56,8 +75,8 @@ class Entries:
         """Take over what :meth:`packed` gave under the rule set before."""
         self._buckets = stored["buckets"]
         self._stale = stored["stale"]
-        for name, (due, size) in stored["entries"].items():
-            self._due[name], self._sizes[name] = due, size
+        for name, (due, size, checksum) in stored["entries"].items():
+            self._due[name], self._sizes[name], self._checksums[name] = due, size, checksum
             prefix = name.partition("/")[0]
             was = stored["fingerprints"][prefix]
             if name not in self._stale and was != self._fingerprints.get(prefix):
@@ -66,7 +85,10 @@ class Entries:
     def packed(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "entries": {name: [due, self._sizes[name]] for name, due in self._due.items()},
+            "entries": {
+                name: [due, self._sizes[name], self._checksums[name]]
+                for name, due in self._due.items()
+            },
             "buckets": self._buckets,
             "fingerprints": dict(self._fingerprints),
             "stale": self._stale,
@@ -96,21 +118,17 @@ class Entries:
         ]
 
     def loaded(self, names: Sequence[str], load: Load) -> Sequence[bytes]:
-        """The values of entries that there are. StateError when one is lost."""
-        found = []
-        for name, data in zip(names, load(names), strict=True):
-            if data is None:
-                raise StateError(
-                    f"the state lacks entry {name} of key group {self._group}, which it knows of:"
-                    f" it is damaged; {RESTORE}"
-                )
-            found.append(data)
-        return found
+        """The values of entries that there are. StateError when one is lost or another."""
+        return [
+            check_entry(self._group, name, data, self._checksums[name])
+            for name, data in zip(names, load(names), strict=True)
+        ]
 
     def keep(self, name: str, data: bytes, due: int, store: Store) -> None:
         """Write an entry."""
         store(name, data)
         self._due[name], self._sizes[name] = due, len(data)
+        self._checksums[name] = zlib.crc32(data)
         self._stale.pop(name, None)
 
     def next_due(self, name: str, due: int) -> None:
@@ -131,7 +149,7 @@ class Entries:
         """Remove an entry, if there is one."""
         if name in self._due:
             store(name, None)
-            del self._due[name], self._sizes[name]
+            del self._due[name], self._sizes[name], self._checksums[name]
             self._stale.pop(name, None)
 
     def remove_others(self, store: Store) -> None:

@@ -20,6 +20,7 @@ from service.matcher.columnar.snapshot import BATCH, decode_batch
 from service.matcher.partial import Partial
 from service.packing import unpack, unsealed
 from service.pipeline.state.buckets import whole
+from service.pipeline.state.entries import check_entry
 from service.pipeline.state.group_format import check_format
 
 
@@ -98,14 +99,19 @@ class StoredGroup:
     @property
     def next_due(self) -> int | None:
         """Before when nothing is due, in milliseconds of event time; ``None``: nothing ever is."""
-        due = min((due for due, _ in self._values["entries"].values()), default=FOREVER)
+        due = min((due for due, *_ in self._values["entries"].values()), default=FOREVER)
         return None if due == FOREVER else due
+
+    def check(self, number: int, name: str, data: bytes) -> bytes:
+        """The value of an entry of this group, the key group ``number``. StateError when it is not
+        what was written last."""
+        *_, checksum = self._values["entries"][name]
+        return check_entry(number, name, data, checksum)
 
     def bucket(self, base: bytes, changes: bytes | None = None) -> BucketHeld:
         """What a bucket of this group holds; or an entry of events that wait."""
-        stored = unsealed(base)
-        if stored[:1] == bytes([BATCH]):
-            batch = decode_batch(stored)
+        if base[:1] == bytes([BATCH]):
+            batch = decode_batch(base)
             return BucketHeld(keys=len(batch.keys), waiting=len(batch))
         state = self._whole(base, changes)
         held = BucketHeld(keys=len(state.keys))
@@ -116,7 +122,7 @@ class StoredGroup:
         self, base: bytes, changes: bytes | None, key: str | None
     ) -> Iterator[tuple[KnownRule, Partial]]:
         """The partial matches that a bucket holds of one key, with their rules."""
-        if unsealed(base)[:1] == bytes([BATCH]):
+        if base[:1] == bytes([BATCH]):
             return
         state = self._whole(base, changes)
         wanted = np.array([name == key for name in state.keys], bool)
@@ -127,8 +133,8 @@ class StoredGroup:
     def _whole(self, base: bytes, changes: bytes | None) -> KeysState:
         """All of a bucket; rules by their place in ``rules``."""
         places = {rule.number: place for place, rule in enumerate(self.rules)}
-        beside = [] if changes is None else unpack(unsealed(changes))
-        return whole([[unsealed(base)]], [beside], places)
+        beside = [] if changes is None else unpack(changes)
+        return whole([[base]], [beside], places)
 
 
 def _add_units(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:

@@ -13,6 +13,9 @@ from service.pipeline.wire.schema_ids import ids_in, ranges_of
 PLANNED_AT: Final = "spark_cep.planned_at"
 #: The event time after which no event of the batch is late; or nothing.
 LATE_UNTIL: Final = "spark_cep.late_until"
+#: Which batch it is, and which one was before it.
+OFFSETS: Final = "spark_cep.offsets"
+OFFSETS_BEFORE: Final = "spark_cep.offsets_before"
 #: The schema ids of a batch whose output is there in part, as ranges.
 SCHEMA_IDS: Final = "spark_cep.schema_ids"
 
@@ -20,12 +23,15 @@ SCHEMA_IDS: Final = "spark_cep.schema_ids"
 @dataclass(frozen=True, slots=True)
 class TaskProperties:
     """``planned_at``: when the batch was planned, in ms since 1970. ``late_until``: the event time
-    (ms) after which no event of the batch is late; ``None`` when that is not known. ``schema_ids``:
-    the only ones that the batch knows, because some of its output was written so; ``None`` where
-    nothing was written."""
+    (ms) after which no event of the batch is late; ``None`` when that is not known. ``offsets``:
+    digest of where the batch ends in its sources; ``offsets_before``: that of the batch before,
+    whose state it goes on from; empty for the first batch. ``schema_ids``: the only ones that the
+    batch knows, because some of its output was written so; ``None`` where nothing was written."""
 
     planned_at: int
     late_until: int | None
+    offsets: str = ""
+    offsets_before: str = ""
     schema_ids: frozenset[int] | None = None
 
     def set_on(self, context: SparkContext) -> None:
@@ -33,6 +39,8 @@ class TaskProperties:
         late_until = "" if self.late_until is None else str(self.late_until)
         context.setLocalProperty(PLANNED_AT, str(self.planned_at))
         context.setLocalProperty(LATE_UNTIL, late_until)
+        context.setLocalProperty(OFFSETS, self.offsets)
+        context.setLocalProperty(OFFSETS_BEFORE, self.offsets_before)
         known = None if self.schema_ids is None else ranges_of(self.schema_ids)
         context.setLocalProperty(SCHEMA_IDS, known)  # type: ignore[arg-type]  # None: not told
 
@@ -48,5 +56,7 @@ class TaskProperties:
         return cls(
             int(planned),
             int(late_until) if late_until else None,
+            task.getLocalProperty(OFFSETS) or "",
+            task.getLocalProperty(OFFSETS_BEFORE) or "",
             None if known is None else ids_in(known),
         )

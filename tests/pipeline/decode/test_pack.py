@@ -194,7 +194,7 @@ def test_a_batch_that_is_there_in_part_learns_no_ids(monkeypatch: pytest.MonkeyP
             assert ids == {1, 2}
             return "those"
 
-    monkeypatch.setattr(OutsideSpark, "told", TaskProperties(0, None, frozenset({1, 2})))
+    monkeypatch.setattr(OutsideSpark, "told", TaskProperties(0, None, schema_ids=frozenset({1, 2})))
     asked = lookup(6)
     assert letters(packer(Known(layouts=Layouts()), asked)(iter([of_ids(6)]))) == [
         "the registry has no schema with id 6"

@@ -24,7 +24,8 @@ from tests.kafka_access import KafkaAccess
 pytestmark = pytest.mark.kafka
 
 QUERY = "9b2f3c1e-0000-4000-8000-000000000001"
-FIRST = Batch(QUERY, 0, "1-3")
+OFFSETS = "0123456789abcdef"
+FIRST = Batch(QUERY, 0, "1-3", OFFSETS)
 
 
 def _position(query: str, batch: int) -> Position:
@@ -32,11 +33,15 @@ def _position(query: str, batch: int) -> Position:
 
 
 class _Files(CheckpointFiles):
-    """A checkpoint of which nothing but its position is there."""
+    """A checkpoint of which nothing but its position, and the digest of its batches, is there."""
 
-    def __init__(self, position: Position | None) -> None:
+    def __init__(self, position: Position | None, offsets: str | None = OFFSETS) -> None:
         self.location = "s3a://bucket/checkpoint"
         self._position = position
+        self._offsets = offsets
+
+    def offsets_digest(self, batch: int) -> str | None:
+        return self._offsets
 
     def position(self) -> Position | None:
         return self._position
@@ -57,11 +62,17 @@ class Job:
         self.marks = CommitMarkers(self.delivery.consumer_config, self.delivery.marks_topic)
 
     def write(
-        self, batch: int, *texts: str, first: bool = False, partition: int = 0, run: str = "run-1"
+        self,
+        batch: int,
+        *texts: str,
+        first: bool = False,
+        partition: int = 0,
+        run: str = "run-1",
+        offsets: str = OFFSETS,
     ) -> Written:
         """One task, to its end."""
         output = replace(self.delivery, run=run).output(
-            partition, Batch(QUERY, batch, "1-3"), first
+            partition, Batch(QUERY, batch, "1-3", offsets), first
         )
         for text in texts:
             output.write([(self.topic, None, text.encode(), [])])
@@ -96,6 +107,15 @@ def test_a_batch_that_runs_again_is_not_written_again(job: Job) -> None:
     assert job.write(0, "a", "b") is Written.BEFORE
     assert job.write(1, "c") is Written.COMMITTED
     assert job.texts() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("batch", "offsets"), [(3, "fedcba9876543210"), (2, OFFSETS)])
+def test_a_batch_of_other_records_is_refused(job: Job, batch: int, offsets: str) -> None:
+    """The output holds its number: dropping the records as written before would lose them."""
+    job.write(3, "a")
+    with pytest.raises(StateError, match=f"holds batch 3, and batch {batch} .* restore the check"):
+        job.write(batch, "b", first=True, offsets=offsets)
+    assert job.texts() == ["a"]
 
 
 def test_a_task_without_records_has_no_transaction(job: Job) -> None:
@@ -245,21 +265,27 @@ def test_a_time_out_beyond_the_brokers_is_refused(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "checkpoint", "why"),
+    ("mark", "checkpoint", "offsets", "why"),
     [
-        (CommitMarker("r"), None, None),
-        (CommitMarker("r", QUERY, 5), _position(QUERY, 5), None),
-        (CommitMarker("r", QUERY, 5), _position(QUERY, 6), None),
-        (CommitMarker("r", QUERY, 5), _position(QUERY, 4), "only come to batch 4"),
-        (CommitMarker("r", QUERY, 5), None, "the checkpoint is empty"),
-        (CommitMarker("r", QUERY, 5), _position("other", 9), "belongs to query other"),
+        (CommitMarker("r"), None, None, None),
+        (CommitMarker("r", QUERY, 5), _position(QUERY, 5), "a", None),
+        (CommitMarker("r", QUERY, 5, offsets="a"), _position(QUERY, 5), "a", None),
+        (CommitMarker("r", QUERY, 5, offsets="a"), _position(QUERY, 500), None, None),
+        (CommitMarker("r", QUERY, 5), _position(QUERY, 4), None, "only come to batch 4"),
+        (CommitMarker("r", QUERY, 5), None, None, "the checkpoint is empty"),
+        (CommitMarker("r", QUERY, 5), _position("other", 9), "a", "belongs to query other"),
+        (
+            CommitMarker("r", QUERY, 5, offsets="a"), _position(QUERY, 6), "b",
+            "offsets/5 of the checkpoint are of other records",
+        ),
     ],
-)
+)  # fmt: skip
 def test_when_output_and_checkpoint_disagree(
-    mark: CommitMarker, checkpoint: Position | None, why: str | None
+    mark: CommitMarker, checkpoint: Position | None, offsets: str | None, why: str | None
 ) -> None:
-    """The output may not know more than the checkpoint, nor anything of another one."""
-    found = disagreement(mark, checkpoint)
+    """The output may not know more than the checkpoint, nor anything of another one, nor other
+    records of a batch."""
+    found = disagreement(mark, checkpoint, offsets)
     assert (found is None) if why is None else (found is not None and why in found)
 
 
@@ -282,7 +308,7 @@ def test_a_take_over_keeps_what_is_known(job: Job) -> None:
     job.write(7, "a", partition=1)
     job.fence("run-2", _position(QUERY, 7))
     assert job.marks.read(0) == CommitMarker("run-2")
-    assert job.marks.read(1) == CommitMarker("run-2", QUERY, 7, schema_ids="1-3")
+    assert job.marks.read(1) == CommitMarker("run-2", QUERY, 7, "", "1-3", OFFSETS)
     assert job.write(7, "a", first=True, partition=1, run="run-2") is Written.BEFORE
 
 

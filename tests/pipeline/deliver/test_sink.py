@@ -67,7 +67,7 @@ def written(memory: Memory, *packets: tuple[int, bytes]) -> list[bytes]:
         [pa.array([int(kind) for kind in kinds], pa.int32()), pa.array(contents, pa.binary())],
         names=["kind", "packet"],
     )
-    (reports,) = PartitionWriter(memory, Batch("query", 7, ""), first=False)(iter([batch]))
+    (reports,) = PartitionWriter(memory, Batch("query", 7, "", "f00d"), first=False)(iter([batch]))
     return [bytes(report.as_py()) for report in reports.column(0)]
 
 
@@ -91,7 +91,7 @@ def test_records_are_written_and_counted() -> None:
     )
     assert earlier == EARLIER
     assert memory.records == [*RECORDS.records, *RESULTS.records()]
-    assert memory.asked == (3, Batch("query", 7, ""), True)
+    assert memory.asked == (3, Batch("query", 7, "", "f00d"), True)
     counts = Report.decode(own).counts
     assert counts.pop((Count.BUSY_US, "sink")) >= 0
     assert counts == {

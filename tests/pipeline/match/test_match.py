@@ -12,6 +12,7 @@ from pyspark.sql import Row
 
 from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
 from service.compiler.rule_set import Partitioning, compile_rules
+from service.errors import StateError
 from service.pattern.document import load_rules
 from service.pipeline.match.key_group import MatchOptions, packed_shape
 from service.pipeline.match.match import MatchProcessor
@@ -68,6 +69,7 @@ class Group:
 
     def __init__(self) -> None:
         self.state: Any = State()
+        self.batches = 0
         self.processor = self.new_processor()
 
     def new_processor(self) -> MatchProcessor:
@@ -84,9 +86,11 @@ class Group:
             for packet in packets
             for kind, content in fragments(*packet)
         ]
-        made = self.processor.process(0, iter(rows))
+        before, now = str(self.batches or ""), str(self.batches + 1)
+        made = self.processor.process(0, iter(rows), now, before)
         out = list(whole((row.kind, row.packet) for row in made))
         assert out[-1][0] == PacketKind.REPORT
+        self.batches += 1
         return out[:-1], Report.decode(out[-1][1])
 
 
@@ -144,6 +148,22 @@ def test_a_match_over_two_batches(group: Group) -> None:
     assert report.counts[Count.MATCHED, "ab"] == 1
     assert sum(count for _, count in report.match_times) == 1
     assert all(what.labels[0] in {"rule", "stage"} for what, *_ in report.counts)
+
+
+def test_state_of_another_batch_is_refused(group: Group) -> None:
+    """Of an older one, of one that was planned otherwise, and none where each batch leaves some."""
+    group.batch(events(("a", 5)), times(6))
+    older = dict(group.state.slots), group.state.value
+    group.batch(events(("a", 6)), times(7))
+    newer = group.state.value
+    for entries, value in (older, ({}, None), (group.state.slots, older[1])):
+        group.state.slots, group.state.value = dict(entries), value
+        with pytest.raises(StateError, match=r"key group 0.* restore the checkpoint from a copy"):
+            group.batch(times(8))
+    # The state of the group is the newest, an entry that it has is older.
+    group.state.slots, group.state.value = older[0], newer
+    with pytest.raises(StateError, match=r"entry \S+ of key group 0 is not what was written last"):
+        group.batch(events(("b", 7)), times(8))
 
 
 def test_what_is_for_others_is_passed_on(group: Group) -> None:

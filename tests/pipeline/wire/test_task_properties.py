@@ -24,8 +24,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_they_come_back(told: dict[str, str], late_until: int | None) -> None:
     """Also a time of which nothing is known, and what was told of the batch before is gone."""
     context: Any = SimpleNamespace(setLocalProperty=told.__setitem__)
-    TaskProperties(1, 2).set_on(context)
-    sent = TaskProperties(1_700_000_000_123, late_until)
+    TaskProperties(1, 2, "a", "b").set_on(context)
+    sent = TaskProperties(1_700_000_000_123, late_until, "b")
     sent.set_on(context)
     assert TaskProperties.of_task() == sent
 
