@@ -81,7 +81,8 @@ class Reason(StrEnum):
     )
     LIMIT_REACHED = (
         "limit_reached",
-        "A key held more partial matches or events of a rule than its limit.",
+        "A key held more partial matches or events of a rule than its limit, or one event completed"
+        " more matches.",
     )
     OUTPUT_TOO_LARGE = (
         "output_too_large",

@@ -113,8 +113,8 @@ def _ends(plan: Plan) -> Iterator[Bound]:
 def _limits(plan: Plan) -> str:
     limits = plan.rule.limits
     return (
-        f"{limits.partial_matches:,} partial matches and {limits.events:,} distinct events,"
-        f" beyond that {limits.on_limit.value}"
+        f"{limits.partial_matches:,} partial matches, {limits.events:,} distinct events,"
+        f" {limits.matches:,} matches of one event, beyond that {limits.on_limit.value}"
     )
 
 

@@ -38,6 +38,7 @@ class Found:
     started: int = 0
     pruned: int = 0
     dropped: int = 0
+    dropped_matches: int = 0
 
     @property
     def something(self) -> bool:
@@ -49,6 +50,7 @@ class Found:
             or self.failures
             or self.pruned
             or self.dropped
+            or self.dropped_matches
         )
 
 
@@ -58,6 +60,16 @@ def limit_failure(plan: Plan, event: Event, dropped: int) -> Failure:
     detail = (
         f"more than {limits.partial_matches} partial matches or {limits.events} events"
         f" for one key: {limits.on_limit.value} dropped {dropped} partial matches"
+    )
+    return Failure("limit_reached", None, event, detail)
+
+
+def match_limit_failure(plan: Plan, event: Event, dropped: int) -> Failure:
+    """``event`` completes more matches of its key than the rule allows."""
+    limits = plan.rule.limits
+    detail = (
+        f"more than {limits.matches} matches of one key and event: {limits.on_limit.value} dropped"
+        f" {dropped} matches"
     )
     return Failure("limit_reached", None, event, detail)
 

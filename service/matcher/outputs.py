@@ -89,6 +89,7 @@ class Reporter:
                 "started": found.started,
                 "pruned": found.pruned,
                 "dropped": found.dropped,
+                "dropped_matches": found.dropped_matches,
                 "failed": len(found.failures),
             },
             outputs,

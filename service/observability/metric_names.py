@@ -336,6 +336,12 @@ PARTIAL_MATCHES_DROPPED = Counter(
     "partial matches",
     ("rule",),
 )
+MATCHES_DROPPED = Counter(
+    "spark_cep_matches_dropped_total",
+    "Matches given up because one event completed more of its key than the rule's limit.",
+    "matches",
+    ("rule",),
+)
 RULE_ERRORS = Counter(
     "spark_cep_rule_errors_total",
     "Dead letters of the rule's own making, by reason.",
@@ -434,6 +440,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     TIMEOUTS,
     PARTIAL_MATCHES_PRUNED,
     PARTIAL_MATCHES_DROPPED,
+    MATCHES_DROPPED,
     RULE_ERRORS,
     RULE_PROCESSING,
     RULES_LOADED,

@@ -291,6 +291,7 @@ def _rule(shape: RuleShape, expressions: Mapping[Path, Expression]) -> Rule:
             partial_matches=shape.limits.partial_matches,
             events=shape.limits.events,
             on_limit=OnLimit(shape.limits.on_limit),
+            matches=shape.limits.matches,
         ),
         cooldown_ms=shape.cooldown,
         description=shape.description,

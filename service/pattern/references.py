@@ -127,8 +127,8 @@ def check_instant(rule: Rule) -> Iterator[Finding]:
 
 
 def check_limits(rule: Rule) -> Iterator[Finding]:
-    """Limits let one partial match and one event in."""
-    for name in ("partial_matches", "events"):
+    """Limits let one partial match, one event and one match in."""
+    for name in ("partial_matches", "events", "matches"):
         value = getattr(rule.limits, name)
         if value < 1:
             message = f"`limits.{name}` is {value}"

@@ -192,6 +192,10 @@ class LimitsShape(Shape):
     events: Count = Field(
         default=Limits().events, description="most events held per key: a number from 1"
     )
+    matches: Count = Field(
+        default=Limits().matches,
+        description="most matches that one event completes per key: a number from 1",
+    )
     on_limit: Literal["drop_oldest", "reject_new", "pause_rule"] = Field(
         default=Limits().on_limit.value,
         description="what to do beyond a limit: `drop_oldest`, `reject_new` or `pause_rule`",
@@ -295,7 +299,8 @@ class RuleShape(Shape):
     )
     limits: LimitsShape = Field(
         default_factory=LimitsShape,
-        description="most `partial_matches` and `events` per key, and `on_limit`",
+        description="most `partial_matches` and `events` per key, most `matches` of one event, and"
+        " `on_limit`",
     )
     cooldown: Duration | None = Field(
         default=None, description=f"after a match no other one of that key for: {ALLOWED_DURATIONS}"

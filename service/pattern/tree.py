@@ -126,11 +126,13 @@ class OnLimit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Most partial matches and events that one key may hold for one rule, and what to do beyond."""
+    """Most partial matches and events that one key may hold for one rule, most matches that one
+    event of it may complete, and what to do beyond."""
 
     partial_matches: int = 10_000
     events: int = 100_000
     on_limit: OnLimit = OnLimit.DROP_OLDEST
+    matches: int = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,7 +218,8 @@ pattern:
 emit: {events: all, measures: {sum: SUM(a.price)}}
 """)
     assert found["limits"] == [
-        "5,000 partial matches and 7 distinct events, beyond that pause_rule"
+        "5,000 partial matches, 7 distinct events, 1,000 matches of one event,"
+        " beyond that pause_rule"
     ]
     assert found["held back"] == [
         "a match, while a partial match that began earlier lives: less than 1 minute"

@@ -54,6 +54,7 @@ def limited_rules(draw: st.DrawFn, rule_id: str = "r") -> Rule:
             partial_matches=draw(st.integers(1, 6)),
             events=draw(st.integers(1, 6)),
             on_limit=draw(st.sampled_from(OnLimit)),
+            matches=draw(st.integers(1, 3)),
         )
         rule = replace(rule, limits=most)
     return rule
@@ -114,7 +115,7 @@ def noting(function: Any, results: set[Any]) -> Any:
 
 BRANCHING = """
 within: 40 ms
-limits: {partial_matches: 1000000, events: 1000000}
+limits: {partial_matches: 1000000, events: 1000000, matches: 1000000}
 pattern:
   - {step: a, where: "name = 'a'"}
   - {step: b, after: followed_by_any, where: "name = 'b'", times: 1+, loop: combinations}

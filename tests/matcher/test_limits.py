@@ -37,6 +37,15 @@ pattern:
 """
 
 
+LOOP_AND_ANY = """
+limits: {{matches: {matches}, on_limit: {policy}}}
+{more}
+pattern:
+  - {{step: a, where: "name = 'a'", times: 1+}}
+  - {{step: z, after: followed_by_any, where: "name = 'z'"}}
+"""
+
+
 def states(one: BothMatchers) -> list[RuleState]:
     """The rule states of every key."""
     return [state for _, _, state in one.rule_states()]
@@ -168,3 +177,52 @@ def test_adversarial_stream_in_bounded_time_and_memory(policy: str) -> None:
             break
     assert time.process_time() - started < 20
     assert most <= 51_001
+
+
+@pytest.mark.parametrize(
+    ("policy", "written_matches"),
+    [
+        ("drop_oldest", ["a1 z3", "a2 z3", "a1 z4", "a2 z4"]),
+        ("reject_new", ["a0 a1 a2 z3", "a0 a1 z3", "a0 a1 a2 z4", "a0 a1 z4"]),
+        ("pause_rule", []),
+    ],
+)
+@pytest.mark.parametrize("cut", [1, 2, 5])
+def test_matches_of_one_event(policy: str, written_matches: list[str], cut: int) -> None:
+    """So many at most are written: those that started last, those that started first, or none any
+    more, however the events are cut; the rest is counted, and the first event is told of."""
+    events = written("a@0 a@1 a@2 z@3 z@4")
+    one = job(LOOP_AND_ANY.format(matches=2, policy=policy, more=""))
+    for start in range(0, len(events), cut):
+        one.advance(events[start : start + cut], events[min(start + cut, len(events)) - 1].time)
+        one.reload()
+    found = {text for text, _ in matched(one)}
+    assert len(found) == len(written_matches)
+    (letter,) = one.outputs.dead_letters
+    assert (letter.reason, letter.at.offset) == ("limit_reached", 3)
+    assert "more than 2 matches of one key and event" in letter.detail
+    assert policy in letter.detail
+    assert one.outputs.counts["r", "dropped_matches"] == (6 if policy == "pause_rule" else 8)
+    assert one.outputs.counts["r", "matched"] == len(written_matches)
+    assert found == set(written_matches)
+
+
+def test_as_many_matches_as_allowed_are_written() -> None:
+    """The limit is the rule's: without one in the rule there are a thousand."""
+    one = job(LOOP_AND_ANY.format(matches=6, policy="reject_new", more=""))
+    one.advance(written("a@0 a@1 a@2 z@3"), 3)
+    assert len(matched(one)) == 6
+    assert one.outputs.dead_letters == []
+    assert Limits().matches == 1_000
+
+
+def test_matches_that_a_skip_strategy_lets_go_together() -> None:
+    """What was held back counts for the event that lets it go; matches that a cooldown holds back
+    count for none."""
+    skip = "after_match: {skip_to_first: z}"
+    one = job(LOOP_AND_ANY.format(matches=1, policy="reject_new", more=skip))
+    one.advance(written("a@0 a@1 a@2 z@3"), 3)
+    quiet = job(LOOP_AND_ANY.format(matches=1, policy="reject_new", more="cooldown: 1 minute"))
+    quiet.advance(written("a@0 a@1 a@2 z@3"), 3)
+    assert [len(matched(each)) for each in (one, quiet)] == [1, 1]
+    assert quiet.outputs.dead_letters == []

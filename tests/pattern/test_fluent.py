@@ -427,6 +427,7 @@ def built(rule: Rule) -> Rule:
         limits={
             "partial_matches": rule.limits.partial_matches,
             "events": rule.limits.events,
+            "matches": rule.limits.matches,
             "on_limit": rule.limits.on_limit.value,
         },
         cooldown=_duration(rule.cooldown_ms),

@@ -8,11 +8,13 @@ beside each other for a moment.
 * ``reject_new`` drops what started last, so the oldest can still complete; of what started with
   one event, the branches found last;
 * ``pause_rule`` drops everything and ignores the key's events from then on.
+
+Of the matches that one event completes, too, so many at most are written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import takewhile
 
 from service.matcher.partial import Finished, Partial, RuleState, Taken, order
@@ -39,9 +41,25 @@ def enforce(state: RuleState, limits: Limits, release: Callable[[], None]) -> in
             return _drop_oldest(state, limits, release)
         case OnLimit.REJECT_NEW:
             return _reject_new(state, limits)
+    return pause(state)
+
+
+def pause(state: RuleState) -> int:
+    """Drop everything, and ignore all that comes; returns how many were dropped."""
     dropped = len(state.partials) + len(state.finished)
     state.partials, state.finished, state.paused = [], [], True
     return dropped
+
+
+def keep(matches: Sequence[Finished], limits: Limits) -> list[Finished]:
+    """Of the matches that one event completed, too many and in the order of their starts, those
+    that are written: the last, the first, or none."""
+    match limits.on_limit:
+        case OnLimit.DROP_OLDEST:
+            return list(matches[-limits.matches :])
+        case OnLimit.REJECT_NEW:
+            return list(matches[: limits.matches])
+    return []
 
 
 def held_events(state: RuleState) -> int:

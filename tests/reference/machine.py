@@ -13,7 +13,14 @@ from __future__ import annotations
 from service.compiler.plan import GapAtom, Kind, Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Slot
-from service.matcher.found import Expired, Failure, Found, limit_failure, skip_failure
+from service.matcher.found import (
+    Expired,
+    Failure,
+    Found,
+    limit_failure,
+    match_limit_failure,
+    skip_failure,
+)
 from service.matcher.partial import (
     BEGINNING_MATCHED,
     FOREVER,
@@ -26,7 +33,8 @@ from service.matcher.partial import (
 )
 from service.matcher.transitions import PASS, Outcome, Transitions
 from service.model import Event
-from tests.reference.limits import beyond, enforce
+from service.pattern.tree import OnLimit
+from tests.reference.limits import beyond, enforce, keep, pause
 from tests.reference.look_back_tests import LookBackTests
 from tests.reference.skip import release
 
@@ -178,16 +186,25 @@ class Machine:
     # Skip strategy, cooldown, limits.
 
     def _settle(self, state: RuleState, event: Event, found: Found) -> None:
+        limits, first = self._limits, len(found.matches)
         self._release(state, found)
-        if beyond(state, self._limits):
-            limits = self._limits
+        too_much = beyond(state, limits)
+        if too_much:
             dropped = enforce(state, limits, lambda: self._release(state, found))
             found.dropped += dropped
             if not state.limited:
                 found.failures.append(limit_failure(self.plan, event, dropped))
-            state.limited = True
-        else:
-            state.limited = False
+        completed = found.matches[first:]
+        too_many = len(completed) > limits.matches
+        if too_many:
+            found.matches[first:] = kept = keep(completed, limits)
+            dropped = len(completed) - len(kept)
+            found.dropped_matches += dropped
+            if limits.on_limit is OnLimit.PAUSE_RULE:
+                found.dropped += pause(state)
+            if not state.limited:
+                found.failures.append(match_limit_failure(self.plan, event, dropped))
+        state.limited = too_much or too_many
         _refresh_deadline(state)
 
     def _release(self, state: RuleState, found: Found) -> None:

@@ -152,7 +152,7 @@ def _reckon(control):
     control.need_finished = control.finished + moving * (control.most_moves + 2)
     control.need_matches = control.matches + control.need_finished
     control.need_timeouts = control.timeouts + control.partials
-    control.need_failures = control.failures + 2 * control.need_finished + 2
+    control.need_failures = control.failures + 2 * control.need_finished + 3
     control.need_kept_partials = control.kept_partials + control.partials
     control.need_kept_finished = control.kept_finished + control.finished + control.partials
 

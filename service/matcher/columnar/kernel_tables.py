@@ -10,15 +10,15 @@ NO_SKIP, TO_NEXT, PAST_LAST_EVENT, TO_FIRST, TO_LAST = 0, 1, 2, 3, 4
 DROP_OLDEST, REJECT_NEW, PAUSE_RULE = 0, 1, 2
 UNCHANGED, STOPS, TAKES = 1, 2, 4
 PASS = -1
-SKIP_FAILED, LIMIT_REACHED = 0, 1
+SKIP_FAILED, LIMIT_REACHED, MATCH_LIMIT_REACHED = 0, 1, 2
 NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = 0, 1, 2
 
 #: A rule. A missing duration is ``FOREVER``, a missing time ``NEVER``; ``tables`` go on at its
 #: ``first_state`` and ``first_question``.
 RULE = record(
     window="i8", cooldown="i8", effective_from="i8", most_partials="i8", most_events="i8",
-    start="i4", first_state="i4", first_question="i4", questions="i4", skip="i4", skip_step="i4",
-    on_limit="i4", error_on_miss="u1", step_gaps="u1", sparse="u1",
+    most_matches="i8", start="i4", first_state="i4", first_question="i4", questions="i4",
+    skip="i4", skip_step="i4", on_limit="i4", error_on_miss="u1", step_gaps="u1", sparse="u1",
 )  # fmt: skip
 #: A state of a plan; see :class:`service.compiler.plan.State`.
 STATE = record(gap="i8", taking_gap="i8", absence="u1", live="u1", final="u1")
@@ -55,9 +55,11 @@ MATCH = record(time="i8", unit="i4", first="i4", last="i4")
 TIMEOUT = record(deadline="i8", unit="i4", first="i4", last="i4", matched="u1")
 FAILURE = record(detail="i8", unit="i4", kind="i4", event="i4", last="i4")
 #: Counts per rule: events, partial matches that they were tested against (with those that might
-#: begin), partial matches begun, those and complete ones that the skip strategy ended, and those
-#: dropped by a limit.
-TALLY = record(events="i8", tested="i8", started="i8", pruned="i8", dropped="i8")
+#: begin), partial matches begun, those and complete ones that the skip strategy ended, those
+#: dropped by a limit, and matches dropped by a limit.
+TALLY = record(
+    events="i8", tested="i8", started="i8", pruned="i8", dropped="i8", dropped_matches="i8"
+)
 #: Where a run stands, what the open unit is like, how full the tables are and must be. One row.
 CONTROL = record(
     **dict.fromkeys(

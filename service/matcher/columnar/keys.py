@@ -20,7 +20,14 @@ from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, Held
 from service.matcher.columnar.meaning import Meaning
 from service.matcher.columnar.results import ResultKind, Results
-from service.matcher.found import Expired, Failure, Found, limit_failure, skip_failure
+from service.matcher.found import (
+    Expired,
+    Failure,
+    Found,
+    limit_failure,
+    match_limit_failure,
+    skip_failure,
+)
 from service.matcher.look_back import LookBacks
 from service.matcher.outputs import Outputs, Reporter
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
@@ -192,6 +199,8 @@ class KeysMatcher:
         plan = self.partitioning.rules[rule].plan
         if kind == kernel_tables.LIMIT_REACHED:
             return limit_failure(plan, event, detail)
+        if kind == kernel_tables.MATCH_LIMIT_REACHED:
+            return match_limit_failure(plan, event, detail)
         return skip_failure(plan, event)
 
 

@@ -12,9 +12,11 @@ from service.matcher.columnar.kernel_tables import (
     DROP_OLDEST,
     ITSELF_MATCHED,
     LIMIT_REACHED,
+    MATCH_LIMIT_REACHED,
     NO_SKIP,
     NOT_MATCHED,
     PAST_LAST_EVENT,
+    PAUSE_RULE,
     REJECT_NEW,
     SKIP_FAILED,
     TO_FIRST,
@@ -225,8 +227,10 @@ def _fail(kind, event, last, detail, failures, control):
 @inlined
 def settle(event, rule, tables, tally, control):
     """Let go what an event has completed, and hold the unit to its limits."""
+    first_match = control.matches
     _release(rule, tables, control)
-    if _beyond(rule, tables, control):
+    beyond = _beyond(rule, tables, control)
+    if beyond:
         before = control.partials + control.finished
         if rule.on_limit == DROP_OLDEST:
             dropped = _drop_oldest(rule, tables, control)
@@ -241,10 +245,32 @@ def settle(event, rule, tables, tally, control):
         tally.dropped += dropped
         if not control.limited:
             _fail(LIMIT_REACHED, event, NONE, dropped, tables.failures, control)
-        control.limited = 1
-    else:
-        control.limited = 0
+    too_many = control.matches - first_match > rule.most_matches
+    if too_many:
+        if rule.on_limit == PAUSE_RULE:
+            tally.dropped += control.partials + control.finished
+            control.partials = 0
+            control.finished = 0
+            control.paused = 1
+        dropped = _drop_matches(first_match, rule, tables.matches, control)
+        tally.dropped_matches += dropped
+        if not control.limited:
+            _fail(MATCH_LIMIT_REACHED, event, NONE, dropped, tables.failures, control)
+    control.limited = beyond or too_many
     _refresh_deadline(tables.partials, control)
+
+
+@compiled
+def _drop_matches(first, rule, matches, control):
+    """Drop those of an event's matches, which begin at row ``first`` in the order of their starts,
+    that are too many; returns how many."""
+    count = control.matches - first
+    kept = 0 if rule.on_limit == PAUSE_RULE else rule.most_matches
+    if rule.on_limit == DROP_OLDEST:
+        for row in range(kept):
+            matches[first + row] = matches[control.matches - kept + row]
+    control.matches = first + kept
+    return count - kept
 
 
 @compiled

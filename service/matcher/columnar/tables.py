@@ -298,6 +298,7 @@ def _rules(plans: Sequence[Plan]) -> Table:
         row["error_on_miss"] = skip.error_on_miss
         row["most_partials"] = limits.partial_matches
         row["most_events"] = limits.events
+        row["most_matches"] = limits.matches
         row["on_limit"] = _ON_LIMIT[limits.on_limit]
         row["step_gaps"] = any(isinstance(atom, GapAtom) for atom in plan.atoms)
         row["sparse"] = questions > _MOST_TABLED

@@ -75,6 +75,7 @@ _COUNTERS: Final[Mapping[Count, names.Counter]] = {
     Count.TIMED_OUT: names.TIMEOUTS,
     Count.PRUNED: names.PARTIAL_MATCHES_PRUNED,
     Count.DROPPED: names.PARTIAL_MATCHES_DROPPED,
+    Count.DROPPED_MATCHES: names.MATCHES_DROPPED,
     Count.RULE_DEAD_LETTERS: names.RULE_ERRORS,
     Count.DEAD_LETTERS: names.DEAD_LETTERS,
     Count.TRANSACTIONS: names.PARTITION_WRITES,
@@ -88,6 +89,7 @@ _BY_RULE: Final = (
     names.TIMEOUTS,
     names.PARTIAL_MATCHES_PRUNED,
     names.PARTIAL_MATCHES_DROPPED,
+    names.MATCHES_DROPPED,
 )
 
 

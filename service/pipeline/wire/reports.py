@@ -45,6 +45,7 @@ class Count(StrEnum):
     TIMED_OUT = "timed_out", "rule"
     PRUNED = "pruned", "rule"
     DROPPED = "dropped", "rule"
+    DROPPED_MATCHES = "dropped_matches", "rule"
     RULE_DEAD_LETTERS = "rule_dead_letters", "rule", "reason"
     PROCESSING_NS = "processing_ns", "rule"
     # By writers.
