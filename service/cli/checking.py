@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,8 +10,9 @@ from service.codecs.avro_schema import parse
 from service.codecs.reader_schemas import record_names, record_schema
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
+from service.pattern.several_types import InputRecord
 from service.pattern.type_check import type_check
-from service.pattern.types import RecordType, record_type
+from service.pattern.types import record_type
 from service.rules.folder import examine_rules, read_rules
 from service.rules.rule_set import RuleSet
 
@@ -52,9 +53,9 @@ def read_existing(path: Path) -> RuleSet:
     return read_rules(path)
 
 
-def check_types(rules: Sequence[LoadedRule], schemas: Sequence[Path]) -> dict[str, RecordType]:
-    """The record types of Avro schema files, by full and by short name, once ``rules`` have been
-    checked against them; raises RuleSetError with every problem found."""
+def check_types(rules: Sequence[LoadedRule], schemas: Sequence[Path]) -> list[InputRecord]:
+    """The record types of Avro schema files, once ``rules`` have been checked against them; raises
+    RuleSetError with every problem found."""
     types = _types_of_files(schemas)
     problems = _type_problems(rules, types)
     if problems:
@@ -72,22 +73,22 @@ def _by_place(problem: Problem) -> tuple[str, int, int]:
     return (problem.source or "", *((span.line, span.column) if span else (0, 0)))
 
 
-def _type_problems(rules: Sequence[LoadedRule], types: Mapping[str, RecordType]) -> list[Problem]:
+def _type_problems(rules: Sequence[LoadedRule], types: Sequence[InputRecord]) -> list[Problem]:
     return [problem for loaded in rules for problem in type_check(loaded, types)]
 
 
-def _types_of_files(files: Sequence[Path]) -> dict[str, RecordType]:
-    types: dict[str, RecordType] = {}
+def _types_of_files(files: Sequence[Path]) -> list[InputRecord]:
+    types: list[InputRecord] = []
     for file in files:
         try:
             text = file.read_text("utf-8")
         except OSError as error:
             raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
         schema = parse(text, str(file))
-        for name in record_names(schema):
-            columns = record_type(record_schema(schema, name).text)
-            types[name] = columns
-            types.setdefault(name.rpartition(".")[2], columns)
+        types += (
+            (str(file), name, record_type(record_schema(schema, name).text))
+            for name in record_names(schema)
+        )
     return types
 
 

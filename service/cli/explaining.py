@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from service.errors import ConfigurationError, Problem
 from service.matcher.columnar.look_back_programs import program
 from service.pattern.document import LoadedRule
 from service.pattern.expressions.canonical import expression as expression_of
-from service.pattern.types import RecordType
+from service.pattern.several_types import InputRecord
 from service.rules.rule_set import RuleSet
 
 
@@ -35,7 +35,7 @@ class RulesToExplain:
     and is not part of one rule's explanation."""
 
     rules: tuple[tuple[LoadedRule, Plan], ...]
-    record_types: Mapping[str, RecordType]
+    record_types: tuple[InputRecord, ...]
     warnings: tuple[Problem, ...]
 
     def warnings_outside(self, form: Form) -> tuple[Problem, ...]:
@@ -54,11 +54,11 @@ def rules_to_explain(path: Path, chosen: Sequence[str], schemas: Sequence[Path])
     rule_set = read_existing(path)
     rules = [_rule(rule_set, rule_id, path) for rule_id in dict.fromkeys(chosen)]
     rules = rules or list(rule_set.loaded)
-    types = check_types(rules, schemas) if schemas else {}
+    types = check_types(rules, schemas) if schemas else ()
     of_rules = {id(warning) for loaded in rule_set.loaded for warning in loaded.warnings}
     return RulesToExplain(
         rules=tuple((loaded, lower(loaded.rule)) for loaded in rules),
-        record_types=types,
+        record_types=tuple(types),
         warnings=tuple(w for w in rule_set.warnings if id(w) not in of_rules),
     )
 
@@ -105,14 +105,13 @@ def _explanation(loaded: LoadedRule, plan: Plan, rules: RulesToExplain) -> Expla
     return Explanation((*others, computed, warnings))
 
 
-def _computed(plan: Plan, record_types: Mapping[str, RecordType]) -> Iterator[str]:
+def _computed(plan: Plan, record_types: Sequence[InputRecord]) -> Iterator[str]:
     """The parts of the conditions that look back for which there is no compiled operation."""
-    known = {id(columns): (name, columns) for name, columns in record_types.items()}
     types = RecordTypes(
         tuple(
             (events, name, columns)
             for events in plan.rule.events or ("",)
-            for name, columns in known.values()
+            for _, name, columns in record_types
         )
     )
     slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots_of(plan))}
@@ -121,10 +120,10 @@ def _computed(plan: Plan, record_types: Mapping[str, RecordType]) -> Iterator[st
         calls = program(atom, plan, slots, types).calls if isinstance(atom, LookBackAtom) else ()
         for call in calls:
             found = True
-            if known:
+            if record_types:
                 part = printable(expression_of(call.node).canonical)
                 yield f"  of {condition_name(number)}  {part}"
-    if found and not known:
+    if found and not record_types:
         yield "  that depends on the types of what looks back: give --schema to know"
     elif not found:
         yield "  nothing: every condition that looks back is compiled"

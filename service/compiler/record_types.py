@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from service.compiler.plan import Plan
 from service.pattern.expressions import ALL_STEPS
-from service.pattern.type_check import merged
+from service.pattern.several_types import InputRecord, merged
 from service.pattern.types import RecordType
 
 
 @dataclass(frozen=True)
 class RecordTypes:
-    """Record types by input: ``(input, full record name, columns)``. Empty: nothing is known."""
+    """Record types, each from the input that it is read of. Empty: nothing is known."""
 
-    known: tuple[tuple[str, str, RecordType], ...] = ()
+    known: tuple[InputRecord, ...] = ()
 
     def of(self, events: Sequence[str], of_type: str | None) -> RecordType | None:
         """What an event of inputs ``events`` (all, when empty) and record ``of_type`` may hold."""

@@ -5,28 +5,22 @@ from __future__ import annotations
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Slot
 from service.errors import SchemaError
-from service.pattern.type_check import WIDER
-from service.pattern.types import NULL, SqlType, column_type
+from service.pattern.several_types import listed, one_type
+from service.pattern.types import SqlType, column_type
 
 
 def slot_type(slot: Slot, types: RecordTypes) -> SqlType:
     """The slot's type, the wider one of two sizes of a number; NULL where no type has the column.
 
-    Raises SchemaError where its types are others.
+    Raises SchemaError where its types are others, which the check of the rule has refused before.
     """
-    found = {
-        record: kind
-        for one in types.known
-        if RecordTypes((one,)).of(slot.events, slot.of_type) is not None
-        and (kind := column_type(one[2], slot.path)) not in (None, NULL)
-        for record in [one[1]]
-    }
-    kinds = frozenset(found.values())
-    if len(kinds) <= 1:
-        return next(iter(kinds), NULL)
-    if kinds in WIDER:
-        return WIDER[kinds]
-    listed = ", ".join(f"{kind} in {record}" for record, kind in found.items())
-    raise SchemaError(
-        f"column {'.'.join(slot.path)} is {listed}: give the step an of_type to say which"
-    )
+    found = [
+        (f"input {source}" if source else "", name, kind)
+        for source, name, columns in types.known
+        if RecordTypes(((source, name, columns),)).of(slot.events, slot.of_type) is not None
+        and (kind := column_type(columns, slot.path)) is not None
+    ]
+    kind = one_type(kind for _, _, kind in found)
+    if kind is None:
+        raise SchemaError(f"column {'.'.join(slot.path)} is {listed(found)}")
+    return kind

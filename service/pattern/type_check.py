@@ -1,13 +1,13 @@
 """Checks a loaded rule's expressions against the record types that its events may have.
 
 A step with ``of_type`` sees the columns of that type; any other step sees the columns of all the
-types together, each of which must be in at least one of them. A column whose type differs between
-them goes with everything here and is NULL in the events that do not have it.
+types together, each of which must be in at least one of them, and is NULL in the events that do not
+have it. A column of several types is refused (:mod:`service.pattern.several_types`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from service.documents.nearest import instead
 from service.documents.places import Path, Places
@@ -22,14 +22,13 @@ from service.pattern.expressions import (
 )
 from service.pattern.expressions.nodes import Column
 from service.pattern.findings import Placed, place_steps
+from service.pattern.several_types import AnyRecord, InputRecord
 from service.pattern.tree import Rule
 from service.pattern.types import (
-    BIGINT,
     BOOLEAN,
     DAY_TIME,
     DOUBLE,
     FLOAT,
-    INT,
     NULL,
     UNKNOWN,
     ArrayType,
@@ -38,51 +37,25 @@ from service.pattern.types import (
     SqlType,
 )
 
-#: Of two sizes of a number, the larger one.
-WIDER: Mapping[frozenset[SqlType], SqlType] = {
-    frozenset({INT, BIGINT}): BIGINT,
-    frozenset({FLOAT, DOUBLE}): DOUBLE,
-}
 
-
-def type_check(loaded: LoadedRule, record_types: Mapping[str, RecordType]) -> list[Problem]:
-    """Every problem of the rule's expressions with these types.
-
-    ``record_types`` holds the types that the rule may see, by full and by short name.
-    """
-    check = _Check(loaded.rule, loaded.places, record_types)
+def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
+    """Every problem of the rule's expressions with these record types, those that the rule may
+    see. Where each is from (an input, a file) is for messages; empty: nothing is said of it."""
+    check = _Check(loaded.rule, loaded.places, records)
     return list(dict.fromkeys(check.problems()))
-
-
-def merged(types: list[RecordType]) -> RecordType:
-    """One record with the fields of all of them."""
-    if len(types) == 1:
-        return types[0]
-    fields: dict[str, SqlType] = {}
-    for record in types:
-        for name, kind in record.fields.items():
-            fields[name] = _both(fields[name], kind) if name in fields else kind
-    return RecordType(fields)
-
-
-def _both(one: SqlType, other: SqlType) -> SqlType:
-    if other in (one, NULL):
-        return one
-    if one == NULL:
-        return other
-    if isinstance(one, RecordType) and isinstance(other, RecordType):
-        return merged([one, other])
-    return WIDER.get(frozenset({one, other}), UNKNOWN)
 
 
 class _Check:
     """One rule against one set of types."""
 
-    def __init__(self, rule: Rule, places: Places, record_types: Mapping[str, RecordType]) -> None:
+    def __init__(self, rule: Rule, places: Places, records: Sequence[InputRecord]) -> None:
         self._rule = rule
         self._places = places
-        self._types = record_types
-        self._any = merged(list(dict.fromkeys(record_types.values())))
+        self._types: dict[str, list[InputRecord]] = {}
+        for record in dict.fromkeys(records):
+            for name in {record[1], record[1].rpartition(".")[2]}:
+                self._types.setdefault(name, []).append(record)
+        self._any = AnyRecord.of(list(dict.fromkeys(records)))
         self._placed = [p for p in place_steps(rule.pattern) if p.step.group is None]
         self._steps = {p.step.name: self._type_of(p) for p in self._placed if not p.step.negative}
         self._steps[ALL_STEPS] = self._any
@@ -101,7 +74,8 @@ class _Check:
 
     def _type_of(self, placed: Placed) -> RecordType:
         name = placed.step.of_type
-        return self._any if name is None else self._types.get(name, self._any)
+        known = None if name is None else self._types.get(name)
+        return self._any if known is None else AnyRecord.of(known)
 
     def _step_problems(self, placed: Placed) -> Iterator[Problem]:
         step = placed.step

@@ -134,11 +134,12 @@ class Inputs:
             message = "the rule does not say which input it reads"
             yield loaded.places.problem(message, ("events",), allowed=allowed)
         elif not unknown:
-            types: dict[str, RecordType] = {}
-            for name in events or self.types:
-                for record, columns in self.types[name].items():
-                    types[record] = columns
-                    types.setdefault(record.rpartition(".")[2], columns)
+            several = len(self.types) > 1
+            types = [
+                (f"input {name}" if several else "", record, columns)
+                for name in events or self.types
+                for record, columns in self.types[name].items()
+            ]
             yield from type_check(loaded, types)
 
 

@@ -33,7 +33,9 @@ def test_one_type_or_the_wider_of_two(kinds: tuple[SqlType, ...], expected: SqlT
 def test_others_are_refused() -> None:
     """Unless the step says which of them it means."""
     known = types(INT, STRING, DOUBLE)
-    with pytest.raises(SchemaError, match=r"column x is INT in t.R0, STRING in t.R1, DOUBLE"):
+    with pytest.raises(
+        SchemaError, match=r"x is INT in t.R0 \(input in\), STRING in t.R1 \(input in\)"
+    ):
         slot_type(Slot((), None, ("x",)), known)
     assert slot_type(Slot((), "R1", ("x",)), known) == STRING
     assert slot_type(Slot(("other",), None, ("x",)), known) == NULL

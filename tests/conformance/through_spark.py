@@ -131,7 +131,7 @@ def _refusal(case: Case, event: Mapping[str, Any]) -> str | None:
         loaded = load_rules(json.dumps(_rule(0, case)), case["id"])
     except RuleSetError as error:
         return str(error)
-    problems = type_check(loaded[0], {"Event": record_type(json.dumps(event))})
+    problems = type_check(loaded[0], [("", "Event", record_type(json.dumps(event)))])
     return str(RuleSetError(problems)) if problems else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,24 @@ def test_an_error_in_a_text_hides_no_error_of_types(rules: Path, tmp_path: Path)
         ("other.yaml", "3"),
     ]
     assert lines[-1] == "6 errors"
+
+
+def test_a_column_of_several_types_is_refused(tmp_path: Path) -> None:
+    """Rule, step, and the types with the record types and files that they are in."""
+    files: list[str | Path] = []
+    for name, kind in (("Login", "string"), ("Transfer", "double")):
+        fields = [{"name": "amount", "type": kind}]
+        files.append(tmp_path / f"{name}.avsc")
+        schema = {"type": "record", "name": name, "fields": fields}
+        Path(files[-1]).write_text(json.dumps(schema), "utf-8")
+    rule = tmp_path / "rule.yaml"
+    rule.write_text("id: large\nkey: '1'\npattern:\n  - {step: a, where: amount > 1000}\n", "utf-8")
+    result = _invoke("check", rule, "--schema", files[0], "--schema", files[1])
+    assert result.exit_code == 4
+    assert (
+        "[rule large] [step a] column amount is STRING in Login"
+        f" ({files[0]}), DOUBLE in Transfer ({files[1]})"
+    ) in result.stderr
 
 
 def test_a_missing_folder_is_a_matter_of_configuration(tmp_path: Path) -> None:

@@ -319,7 +319,7 @@ def test_wrong_column_type() -> None:
     text = "id: r\npattern:\n  - step: a\n    where: name > 'x' AND cost = 'ten'\n"
     fields = [{"name": "name", "type": "string"}, {"name": "cost", "type": "double"}]
     cost = record_type({"type": "record", "name": "Cost", "fields": fields})
-    (problem,) = type_check(load_rules(text, "rule.yaml")[0], {"Cost": cost})
+    (problem,) = type_check(load_rules(text, "rule.yaml")[0], [("", "Cost", cost)])
     assert problem.render() == (
         "rule.yaml:4:27: [rule r] [step a] DOUBLE cannot be compared with STRING\n"
         "4 |     where: name > 'x' AND cost = 'ten'\n"

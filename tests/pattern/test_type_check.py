@@ -9,7 +9,8 @@ import pytest
 
 from service.errors import Problem
 from service.pattern.document import load_rules
-from service.pattern.type_check import merged, type_check
+from service.pattern.several_types import merged
+from service.pattern.type_check import type_check
 from service.pattern.types import RecordType, record_type
 
 
@@ -21,12 +22,7 @@ def record(name: str, **fields: Any) -> RecordType:
 
 PLACED = record("OrderPlaced", order_id="string", amount="double", ts="long", tag="string")
 PAID = record("OrderPaid", order_id="string", ts="long", tag="int")
-ORDERS = {
-    "OrderPlaced": PLACED,
-    "shop.OrderPlaced": PLACED,
-    "OrderPaid": PAID,
-    "shop.OrderPaid": PAID,
-}
+ORDERS = [("input a", "shop.OrderPlaced", PLACED), ("input b", "shop.OrderPaid", PAID)]
 
 
 def problems(text: str) -> list[Problem]:
@@ -50,10 +46,88 @@ def test_right_rule_has_no_problem() -> None:
         pattern:
           - {step: a, of_type: OrderPlaced, where: amount > 10}
           - {step: b, after: followed_by, of_type: shop.OrderPaid, where: ts > LAST(a.ts)}
-          - {step: c, after: followed_by, where: amount > FIRST(a.amount) AND tag = 1}
+          - {step: c, after: followed_by, where: amount > FIRST(a.amount) AND ts > 1}
         emit: {measures: {spent: SUM(a.amount)}, events: [amount, ts]}
     """
     assert problems(text) == []
+
+
+SEVERAL = "column tag is STRING in shop.OrderPlaced (input a), INT in shop.OrderPaid (input b)"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("pattern: [{step: a, where: ts > 5 AND tag > 1000}]", "tag"),
+        ("pattern: [{step: a, times: 1+, until: tag IS NULL}]", "tag"),
+        (
+            "pattern: [{step: a}, {step: b, after: next, where: ts > 1 AND LAST(a.tag) = 'x'}]",
+            "a.tag",
+        ),
+        ("key: tag\npattern: [{step: a}]", "tag"),
+        ("pattern: [{step: a}]\nemit: {measures: {m: MAX(a.tag)}}", "a.tag"),
+        ("pattern: [{step: a}]\nemit: {events: [ts, tag]}", "tag"),
+    ],
+)
+def test_a_column_of_several_types_is_refused(text: str, wrong: str) -> None:
+    """Wherever it stands; the message names the record types, where they are from and what each
+    has."""
+    (problem,) = problems(text)
+    assert (problem.rule, problem.message, underlined(problem)) == ("r", SEVERAL, wrong)
+    assert "`of_type`" in str(problem.allowed)
+    assert "`events`" in str(problem.allowed)
+
+
+def test_of_type_says_which_type_a_column_has() -> None:
+    """Then it has one."""
+    text = """
+        pattern:
+          - {step: a, of_type: OrderPlaced, where: tag = 'x'}
+          - {step: b, after: next, of_type: OrderPaid, where: tag = 1 AND LAST(a.tag) = 'x'}
+        emit: {measures: {m: MAX(b.tag)}}
+    """
+    assert problems(text) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "several"),
+    [
+        ("int", "long", False),
+        ("float", "double", False),
+        ("int", ["null", "int"], False),
+        ("null", "string", False),
+        ("int", "double", True),
+        ("string", {"type": "enum", "name": "E", "symbols": ["A"]}, False),
+        ("long", {"type": "long", "logicalType": "timestamp-millis"}, True),
+        ("string", ["int", "string"], True),
+        (["string", "int"], ["int", "string"], True),
+        ({"type": "array", "items": "int"}, {"type": "array", "items": "long"}, True),
+    ],
+)
+def test_types_that_are_one(one: Any, other: Any, several: bool) -> None:
+    """Two sizes of a number are, other types are not; also of records of one name."""
+    (loaded,) = load_rules("{id: r, pattern: [{step: a, where: x IS NULL}]}", "rule.yaml")
+    known = [("input a", "shop.E", record("E", x=one)), ("input b", "shop.E", record("E", x=other))]
+    found = [problem.message for problem in type_check(loaded, known)]
+    assert len(found) == several
+    assert all("in shop.E (input a)" in each and "in shop.E (input b)" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("where", "several"),
+    [("inner.x = 1", False), ("inner.y = 1", True), ("inner IS NULL", True), ("mixed.x = 1", True)],
+)
+def test_fields_of_records_that_differ(where: str, several: bool) -> None:
+    """A field is looked at alone; the record as a whole is of several types."""
+
+    def inner(name: str, y: str) -> dict[str, Any]:
+        fields = [{"name": "x", "type": "int"}, {"name": "y", "type": y}]
+        return {"type": "record", "name": name, "fields": fields}
+
+    one = record("A", inner=inner("I", "int"), mixed=inner("M", "int"))
+    two = record("B", inner=inner("J", "string"), mixed="string")
+    (loaded,) = load_rules(f"{{id: r, pattern: [{{step: a, where: {where}}}]}}", "rule.yaml")
+    assert len(type_check(loaded, [("", "A", one), ("", "B", two)])) == several
 
 
 @pytest.mark.parametrize(
@@ -111,7 +185,7 @@ def test_key_must_be_one_value() -> None:
     """A record or list is no key."""
     event = record("E", tags={"type": "array", "items": "string"})
     (loaded,) = load_rules("{id: r, key: tags, pattern: [{step: a}]}", "t")
-    assert [p.message for p in type_check(loaded, {"E": event})] == ["the key is an ARRAY"]
+    assert [p.message for p in type_check(loaded, [("", "E", event)])] == ["the key is an ARRAY"]
 
 
 def test_measures_and_emitted_columns_are_checked() -> None:

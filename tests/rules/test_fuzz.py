@@ -27,7 +27,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 TEXTS = [file.read_text("utf-8") for file in sorted(EXAMPLES.glob("*.yaml"))]
 DOCUMENTS = [document for text in TEXTS for document in yaml.safe_load_all(text)]
 COLUMNS = {"k": STRING, "name": STRING, "v": DOUBLE, "n": BIGINT, "ts": TIMESTAMP}
-TYPES = {"e.Event": RecordType(COLUMNS)}
+TYPES = [("", "e.Event", RecordType(COLUMNS))]
 
 fuzz = settings(
     max_examples=400,

@@ -384,6 +384,15 @@ def test_types_are_checked(tmp_path: Path, as_file: bool) -> None:
     assert "where | event_typ = 'x'" in first.render()
 
 
+def test_a_column_of_several_types_is_refused() -> None:
+    """As by ``spark-cep check`` and the job; with records of one name too."""
+    other = {**LOGIN, "fields": [{"name": "attempts", "type": "string"}]}
+    often = Pattern.begin("a").where("attempts > 3").rule("often", events=["in", "out"])
+    with pytest.raises(RuleSetError, match=r"INT in com\.acme\.Login \(input in\), STRING in com"):
+        RuleTest(often, schemas={"in": LOGIN, "out": other})
+    RuleTest(often, schemas={"in": LOGIN, "out": LOGIN})
+
+
 def test_events_are_checked_against_the_schema() -> None:
     """A column or record type that is not there is a mistake of the test."""
     kit = RuleTest(rule(), schema=LOGIN)

@@ -28,6 +28,7 @@ from service.pattern.expressions.nodes import (
     Variable,
 )
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from service.pattern.several_types import AnyRecord
 from service.pattern.types import (
     BOOLEAN,
     DATE,
@@ -43,6 +44,10 @@ from service.pattern.types import (
 )
 
 _OF_TIMES = "a time plus or minus an interval (INTERVAL 5 MINUTES), or a time minus a time"
+_OF_ONE_TYPE = (
+    "a column of one type in all record types that the rule means: `of_type` on its steps, or fewer"
+    " inputs in `events`"
+)
 _OVER_CONDITIONS = frozenset({"AND", "OR", "NOT", "IS TRUE", "IS FALSE"})
 _OVER_COMPARABLE = COMPARISONS | {"IN", "BETWEEN"}
 
@@ -142,6 +147,10 @@ class Typing:
     def _column(self, path: ColumnPath, span: Span) -> SqlType:
         if self._event is None:
             return UNKNOWN
+        if isinstance(self._event, AnyRecord):
+            several = self._event.several_types(path)
+            if several is not None:
+                return self._refuse(f"column {name(path)} is {several}", span, _OF_ONE_TYPE)
         kind = self._field(path, self._event)
         if kind is not None:
             return rules.as_read(kind)

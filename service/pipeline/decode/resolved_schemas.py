@@ -9,7 +9,7 @@ the plan built again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -65,10 +65,6 @@ class ResolvedSchemas:
     writers: dict[int, tuple[Writer, ...]] = field(default_factory=dict)
     unknown_ids: set[int] = field(default_factory=set)
     unreadable: dict[int, str] = field(default_factory=dict)
-
-    def record_types(self, inputs: Sequence[str]) -> Mapping[str, RecordType]:
-        """Column types by full record name, of ``inputs`` (of all, when empty)."""
-        return {t.name: t.columns for t in self.types_of(inputs)}
 
     def types_of(self, inputs: Sequence[str]) -> list[EventType]:
         """The record types of ``inputs`` (of all, when empty)."""

@@ -48,9 +48,8 @@ def plan_job(
         if unknown or (not loaded.rule.events and len(inputs) > 1):
             problems.append(_which_input(loaded, unknown, sorted(inputs)))
             continue
-        types = schemas.record_types(loaded.rule.events)
-        short = {name.rpartition(".")[2]: record for name, record in types.items()}
-        problems += type_check(loaded, {**short, **types})
+        types = schemas.types_of(loaded.rule.events)
+        problems += type_check(loaded, [(f"input {t.input}", t.name, t.columns) for t in types])
     if problems:
         raise RuleSetError(problems)
     compiled = compile_rules(rules.enabled)

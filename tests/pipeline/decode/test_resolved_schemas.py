@@ -75,7 +75,7 @@ def test_the_newest_version_is_read(tmp_path: Path) -> None:
     schemas = resolved(tmp_path, FakeRegistry(known, t_value=[1, 2, 3]), i=["t"])
     (kind,) = schemas.types
     assert (kind.input, kind.name, kind.topics) == ("i", "E", ("t",))
-    assert [*schemas.record_types(["i"])["E"].fields] == ["m"]
+    assert [*schemas.types_of(["i"])[0].columns.fields] == ["m"]
     assert {i: [w.type for w in writers] for i, writers in schemas.writers.items()} == {
         2: [0],
         3: [0],
@@ -88,7 +88,7 @@ def test_whoever_may_register_cannot_stop_the_job(tmp_path: Path) -> None:
     broken = record("E") | {"fields": [{"name": "n", "type": "no such type"}]}
     known = {1: record("E", "n"), 2: broken, 3: broken}
     schemas = resolved(tmp_path, FakeRegistry(known, t_value=[1, 2]), i=["t"])
-    assert [*schemas.record_types(["i"])["E"].fields] == ["n"]
+    assert [*schemas.types_of(["i"])[0].columns.fields] == ["n"]
     assert [*schemas.writers] == [1]
     schemas.learn([3])
     assert [*schemas.unreadable] == [2, 3]

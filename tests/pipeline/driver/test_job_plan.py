@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from service.config import Settings
-from service.errors import ConfigurationError
-from service.pipeline.driver.job_plan import input_topics, load_rules
+from service.errors import ConfigurationError, RuleSetError
+from service.pipeline.driver.job_plan import input_topics, load_rules, plan_job
+from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
 
 
 def settings(folder: Path, topics: dict[str, object], **rules: object) -> Settings:
@@ -46,6 +48,52 @@ def test_too_many_rules(tmp_path: Path) -> None:
     assert len(load_rules(settings(tmp_path, inputs)).enabled) == 2
     with pytest.raises(ConfigurationError, match=r"holds 2 rules; rules\.max_rules allows 1"):
         load_rules(settings(tmp_path, inputs, max_rules=1))
+
+
+def planned(folder: Path, rule: str, *schemas: dict[str, object], of_inputs: bool) -> None:
+    """Plan a job of one rule; the schemas are of an input each, or all of input ``i``."""
+    (folder / "rule.yaml").write_text(rule, "utf-8")
+    topics = [f"t{number}" for number in range(len(schemas))]
+    given = settings(folder, {"topics": topics})
+    if of_inputs:
+        several = [settings(folder, {"topics": [topic]}).inputs["i"] for topic in topics]
+        inputs = {f"i{number}": each for number, each in enumerate(several)}
+        given = given.model_copy(update={"inputs": inputs})
+    subjects = {f"{topic}_value": [number] for number, topic in enumerate(topics)}
+    registry: Any = FakeRegistry(dict(enumerate(schemas)), **subjects)
+    plan_job(load_rules(given), given, registry, topics)
+
+
+def record(name: str, **fields: str) -> dict[str, object]:
+    """A record with these fields."""
+    listed = [{"name": field, "type": kind} for field, kind in fields.items()]
+    return {"type": "record", "name": name, "namespace": "bank", "fields": listed}
+
+
+AMOUNT = "{{id: large, events: {events}, key: user, pattern: [{{step: a, where: amount > 1000}}]}}"
+LOGIN = record("Login", user="string", amount="string")
+TRANSFER = record("Transfer", user="string", amount="double")
+
+
+@pytest.mark.parametrize("other", ["Login", "Transfer"])
+def test_a_column_of_several_types_is_refused(tmp_path: Path, other: str) -> None:
+    """With the rule and its step, both inputs and both types; also where the records have one
+    name. A rule on one of the inputs is not."""
+    schemas = LOGIN, {**TRANSFER, "name": other}
+    with pytest.raises(RuleSetError) as caught:
+        planned(tmp_path, AMOUNT.format(events="[i0, i1]"), *schemas, of_inputs=True)
+    (problem,) = caught.value.problems
+    assert (problem.rule, problem.step, problem.message) == (
+        "large", "a",
+        f"column amount is STRING in bank.Login (input i0), DOUBLE in bank.{other} (input i1)",
+    )  # fmt: skip
+    planned(tmp_path, AMOUNT.format(events="i1"), *schemas, of_inputs=True)
+
+
+def test_several_types_in_one_input_are_refused(tmp_path: Path) -> None:
+    """Records of two topics that one input reads."""
+    with pytest.raises(RuleSetError, match=r"STRING in bank.Login \(input i\), DOUBLE in bank.Tr"):
+        planned(tmp_path, AMOUNT.format(events="i"), LOGIN, TRANSFER, of_inputs=False)
 
 
 @pytest.mark.parametrize(
