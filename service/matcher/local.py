@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from service.compiler.key_text import key_text
 from service.compiler.plan import Plan
@@ -23,7 +23,10 @@ from service.matcher.outputs import Outputs
 from service.matcher.partial import RuleState
 from service.model import Coordinates, DeadLetter, Event, LateEvent
 from service.pattern.expressions import ColumnPath, Expression, bind
-from service.pattern.types import RecordType
+from service.pattern.expressions.canonical import expression as expression_of
+from service.pattern.expressions.nodes import Cast
+from service.pattern.expressions.structure import with_columns_of
+from service.pattern.types import STRING, RecordType
 
 BEFORE_TIME = -(1 << 62)
 
@@ -39,33 +42,62 @@ class Record:
     type: str | None = None
 
 
+_Evaluator = Callable[[Mapping[str, Any]], Any]
+
+
+class _Evaluators(NamedTuple):
+    """What an event's columns give: the parts of its key as text, and its conditions."""
+
+    key: list[_Evaluator]
+    conditions: list[_Evaluator | None]
+
+
 class EventReader:
-    """What the decoder does to an event for one partitioning: key, bits, columns."""
+    """What the decoder does to an event for one partitioning: key, bits, columns. As there, an
+    expression is computed with the types of the event's own record type."""
 
     def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self._partitioning = partitioning
-        self._key = [_evaluator(expression, types.of((), None)) for expression in partitioning.key]
-        self._conditions = [
-            None
-            if c.expression is None
-            else _evaluator(c.expression, types.of(c.events, c.of_type))
-            for c in partitioning.conditions
-        ]
+        self._types = types
+        self._evaluators: dict[tuple[str, str | None], _Evaluators] = {}
 
     def missing_key(self, record: Record) -> DeadLetter | None:
         """The dead letter of an event whose key, or a part of it, is NULL."""
-        if all(value(record.values) is not None for value in self._key):
+        if None not in self._key_parts(record):
             return None
         return DeadLetter(record.at, "missing_key", f"a key is null: {self._partitioning.key_name}")
 
     def key(self, record: Record) -> str | None:
         """The event's key; several parts joined. ``None`` for the global partition."""
-        parts = [_text(value(record.values)) for value in self._key]
+        parts = self._key_parts(record)
         if not parts:
             return None
         if len(parts) == 1:
             return parts[0]
         return key_text([str(part) for part in parts])
+
+    def _key_parts(self, record: Record) -> list[str | None]:
+        parts: list[str | None] = []
+        for value in self._of(record).key:
+            try:
+                parts.append(value(record.values))
+            except Exception:  # noqa: BLE001  what cannot be computed is no key
+                parts.append(None)
+        return parts
+
+    def _of(self, record: Record) -> _Evaluators:
+        at = record.input, record.type
+        if at not in self._evaluators:
+            columns = self._types.of((record.input, ""), record.type)
+            self._evaluators[at] = _Evaluators(
+                [_evaluator(_cast_to_text(part), columns) for part in self._partitioning.key],
+                [
+                    None if condition.expression is None
+                    else _evaluator(condition.expression, columns)
+                    for condition in self._partitioning.conditions
+                ],
+            )  # fmt: skip
+        return self._evaluators[at]
 
     def by_key(self, records: Iterable[Record], outputs: Outputs) -> dict[str | None, list[Event]]:
         """The events that the partitioning's rules read, by key. Those without key are dead letters
@@ -85,12 +117,13 @@ class EventReader:
         """The event as the matcher wants it. A condition that fails is not true of it, and is
         named in ``outputs`` for each rule that has it."""
         bits = 0
+        tests = self._of(record).conditions
         for number, condition in enumerate(self._partitioning.conditions):
             if condition.events and record.input not in condition.events:
                 continue
             if condition.of_type is not None and not _is_of(record.type, condition.of_type):
                 continue
-            test = self._conditions[number]
+            test = tests[number]
             try:
                 if test is None or test(record.values) is True:
                     bits |= 1 << number
@@ -183,19 +216,16 @@ def timely(records: Iterable[Record], watermark: int, late: list[LateEvent]) -> 
     return fresh
 
 
-def _evaluator(
-    expression: Expression, event: RecordType | None
-) -> Callable[[Mapping[str, Any]], Any]:
+def _cast_to_text(part: Expression) -> Expression:
+    return expression_of(Cast(part.node, STRING))
+
+
+def _evaluator(expression: Expression, event: RecordType | None) -> _Evaluator:
+    if event is not None:
+        expression = expression_of(with_columns_of(expression.node, event))
     paths = sorted(expression.columns)
     value = bind(expression, {path: number for number, path in enumerate(paths)}, {}, event)
     return lambda values: value([_column(values, path) for path in paths], ())
-
-
-def _text(value: Any) -> str:
-    """A key part as SQL's ``CAST(… AS STRING)`` writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def _is_of(name: str | None, wanted: str) -> bool:

@@ -19,9 +19,9 @@ from service.pattern.fluent import SOURCE
 from service.pattern.plain_data import load_data
 from service.pattern.tree import Rule
 from service.pattern.type_check import type_check
-from service.pattern.types import RecordType, record_type
 from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet, assemble
+from service.testkit.event_schema import EventSchema
 
 Rules = Rule | LoadedRule | Iterable[Rule | LoadedRule] | str | PathLike[str]
 """A rule, several, or the path of a rule file or of a folder of them."""
@@ -29,7 +29,7 @@ Rules = Rule | LoadedRule | Iterable[Rule | LoadedRule] | str | PathLike[str]
 Schema = str | PathLike[str] | Mapping[str, Any] | Sequence[Any]
 """An Avro schema: the path of its file, or its JSON values; a record or a union of records."""
 
-_Types = Mapping[str, RecordType]
+_Types = Mapping[str, EventSchema]
 
 
 def rule_set(rules: Rules) -> RuleSet:
@@ -56,7 +56,7 @@ def _checked(rule: Rule) -> LoadedRule:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs by name, and their record types by full name where there are schemas. No name:
+    """The inputs by name, and their schemas by full record name where there are some. No name:
     the rules name no input, and any will do."""
 
     names: tuple[str, ...]
@@ -89,9 +89,9 @@ class Inputs:
     def record_types(self) -> RecordTypes:
         """The record types as the machine wants them."""
         known = [
-            (name, record, columns)
+            (name, record, schema.columns)
             for name, records in self.types.items()
-            for record, columns in records.items()
+            for record, schema in records.items()
         ]
         return RecordTypes(tuple(known))
 
@@ -105,23 +105,22 @@ class Inputs:
             raise ValueError(f"there is no input {name!r}{_instead(name, self.names)}")
         return name
 
-    def record(self, source: str, name: str | None, values: Mapping[str, Any]) -> str | None:
-        """The full name of the record type, ``None`` where nothing is known of it; ``ValueError``
-        when there is no such type, or it has not all the columns of ``values``."""
+    def read(
+        self, source: str, name: str | None, values: Mapping[str, Any]
+    ) -> tuple[str | None, Mapping[str, Any]]:
+        """The full name of the record type, and the columns as the service would read them; as
+        they are where nothing is known of the type. ``ValueError`` when there is no such type, or
+        ``values`` do not fit it."""
         known = self.types.get(source) or self.types.get("")
         if known is None:
-            return name
+            return name, values
         if name is None and len(known) > 1:
             raise ValueError(f"say which record type, with `of_type`: {', '.join(known)}")
         found = [full for full in known if name in (None, full, full.rpartition(".")[2])]
         if len(found) != 1:
             names = [full.rpartition(".")[2] for full in known]
             raise ValueError(f"there is no one record type {name!r}{_instead(str(name), names)}")
-        columns = known[found[0]].fields
-        for column in values:
-            if column not in columns:
-                raise ValueError(f"{found[0]} has no column {column!r}{_instead(column, columns)}")
-        return found[0]
+        return found[0], known[found[0]].read(values)
 
     def _problems(self, loaded: LoadedRule) -> Iterator[Problem]:
         events = loaded.rule.events
@@ -136,21 +135,20 @@ class Inputs:
         elif not unknown:
             several = len(self.types) > 1
             types = [
-                (f"input {name}" if several else "", record, columns)
+                (f"input {name}" if several else "", record, schema.columns)
                 for name in events or self.types
-                for record, columns in self.types[name].items()
+                for record, schema in self.types[name].items()
             ]
             yield from type_check(loaded, types)
 
 
-def _types(schema: Schema) -> dict[str, RecordType]:
+def _types(schema: Schema) -> dict[str, EventSchema]:
     if isinstance(schema, str | PathLike):
         parsed = parse(Path(schema).read_text("utf-8"), str(schema))
     else:
         node = dict(schema) if isinstance(schema, Mapping) else list(schema)
         parsed = parse(node, "the test's schema")
-    names = record_names(parsed)
-    return {name: record_type(record_schema(parsed, name).text) for name in names}
+    return {name: EventSchema(record_schema(parsed, name)) for name in record_names(parsed)}
 
 
 def _instead(name: str, known: Iterable[str]) -> str:

@@ -85,22 +85,23 @@ class RuleTest:
         of_type: str | None = None,
         **columns: Any,
     ) -> SentEvent:
-        """Send one event; its columns are ``values`` and ``columns``, all others are NULL.
+        """Send one event; its columns are ``values`` and ``columns``, all others have the schema's
+        default, or are NULL.
 
         ``at`` is its event time, by default the clock's, which it does not move. ``input`` names
         the input, by default the only one, and ``of_type`` the record type. ``ValueError`` when
-        there is no such input, record type or column.
+        there is no such input, record type or column, or a value does not fit the schema.
         """
         given = {**(values or {}), **columns}
         time = self._now if at is None else instant_ms(at, self._now)
         source = self._inputs.input(input)
-        record = self._inputs.record(source, of_type, given)
+        record, columns_read = self._inputs.read(source, of_type, given)
         number = len(self._sent)
         place = Coordinates(source or "events", 0, number)
         event = SentEvent(number, moment(time), given, source, record, place)
         self._sent.append(event)
         self._by_coordinates[place] = event
-        self._arrived.append(Record(place, time, given, source, record))
+        self._arrived.append(Record(place, time, columns_read, source, record))
         return event
 
     def advance(self, by: str | timedelta) -> None:

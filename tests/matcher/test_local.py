@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import compile_rules
 from service.matcher.local import LocalJob, Record
 from service.model import Coordinates
 from service.pattern.document import load_rules
-from tests.matcher.runs import END_OF_TIME, job, matched, timed_out, written
+from tests.matcher.runs import END_OF_TIME, BothMatchers, compiled, job, matched, timed_out, written
 
 PAIR = """
 pattern:
   - {step: a, where: "name = 'a'"}
   - {step: b, after: followed_by, where: "name = 'b'"}
 """
+
+
+def untyped(text: str) -> BothMatchers:
+    """A job for rules in YAML over events of which nothing is known."""
+    return BothMatchers(compiled(text), RecordTypes())
 
 
 def record(offset: int, time: int, **values: object) -> Record:
@@ -99,7 +105,7 @@ emit: {measures: {paid: "LAST(b.amount)", both: "COUNT(*)"}, events: [amount]}
 
 def test_nested_columns() -> None:
     """A dotted name reads a record inside the record; of a record that is NULL, NULL."""
-    one = job(
+    one = untyped(
         """
 pattern:
   - {step: a, where: "user.home.city = 'X'"}
@@ -121,7 +127,7 @@ emit: {events: [user.home.city]}
 
 def test_keys() -> None:
     """Keys are kept apart, several parts as well; each rule has its own."""
-    one = job(f"id: two\nkey: [key, flag]\n{PAIR}\n---\nid: one\nkey: key\n{PAIR}")
+    one = untyped(f"id: two\nkey: [key, flag]\n{PAIR}\n---\nid: one\nkey: key\n{PAIR}")
     flags = [True, False, True]
     for number, (name, flag) in enumerate(zip("abb", flags, strict=True)):
         one.advance([record(number, number, name=name, key="k", flag=flag)], number)

@@ -123,7 +123,7 @@ class _Plan:
         of: list[ColumnLane | Evaluation | None] = []
         for columns, is_read in zip(self._columns, reads, strict=True):
             node = with_columns_of(part.node, columns)
-            if not is_read or isinstance(node, Literal):
+            if not is_read or (isinstance(node, Literal) and node.value is None):
                 of.append(None)
                 continue
             if isinstance(node, Column):

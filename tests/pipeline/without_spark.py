@@ -1,0 +1,91 @@
+"""The job's own way from Kafka's records to what is found, without Spark: decoder, packets and key
+group as the tasks have them, in one batch and one key group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from service.codecs.outputs import OutputEncoder, OutputRecord, OutputSchemaIds, OutputTopics
+from service.compiler.rule_set import RuleSetPlan
+from service.matcher.columnar.keys import KeysMatcher
+from service.matcher.outputs import Outputs
+from service.model import DeadLetter
+from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
+from service.pipeline.decode.pack import Packer, RecordReader
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas
+from service.pipeline.match.key_group import KeyGroup, MatchOptions, packed_shape
+from service.pipeline.wire.event_packets import rows_of
+from service.pipeline.wire.fragments import whole
+from service.pipeline.wire.packets import PacketKind, UnkeyedEvents
+from service.pipeline.wire.task_properties import TaskProperties
+from tests.pipeline.decode.reference import Kafka, batches
+
+_ENCODER = OutputEncoder(
+    OutputTopics("m", "t", "l", "d"), OutputSchemaIds(1, 2, 3), largest=1 << 20
+)
+_BUCKET_SIZE = 65_536
+
+
+class _Packer(Packer):
+    """A packer that no task tells anything; dead letters of conditions are kept as they are."""
+
+    @staticmethod
+    def _told() -> TaskProperties:
+        return TaskProperties(0, None)
+
+    def _failed(self, letters: Sequence[DeadLetter]) -> list[OutputRecord]:
+        self.__dict__.setdefault("failures", []).extend(letters)
+        return super()._failed(letters)
+
+
+def found(
+    plan: RuleSetPlan, schemas: ResolvedSchemas, records: Sequence[Kafka], watermark: int
+) -> Outputs:
+    """What rules find in records, all of them decided when the watermark comes to ``watermark``.
+    Of the decoder's dead letters those of conditions and keys are there, not those of records."""
+    packer = _Packer(
+        partitionings=tuple(packed_shape(*each) for each in enumerate(plan.partitionings)),
+        key_groups=1,
+        readers={
+            schema_id: RecordReader(
+                writers[0].schema.text,
+                {w.type: schemas.types[w.type].reader.text for w in writers if w.type is not None},
+            )
+            for schema_id, writers in schemas.writers.items()
+        },
+        unknown_ids=frozenset(schemas.unknown_ids),
+        unreadable=schemas.unreadable,
+        encoder=_ENCODER,
+        time_columns=tuple(t.event_time for t in schemas.types),
+        key_texts=tuple(
+            tuple(part.key_name for part in plan.partitionings if part.reads(t.input))
+            for t in schemas.types
+        ),
+        max_ahead_ms=None,
+        decoder=decoder_for(plan, schemas, DecodeOptions(1, None, keep_all=False)),
+    )
+    rows = [row for made in packer(iter(batches(records))) for row in made.to_pylist()]
+    packets = list(whole((row["kind"], row["packet"]) for row in rows))
+    events = [
+        (kind - PacketKind.EVENTS, rows_of(packet))
+        for kind, packet in packets
+        if kind >= PacketKind.EVENTS
+    ]
+    unkeyed = [
+        each
+        for kind, packet in packets
+        if kind == PacketKind.UNKEYED
+        for each in UnkeyedEvents.decode(packet).events
+    ]
+    types = record_types(schemas)
+    names = tuple(t.name for t in schemas.types)
+    options = MatchOptions(1, _BUCKET_SIZE, "maximum", 0, True, names, types)
+    group = KeyGroup(0, plan, options, [KeysMatcher(part, types) for part in plan.partitionings])
+    group.clock.read([("t", 0, watermark + 1)])
+    entries: dict[str, bytes | None] = {}
+    outputs = Outputs(dead_letters=packer.__dict__.get("failures", []))
+    for each in group.run(
+        events, unkeyed, lambda names: [entries.get(name) for name in names], entries.__setitem__
+    ):
+        outputs.add(each)
+    return outputs
