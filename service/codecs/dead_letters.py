@@ -81,8 +81,7 @@ class Reason(StrEnum):
     )
     LIMIT_REACHED = (
         "limit_reached",
-        "A key held more partial matches or events of a rule than its limit, or one event completed"
-        " more matches.",
+        "More partial matches or events of a key, or matches of one event, than a limit allows.",
     )
     OUTPUT_TOO_LARGE = (
         "output_too_large",

@@ -217,10 +217,11 @@ pattern:
   - {step: b, after: followed_by, where: "price > LAST(a.price) AND price < 9 * LAST(a.price)"}
 emit: {events: all, measures: {sum: SUM(a.price)}}
 """)
-    assert found["limits"] == [
+    (limits,) = found["limits"]
+    assert limits == (
         "5,000 partial matches, 7 distinct events, 1,000 matches of one event,"
         " beyond that pause_rule"
-    ]
+    )
     assert found["held back"] == [
         "a match, while a partial match that began earlier lives: less than 1 minute"
     ]

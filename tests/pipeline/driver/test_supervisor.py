@@ -107,7 +107,7 @@ class Job:
             self.settings, self.metrics, self.health, self.rules, lambda _: None, "run",
             StartClock(),
         )  # fmt: skip
-        monkeypatch.setattr(observer, "_look_at_memory", lambda: None)
+        monkeypatch.setattr(observer, "_look_at_machine", lambda: None)
         spark: Any = None
         self.breaker = CircuitBreaker(self.settings.circuit_breaker, lambda: 0)
         self.supervisor = Supervisor(
