@@ -22,11 +22,12 @@ CHART_TOOLS := .ci/chart-tools
 CHART_TOOLS_READY := $(WORK)/tools/.chart
 KUBERNETES_TOOLS := .ci/kubernetes-tools
 KUBERNETES_TOOLS_READY := $(WORK)/kubernetes-tools/.built
+PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-jobs test-others test-faults test-hostile test-kubernetes lint check audit sbom chart chart-readme bench
-.PHONY: bench-quick bench-matcher soak lock clean
+.PHONY: help setup demo test test-jobs test-others test-faults test-hostile test-alerts test-kubernetes lint check audit sbom
+.PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +69,9 @@ test-hostile: setup ## Half an hour of everything that a writer could do to the 
 
 test-kubernetes: setup $(CHART_TOOLS_READY) $(KUBERNETES_TOOLS_READY) ## Chart and executors on a real control plane, built once (ARGS=...)
 	$(PY) -m pytest tests/kubernetes $(ARGS)
+
+test-alerts: setup $(CHART_TOOLS_READY) $(PROMETHEUS) ## A job under a real Prometheus: alerts fire and resolve
+	$(PY) -m pytest tests/e2e/test_alerts_fire.py $(ARGS)
 
 check: lint test ## Run lint and test
 
@@ -154,6 +158,9 @@ $(CHART_TOOLS_READY): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 $(KUBERNETES_TOOLS_READY): $(wildcard $(KUBERNETES_TOOLS)/*)
 	bash $(KUBERNETES_TOOLS)/install
 	@touch $@
+
+$(PROMETHEUS): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
+	bash $(CHART_TOOLS)/install $(PY) prometheus
 
 $(JARS_READY): service/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
 	$(PY) -m service.pipeline.spark.jars fetch spark broker registry --into $(JARS)
