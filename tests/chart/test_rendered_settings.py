@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,8 @@ def test_every_value_is_in_the_schema() -> None:
 
     def check(value: Any, part: dict[str, Any], at: str) -> None:
         if "$ref" in part:
-            part = schema["definitions"][part["$ref"].rpartition("/")[2]]
+            places = part["$ref"].removeprefix("#/").split("/")
+            part = reduce(lambda found, place: found[place], places, schema)
         if part.get("additionalProperties") is not False or not isinstance(value, dict):
             return
         own = part.get("properties", {})
