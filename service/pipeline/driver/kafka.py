@@ -67,7 +67,7 @@ class Cluster:
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
-        metadata = self.ask(lambda: self._admin.list_topics(timeout=self._seconds))
+        metadata = self._ask(lambda: self._admin.list_topics(timeout=self._seconds))
         return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
 
     def ends(self, topics: Sequence[str], partitions: Sequence[Partition]) -> dict[Partition, int]:
@@ -108,7 +108,7 @@ class Cluster:
 
     def partitions(self, topics: Sequence[str]) -> int:
         """How many partitions ``topics`` have together."""
-        known = self.ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
+        known = self._ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
         return sum(len(known[topic].partitions) for topic in topics if topic in known)
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
@@ -124,18 +124,18 @@ class Cluster:
                 topic: str(each.result(self._seconds).topic_id) for topic, each in asked.items()
             }
 
-        return {topic: found for topic, found in self.ask(described).items() if found != _NO_ID}
+        return {topic: found for topic, found in self._ask(described).items() if found != _NO_ID}
 
     def partitions_with_records(self, topics: Sequence[str]) -> list[Partition]:
         """The partitions of ``topics`` that hold at least one record."""
         consumer = self.consumer("spark-cep-start")
         try:
-            metadata = self.ask(lambda: consumer.list_topics(timeout=self._seconds))
+            metadata = self._ask(lambda: consumer.list_topics(timeout=self._seconds))
             found = []
             for topic in topics:
                 for partition in sorted(metadata.topics[topic].partitions):
                     at = TopicPartition(topic, partition)
-                    low, high = self.ask(
+                    low, high = self._ask(
                         partial(consumer.get_watermark_offsets, at, timeout=self._seconds)
                     )
                     if high > low:
@@ -149,6 +149,10 @@ class Cluster:
         config = self._settings.kafka.consumer_config(group) | more
         consumer: Consumer = self._client(Consumer, config)
         return consumer
+
+    def ask(self, question: Callable[[], _T]) -> _T:
+        """The answer to a question to such a consumer; what goes wrong is one of our errors."""
+        return self._ask(question)
 
     def create_missing(self, topics: Sequence[str]) -> list[str]:
         """Create the output topics that do not exist, as configured; returns their names."""
@@ -177,7 +181,7 @@ class Cluster:
 
     def create_marks(self, topic: str, partitions: int) -> None:
         """Make sure that the topic of commit markers has a partition for each state partition."""
-        known = self.ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
+        known = self._ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
         there = len(known[topic].partitions) if topic in known else 0
         if there >= partitions:
             return
@@ -190,17 +194,16 @@ class Cluster:
             )
         if there:
             more = [NewPartitions(topic, partitions)]
-            self.ask(lambda: _made(self._admin.create_partitions(more)))
+            self._ask(lambda: _made(self._admin.create_partitions(more)))
         else:
             self._make([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
 
-    def ask(self, question: Callable[[], _T]) -> _T:
-        """The answer to a question that a client asks; what goes wrong is one of our errors."""
-        return self._retry(lambda: self._ask_once(question))
-
     def _make(self, topics: list[NewTopic]) -> None:
         if topics:
-            self.ask(lambda: _made(self._admin.create_topics(topics)))
+            self._ask(lambda: _made(self._admin.create_topics(topics)))
+
+    def _ask(self, question: Callable[[], _T]) -> _T:
+        return self._retry(lambda: self._ask_once(question))
 
     def _ask_once(self, question: Callable[[], _T]) -> _T:
         self._admin.poll(0)
