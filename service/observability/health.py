@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 _REQUEST_SECONDS: Final = 10.0
-"""A client that says nothing for so long is cut off."""
+"""From its connection on, a client has so long to ask and to take the answer."""
+_MOST_CONNECTIONS: Final = 64
+"""Each has a thread. One more ends the one that has been open for longest, so that clients that
+keep theirs open lock nobody out."""
 
 
 class Phase(Enum):
@@ -232,8 +236,6 @@ def _verdict(verdict: Verdict) -> tuple[str, dict[str, Any]]:
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _REQUEST_SECONDS
-
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Probes and scrapes are not worth a line each."""
 
@@ -246,6 +248,9 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         self, host: str, port: int, app: WSGIApplication, tls: ssl.SSLContext | None
     ) -> None:
         self._tls = tls
+        self._lock = threading.Lock()
+        #: Open connections, the one opened first at the front, and until when they may be.
+        self._open: dict[socket.socket, float] = {}
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _Handler)
         self.set_app(app)
@@ -255,6 +260,34 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
         self.setup_environ()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection on a thread, in place of the oldest where there are too many."""
+        with self._lock:
+            if len(self._open) >= _MOST_CONNECTIONS:
+                self._cut_off(next(iter(self._open)))
+            self._open[request] = time.monotonic() + _REQUEST_SECONDS
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Cut off, many times a second, who takes longer than a request may."""
+        now = time.monotonic()
+        with self._lock:
+            for connection in [each for each, until in self._open.items() if until <= now]:
+                self._cut_off(connection)
+
+    def shutdown_request(self, request: Any) -> None:
+        """The connection is done with."""
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def _cut_off(self, connection: socket.socket) -> None:
+        """Its thread, which waits for it, goes on to its end and closes it."""
+        del self._open[connection]
+        with suppress(OSError):
+            # TLS would first say goodbye.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def get_request(self) -> tuple[socket.socket, Any]:
         """The next connection; under TLS its handshake is left to the thread that serves it, so

@@ -53,6 +53,12 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         "a rule runs, but costs much or may not do what is meant",
         ("rule", "step", "text"),
     ),
+    LogEvent(
+        "control_record_not_written",
+        _WARNING,
+        "what the driver says of event time cannot be written; event time stands until it can",
+        ("reason",),
+    ),
     LogEvent("topics_created", _INFO, "missing output topics were made", ("topics",)),
     LogEvent(
         "topic_not_described",

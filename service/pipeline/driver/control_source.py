@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from service.errors import StartError
 from service.pipeline.spark.source_runner import no_trace_of_a_stop
 from service.pipeline.wire.control import ControlRecord
 
@@ -104,23 +105,38 @@ class ControlFile:
         self._topics = dict(topics)
         self._lower_bound: int | None = None
         self._paused: tuple[str, ...] = ()
+        self._unwritten: str | None = None
 
     def pause(self, fingerprints: Iterable[str]) -> None:
-        """Pause these plans too, until the end of the run."""
+        """Pause these plans too, until the end of the run. Raises as :meth:`write`."""
         self._paused = tuple(sorted({*self._paused, *fingerprints}))
         # The batch before has read the partitions; its lower bound may still wait to be read.
         self._write(ControlRecord((), self._lower_bound))
 
     def write(self, record: ControlRecord) -> None:
-        """Replace the record; pauses stay."""
+        """Replace the record; pauses stay. Raises StartError when the file cannot be written;
+        :meth:`flush` tries again."""
         self._lower_bound = record.lower_bound
         self._write(record)
 
     def _write(self, record: ControlRecord) -> None:
         record = replace(record, paused=self._paused)
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._file.with_suffix(".new")
         told = {"clock": record.as_json(), "run": self._run, "topics": self._topics}
-        text = json.dumps(told, sort_keys=True)
-        fresh.write_text(text, "utf-8")
-        fresh.replace(self._file)
+        self._unwritten = json.dumps(told, sort_keys=True)
+        self.flush()
+
+    def flush(self) -> None:
+        """Write the newest record, if it could not be written yet. Raises as :meth:`write`."""
+        if self._unwritten is None:
+            return
+        fresh = self._file.with_suffix(".new")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_text(self._unwritten, "utf-8")
+            fresh.replace(self._file)
+        except OSError as error:
+            raise StartError(
+                f"{self._file}, which tells the query what time it is, cannot be written:"
+                f" {error.strerror}"
+            ) from error
+        self._unwritten = None

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from service.config import Settings
+from service.errors import StartError
+from service.observability.logs import logger
 from service.pipeline.driver.control_source import ControlFile
 from service.pipeline.driver.idleness import IdlenessDetector
 from service.pipeline.driver.listening_clock import ListeningClock, awaits_data
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.match.watermark import BEGINNING, END
 from service.pipeline.wire.control import ControlRecord, Partition
+
+_log = logger(__name__)
 
 #: Spark looks for records at each trigger; so much later a batch for them has called us.
 _NOTICED_AFTER_MS = 1_000
@@ -42,20 +47,23 @@ class TimeControl:
             settings.trigger.interval + _NOTICED_AFTER_MS,
         )
         self._file = ControlFile(file, run, topics or {})
+        self._unwritable = False
 
     def expect(self, partitions: Sequence[Partition]) -> None:
-        """Write the run's first record: ``partitions`` hold records and must be waited for."""
+        """Write the run's first record: ``partitions`` hold records and must be waited for. Raises
+        StartError when it cannot be written."""
         with self._lock:
             self._file.write(self._idleness.expect(partitions))
 
     def end_of_input(self) -> None:
-        """Nothing more will come: time reaches its end."""
+        """Nothing more will come: time reaches its end. Raises StartError when that cannot be
+        written."""
         with self._lock:
             self._file.write(ControlRecord((), END))
 
     def pause(self, fingerprints: Iterable[str]) -> None:
         """The plans with these fingerprints are paused from the next batch on."""
-        with self._lock:
+        with self._lock, self._tried_again_later():
             self._file.pause(fingerprints)
 
     def query_started(self) -> None:
@@ -67,7 +75,9 @@ class TimeControl:
         """Take in the status of the running query, and write what idleness says by now."""
         with self._lock:
             self._clock.look(listening=awaits_data(status))
-            self._write()
+            with self._tried_again_later():
+                self._file.flush()
+                self._write()
 
     def batch_started(self) -> int | None:
         """A batch runs; the event time (ms) after which none of its events is late, if known."""
@@ -83,7 +93,21 @@ class TimeControl:
         with self._lock:
             self._clock.batch_done(round(report.seconds * 1000))
             self._idleness.batch_done(report.maxima, read, watermark)
-            self._write()
+            with self._tried_again_later():
+                self._write()
+
+    @contextmanager
+    def _tried_again_later(self) -> Iterator[None]:
+        """A record that cannot be written now (no room, too many open files) is no reason to end
+        the job: event time stands meanwhile, and each look tries again."""
+        try:
+            yield
+        except StartError as error:
+            if not self._unwritable:
+                _log.warning("control_record_not_written", reason=str(error))
+            self._unwritable = True
+        else:
+            self._unwritable = False
 
     def _write(self) -> None:
         record = self._idleness.control_record()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from service.config import Settings
+from service.errors import StartError
 from service.pipeline.driver import time_control
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.driver.time_control import TimeControl
@@ -82,3 +84,24 @@ def test_a_pause_keeps_the_lower_bound(run: Run) -> None:
     run.control.end_of_input()
     run.control.pause(["f"])
     assert run.record == ControlRecord((), END, ("f",))
+
+
+def test_a_file_that_cannot_be_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start it is an error. Later the job goes on, and the record follows when it can be
+    written, whoever asked for it."""
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    run.control.expect([FAST])
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "write_text", full)
+        for call in (run.control.end_of_input, lambda: run.control.expect([FAST])):
+            with pytest.raises(StartError, match=r"control\.json.* Too many open files"):
+                call()
+        run.control.pause(["f00d"])
+        run.batch(FAST)
+        run.control.look(IDLE)
+        assert run.record.paused == ()
+    run.control.look(IDLE)
+    assert run.record.paused == ("f00d",)
