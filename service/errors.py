@@ -15,6 +15,7 @@
     ├── CircuitBreakerError    too many records became dead letters
     ├── StartError             Spark, a port or Kafka is not available
     │   └── KafkaAwayError         Kafka does not answer
+    ├── JavaEndedError         the Java process that Spark runs in ended by itself
     └── GraceError             the job was told to stop and took too long
 
 A message names the file, field, rule or offset, what was found and what is allowed.
@@ -80,6 +81,10 @@ class StartError(SparkCepError):
 
 class KafkaAwayError(StartError):
     """Kafka does not answer; asked again later, it may."""
+
+
+class JavaEndedError(SparkCepError):
+    """The Java process that Spark runs in was killed, ran out of memory, or ended by itself."""
 
 
 class GraceError(SparkCepError):

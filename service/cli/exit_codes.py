@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from enum import IntEnum, unique
+from typing import Final
 
 from service.errors import (
     CircuitBreakerError,
     ConfigurationError,
     DependencyError,
     GraceError,
+    JavaEndedError,
     KafkaAwayError,
     OutputError,
     RegistryAwayError,
@@ -43,6 +45,7 @@ class ExitCode(IntEnum):
     REGISTRY_AWAY = 11
     GRACE_RAN_OUT = 12
     ENDED_AT_ONCE = 13
+    JAVA_ENDED = 14
     INTERNAL_ERROR = 70
 
 
@@ -61,7 +64,35 @@ _BY_ERROR: dict[type[SparkCepError], ExitCode] = {
     KafkaAwayError: ExitCode.KAFKA_AWAY,
     RegistryAwayError: ExitCode.REGISTRY_AWAY,
     GraceError: ExitCode.GRACE_RAN_OUT,
+    JavaEndedError: ExitCode.JAVA_ENDED,
 }
+
+_FIRST: Final = "starting again does not help before"
+ADVICE: Final[dict[ExitCode, str]] = {
+    ExitCode.DONE: "nothing",
+    ExitCode.JOB_FAILED: "start again: the batch is repeated; if it fails again, see the reason",
+    ExitCode.USAGE: "see `spark-cep run --help`",
+    ExitCode.CONFIGURATION: f"correct what the reason names; {_FIRST}",
+    ExitCode.RULES: f"correct the rules, try them with `spark-cep check`; {_FIRST}",
+    ExitCode.START_FAILED: "repair what the reason names, then start again",
+    ExitCode.SCHEMAS: f"register or correct the schema; {_FIRST}",
+    ExitCode.STATE_REFUSED: f"see docs/operations.md, Checkpoint and restart; {_FIRST}",
+    ExitCode.TAKEN_OVER: "nothing: the other instance goes on, and a start would take over in turn",
+    ExitCode.CIRCUIT_BREAKER_OPEN: "see the dead letters; a start goes on behind the last batch",
+    ExitCode.KAFKA_AWAY: "start again when Kafka answers",
+    ExitCode.REGISTRY_AWAY: "start again when the registry answers",
+    ExitCode.GRACE_RAN_OUT: (
+        "start again: the batch is repeated; where batches take longer, raise"
+        " `lifecycle.stop_grace`"
+    ),
+    ExitCode.ENDED_AT_ONCE: "start again: the batch is repeated",
+    ExitCode.JAVA_ENDED: (
+        "start again: the batch is repeated; killed or out of memory: see docs/operations.md,"
+        " Sizing"
+    ),
+    ExitCode.INTERNAL_ERROR: "report it, with `exception`; a start repeats the batch",
+}
+"""What to do after each end."""
 
 
 def exit_code(error: BaseException) -> ExitCode:

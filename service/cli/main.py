@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,25 +14,22 @@ import typer
 from rich.console import Console
 
 from service import __version__
+from service.cli.ending import Ending, problems_of, summary
 from service.cli.exit_codes import ExitCode, exit_code
 from service.cli.forms import Form
 from service.cli.signals import run_until_signalled
 from service.codecs.dead_letters import Reason
 from service.config import Settings, load
-from service.errors import (
-    ConfigurationError,
-    Problem,
-    RuleSetError,
-    SparkCepError,
-    rendered,
-)
+from service.errors import Problem, SparkCepError, rendered
 from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
-from service.observability.logs import configure, identify
+from service.observability.logs import as_json, configure, identify
 from service.observability.metrics import Metrics
+from service.observability.standard_error import take_in_standard_error
 from service.observability.start_clock import Phase, StartClock, of_this_process
 
 if TYPE_CHECKING:
+    from service.pipeline.driver.service import Service
     from service.pipeline.spark.starting import StartingSpark
 
 app = typer.Typer(
@@ -46,6 +44,8 @@ _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 _CLOSING_SECONDS = 5.0
 """What closing may take beyond the grace period of the batch in flight."""
+_TELLING_SECONDS = 1.0
+"""What the last line may take when the process is ended at once."""
 
 ConfigFile = Annotated[
     Path,
@@ -53,13 +53,29 @@ ConfigFile = Annotated[
 ]
 
 
+#: Wrong use of a command; typer exports only what is below it.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
 def main() -> None:
     """Entry point."""
     try:
+        if sys.argv[1:2] == ["run"]:
+            _main_of_run()
         app()
     except Exception:  # noqa: BLE001  a defect of ours, reported in full
         traceback.print_exc()
         sys.exit(ExitCode.INTERNAL_ERROR)
+
+
+def _main_of_run() -> None:
+    """As ``app()``, but wrong use is told in the log's form."""
+    configure()
+    try:
+        sys.exit(app(standalone_mode=not as_json()))
+    except _UsageError as error:
+        Ending().tell(ExitCode.USAGE, str(error))
+        sys.exit(ExitCode.USAGE)
 
 
 @app.callback(invoke_without_command=True)
@@ -75,15 +91,21 @@ def _root(
 def run(config: ConfigFile) -> None:
     """Run the service until SIGTERM or Ctrl-C; a second signal ends it immediately."""
     start = of_this_process()
+    ending = Ending()
+    configure()
     try:
         settings = load(config)
         configure(settings.observability.log_level, settings.observability.log_format)
-        _run(settings, start)
-    except SparkCepError as error:
-        _fail(error)
+        if as_json():
+            take_in_standard_error()
+        _run(settings, start, ending)
+    except Exception as error:  # noqa: BLE001  told, whatever it is
+        if not as_json():
+            _tell(error)
+        sys.exit(ending.failed(error))
 
 
-def _run(settings: Settings, start: StartClock) -> None:
+def _run(settings: Settings, start: StartClock, ending: Ending) -> None:
     # Spark is slow to import, and `check` does without it.
     from service.pipeline.driver.scratch import scratch_folder
     from service.pipeline.spark.jvm import end_jvm
@@ -92,14 +114,16 @@ def _run(settings: Settings, start: StartClock) -> None:
     try:
         with scratch_folder(settings) as scratch:
             # First of all, since nothing else takes as long.
-            _serve(settings, start, StartingSpark(settings, scratch, start.meanwhile))
+            spark = StartingSpark(settings, scratch, start.meanwhile)
+            service = _serve(settings, start, spark, ending)
     finally:
         end_jvm()
+    ending.done("stopped as asked" if service.told_to_stop else "the end of the input is reached")
 
 
-def _serve(settings: Settings, start: StartClock, spark: StartingSpark) -> None:
+def _serve(settings: Settings, start: StartClock, spark: StartingSpark, ending: Ending) -> Service:
     from service.pipeline.driver.service import Service
-    from service.pipeline.spark.jvm import end_jvm, kill_jvm
+    from service.pipeline.spark.jvm import end_jvm, kill_jvm, raise_if_jvm_ended
 
     observability = settings.observability
     metrics = Metrics(observability.max_rule_labels)
@@ -107,6 +131,7 @@ def _serve(settings: Settings, start: StartClock, spark: StartingSpark) -> None:
     service = Service(settings, metrics, health, spark=spark, start=start)
     start.done(Phase.IMPORTS)
     identify(service.run_id)
+    ending.last_batch = lambda: service.last_batch
     server: HealthServer | None = None
     if observability.metrics_port:
         server = HealthServer(
@@ -122,24 +147,36 @@ def _serve(settings: Settings, start: StartClock, spark: StartingSpark) -> None:
     def work() -> None:
         try:
             service.run()
+        except Exception as error:
+            raise_if_jvm_ended(error)
+            raise
         finally:
             end_jvm()
             # Last, so that probes are answered until the end.
             if server is not None:
                 server.stop()
 
-    def end(code: ExitCode) -> NoReturn:
-        # Not Python's own exit: it would wait for threads and report their exceptions.
+    def end(code: ExitCode, reason: str) -> NoReturn:
         kill_jvm()
+        # In a thread: this one may hold the log's lock, or nobody may read what is written.
+        telling = threading.Thread(target=ending.tell, args=(code, reason), daemon=True)
+        telling.start()
+        telling.join(_TELLING_SECONDS)
+        # Not Python's own exit: it would wait for threads and report their exceptions.
         os._exit(code)
 
     run_until_signalled(
         work,
         stop=service.stop,
         patience_seconds=settings.lifecycle.stop_grace / 1000 + _CLOSING_SECONDS,
-        at_once=lambda: end(ExitCode.ENDED_AT_ONCE),
-        too_late=lambda: end(ExitCode.GRACE_RAN_OUT),
+        at_once=lambda: end(ExitCode.ENDED_AT_ONCE, "a second signal came"),
+        too_late=lambda: end(
+            ExitCode.GRACE_RAN_OUT,
+            "the process did not end within lifecycle.stop_grace and"
+            f" {_CLOSING_SECONDS:g} s for closing",
+        ),
     )
+    return service
 
 
 @app.command()
@@ -323,12 +360,18 @@ def _warn(warnings: Sequence[Problem]) -> None:
 
 
 def _fail(error: SparkCepError) -> NoReturn:
-    problems = error.problems if isinstance(error, ConfigurationError | RuleSetError) else ()
+    _tell(error)
+    sys.exit(exit_code(error))
+
+
+def _tell(error: Exception) -> None:
+    if not isinstance(error, SparkCepError):
+        traceback.print_exception(error)
+        return
+    problems = problems_of(error)
     for problem in rendered(problems, "error: "):
         _err.print(f"{problem}\n", markup=False)
-    count = "1 error" if len(problems) == 1 else f"{len(problems)} errors"
-    _err.print(count if problems else f"error: {error}", markup=False)
-    sys.exit(exit_code(error))
+    _err.print(summary(error) if problems else f"error: {error}", markup=False)
 
 
 if __name__ == "__main__":

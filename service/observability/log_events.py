@@ -46,6 +46,14 @@ SPARK_OUTPUT: Final = LogEvent(
     ("message",),
 )
 
+DRIVER_OUTPUT: Final = LogEvent(
+    "driver_output",
+    _WARNING,
+    "Python code of the service's process wrote a line to standard error, or a thread or a server"
+    " of it had an exception",
+    ("message", "exception"),
+)
+
 EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent(
         "rule_warning",
@@ -135,7 +143,15 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         "told to stop, and the batch did not end within the grace period",
         ("grace_seconds",),
     ),
-    LogEvent("stopped", _INFO, "the end"),
+    LogEvent("stopped", _INFO, "the query has ended in good order"),
+    LogEvent(
+        "ended",
+        ("info", "error"),
+        "the last line of a run: [exit code](operations.md#exit-codes) and its name, why, what to"
+        " do, the batch that was written last (`null`: none in this run); `problems` of settings or"
+        " rules, `exception` of an internal error",
+        ("exit_code", "name", "reason", "advice", "last_batch", "problems", "exception"),
+    ),
     LogEvent(
         "batch_repeated", _INFO, "`rescale` does the batch that the job left undone", ("batch",)
     ),
@@ -147,6 +163,7 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     ),
     SPARK_LOG,
     SPARK_OUTPUT,
+    DRIVER_OUTPUT,
     LIBRARY_LOG,
 )
 """All events, in the order of the documentation."""
@@ -159,8 +176,9 @@ _HEAD: Final = """\
 One JSON object a line on standard output: the service's own lines, those of Python libraries, those
 of Spark and of other Java libraries in the driver, and what Python workers write. With
 `observability.log_format: console`, or on a terminal, the same lines are text for people.
-`observability.log_level` holds for all of them. Errors that end the process are written to standard
-error as well, as `error: …`.
+`observability.log_level` holds for all of them but the last, `ended`. With JSON nothing else is
+written, to standard error neither; with text, errors that end the process are there as well, as
+`error: …`. Until the settings are read the form is that of `auto`.
 
 | value | on | what it is |
 | --- | --- | --- |

@@ -102,6 +102,22 @@ def configure(
     )
 
 
+def only(name: str) -> None:
+    """From now on log what the logger ``name`` says, whatever the level, and nothing else."""
+    logging.getLogger(name).setLevel(logging.INFO)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(logging.Filter(name))
+
+
+def as_json() -> bool:
+    """Whether this process logs JSON lines."""
+    return any(
+        isinstance(handler.formatter, structlog.stdlib.ProcessorFormatter)
+        and isinstance(handler.formatter.processors[-1], structlog.processors.JSONRenderer)
+        for handler in logging.getLogger().handlers
+    )
+
+
 def configured() -> bool:
     """Whether this process's logging is set up here."""
     return any(

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
@@ -22,8 +23,17 @@ from service.errors import StartError
 from service.pipeline.spark.source_runner import no_trace_of_a_stop
 from service.pipeline.wire.control import ControlRecord
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 FORMAT = "spark_cep_control"
 _NOTHING = {"number": 0, "statement": ""}
+
+
+@lru_cache(maxsize=1)
+def register(spark: SparkSession) -> None:
+    """Make the source known to a session, once: Spark warns of a second time."""
+    spark.dataSource.register(ControlSource)
 
 
 class ControlSource(DataSource):

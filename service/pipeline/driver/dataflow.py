@@ -68,7 +68,7 @@ class Dataflow:
         options = source_options(self.settings) | self.limit.options()
         read = spark.readStream.format("kafka").options(**options).load()
         events = columns_of(read, self._topic).mapInArrow(self._packer(), PACKET_SQL_SCHEMA)
-        spark.dataSource.register(control_source.ControlSource)
+        control_source.register(spark)
         control = (
             spark.readStream.format(control_source.FORMAT)
             .option("file", str(self.control_file))

@@ -71,6 +71,11 @@ class Observer:
         metrics.follow(names.WATERMARK_LAG, self._watermark_lag)
         metrics.follow(names.BATCH_RUNNING, self._batch_running)
 
+    @property
+    def last_batch(self) -> int | None:
+        """The number of the last batch that was written."""
+        return None if self._counted_batch < 0 else self._counted_batch
+
     # Batches, on Spark's thread.
 
     def batch_started(self, batch: int) -> None:

@@ -96,6 +96,16 @@ class Service:
         self._health.stopping()
         self._stopping.request()
 
+    @property
+    def last_batch(self) -> int | None:
+        """The number of the batch that this run has written last."""
+        return self._observer.last_batch
+
+    @property
+    def told_to_stop(self) -> bool:
+        """Whether :meth:`stop` was called."""
+        return self._stopping.requested.is_set()
+
     def rules(self) -> list[dict[str, object]]:
         """What runs, for ``/rules``."""
         return self._rules.listing()

@@ -34,6 +34,7 @@ _STREAMS = 3
 _REQUEST_SECONDS = 5.0
 _CLOSING_SECONDS = 2.0
 _KILLED = 128
+_SPARKS_DAEMON, _OUR_DAEMON = "pyspark.daemon", "service.pipeline.spark.worker_daemon"
 
 
 def leave_interrupts_to_driver() -> None:
@@ -121,6 +122,9 @@ class _Request(NamedTuple):
         entries = self.environment.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:0] = [entry for entry in entries if entry and entry not in sys.path]
         module, *arguments = self.command
+        if module == _SPARKS_DAEMON:
+            # What plans is started so, whatever daemon is set for tasks.
+            module = _OUR_DAEMON
         sys.argv = [module, *arguments]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
 

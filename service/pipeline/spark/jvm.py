@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 import time
@@ -23,13 +24,17 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
-from service.errors import StartError
+from service.errors import JavaEndedError, SparkCepError, StartError
 from service.pipeline.spark.fork_server import ForkServer, leave_interrupts_to_driver
-from service.pipeline.spark.spark_output import taken_in
+from service.pipeline.spark.spark_output import memory_that_ran_out, taken_in
 
 _CLOSING_SECONDS = 4.0
 _LOOK_SECONDS = 0.02
+_ENDING_SECONDS = 2.0
+#: Of ExitOnOutOfMemoryError; of Java without memory for itself; its abort.
+_PERHAPS_MEMORY: Final = (3, 1, -signal.SIGABRT)
 _launched: Final[list[subprocess.Popen[bytes]]] = []
+_answered: Final[list[subprocess.Popen[bytes]]] = []
 _servers: Final[list[ForkServer]] = []
 #: Where Spark looks for the interpreter of its Python processes, in workers and in the driver.
 _INTERPRETERS: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
@@ -68,9 +73,7 @@ def launch_jvm(conf: Mapping[str, str], forks: Path | None = None) -> Any:
             _launched.append(process)
             while not answer.exists():
                 if process.poll() is not None:
-                    raise StartError(
-                        f"Java ended with exit code {process.returncode} as it started"
-                    )
+                    raise StartError(f"as it started, Java {_told(process.returncode)}")
                 time.sleep(_LOOK_SECONDS)
             # By now the driver has imported most of what it needs, and a core is free.
             if server is not None:
@@ -91,7 +94,33 @@ def _connected(process: subprocess.Popen[bytes], port: int, secret: str) -> Any:
         for name in given:
             del os.environ[name]
     gateway.proc = process
+    _answered.append(process)
     return gateway
+
+
+def raise_if_jvm_ended(error: Exception) -> None:
+    """Raise JavaEndedError, from ``error``, if the Java process has ended by itself after it had
+    answered; to be called before :func:`end_jvm`."""
+    if not _answered:
+        return
+    process = _answered[-1]
+    # Its connections break a moment before it has ended.
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(0.2 if isinstance(error, SparkCepError) else _ENDING_SECONDS)
+    if process.returncode is not None:
+        raise JavaEndedError(f"the Java process {_told(process.returncode)}") from error
+
+
+def _told(code: int) -> str:
+    """How a process with this code ended, as Popen gives it."""
+    memory = memory_that_ran_out(_ENDING_SECONDS if code in _PERHAPS_MEMORY else 0)
+    if memory is not None:
+        return f"ran out of memory: {memory} (exit code {code})"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    more = ", as the kernel does when memory is short" if -code == signal.SIGKILL else ""
+    return f"was killed by {name}{more}"
 
 
 def end_jvm(seconds: float = _CLOSING_SECONDS) -> None:

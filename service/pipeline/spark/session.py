@@ -44,6 +44,8 @@ _JAVA_OPTIONS = " ".join(
         # Spark's planner is large and runs a few times a second: compiling it as eagerly as what
         # runs for each record takes a tenth of the processor for many minutes.
         "-XX:CompileThresholdScaling=4",
+        # What is left of a process in which a thread found no memory may hang.
+        "-XX:+ExitOnOutOfMemoryError",
         # Else Java collects all garbage once in a start because of the classes that it has loaded.
         "-XX:MetaspaceSize=256m",
     ]
@@ -91,6 +93,7 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         "spark.driver.memory": "1g",
         "spark.driver.defaultJavaOptions": (
             f"{_JAVA_OPTIONS} {_direct_memory(local_cores(settings.spark.master))}{temporary}"
+            f" {log4j}"
         ),
         "spark.executor.defaultJavaOptions": (
             f"{_JAVA_OPTIONS} {_direct_memory(settings.spark.executors.cores)} {log4j}"
@@ -98,7 +101,6 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         f"spark.executorEnv.{_ARENAS}": _MOST_ARENAS,
         # A pandas.py in the folder where an executor was started is not the library.
         "spark.executorEnv.PYTHONSAFEPATH": "1",
-        "spark.driver.extraJavaOptions": log4j,
         # Lines say which query and batch they are of.
         "spark.log.structuredLogging.enabled": "true",
         "spark.ui.enabled": "false",

@@ -12,6 +12,7 @@ import contextvars
 import json
 import logging
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,6 +42,28 @@ _CHATTER: Final = (
 )
 
 
+_OUT_OF_MEMORY: Final = re.compile(
+    r"Terminating due to java\.lang\.OutOfMemoryError: (.+)"
+    r"|# (?:Native memory allocation|There is (insufficient memory)).*"
+)
+_memory: Final[list[str]] = []
+_told_of_memory: Final = threading.Event()
+
+
+def memory_that_ran_out(seconds: float = 0) -> str | None:
+    """The memory that Java said, as its last word, it has run out of, as "Java heap space"; None
+    when it has not said so, within ``seconds``."""
+    _told_of_memory.wait(seconds)
+    return _memory[0] if _memory else None
+
+
+def _look_for_memory(line: str) -> None:
+    found = _OUT_OF_MEMORY.match(line)
+    if found is not None:
+        _memory[:] = [found[1] or "the machine's"]
+        _told_of_memory.set()
+
+
 @contextmanager
 def taken_in() -> Iterator[int]:
     """A file descriptor to start the Java process with, as its standard output and error. What is
@@ -60,6 +83,7 @@ def _relay(read: int) -> None:
     with os.fdopen(read, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if text := line.strip():
+                _look_for_memory(text)
                 if configured():
                     tell(text)
                 elif told := as_text(text):

@@ -8,12 +8,14 @@ import socket
 import struct
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from service.pipeline.spark.fork_server import ForkServer
 from service.pipeline.spark.worker_daemon import ends_when_disconnected
 
 _LOADS = """
@@ -56,15 +58,29 @@ def test_threads_share_their_memory() -> None:
     assert found.stdout.count("<heap nr=") == 1
 
 
-def test_a_worker_whose_task_is_stopped_leaves_no_trace() -> None:
-    """Java closes the connection of a task that is stopped, whatever the worker then writes."""
+@pytest.mark.parametrize("through", ["our daemon", "Spark's own, by the fork server"])
+def test_a_worker_whose_task_is_stopped_leaves_no_trace(
+    through: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Java closes the connection of a task that is stopped, and of a worker that was idle for a
+    minute, whatever the worker then writes. Workers that plan are those of Spark's own daemon."""
     environment = {
         **os.environ,
         "PYTHON_WORKER_FACTORY_SECRET": "secret",
         "PYTHON_UNIX_DOMAIN_ENABLED": "false",
         "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",
     }
-    command = [sys.executable, "-m", "service.pipeline.spark.worker_daemon", "pyspark.worker"]
+    with ExitStack() as stack:
+        command = [sys.executable, "-m", "service.pipeline.spark.worker_daemon", "pyspark.worker"]
+        if through != "our daemon":
+            server = ForkServer(tmp_path_factory.mktemp("fork"))
+            server.start(2)
+            stack.callback(server.close)
+            command = [str(server.interpreter), "-m", "pyspark.daemon", "pyspark.worker"]
+        _stops_tasks(command, environment)
+
+
+def _stops_tasks(command: list[str], environment: dict[str, str]) -> None:
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

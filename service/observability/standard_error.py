@@ -1,0 +1,67 @@
+"""Standard error of the service's own process, taken into its log.
+
+Libraries print traces there past all logging, as do threads that end with an exception and servers
+of Python's standard library. A reader of JSON lines gets JSON lines instead.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import socketserver
+import sys
+import threading
+from typing import Any, Final
+
+from service.observability.log_events import DRIVER_OUTPUT
+from service.observability.logs import EVENT_NAME
+
+_log = logging.getLogger(__name__)
+_EXTRA: Final = {EVENT_NAME: DRIVER_OUTPUT.name}
+
+
+def take_in_standard_error() -> None:
+    """From now on log what Python code of this process writes to standard error, and, in one line
+    each, exceptions that end a thread or a server's request."""
+    sys.stderr = _LoggedLines()
+    threading.excepthook = _thread_failed
+    socketserver.BaseServer.handle_error = _request_failed  # type: ignore[assignment, method-assign]
+
+
+def _request_failed(server: socketserver.BaseServer, _request: Any, _client: Any) -> None:
+    _log.warning("a request to %s failed", type(server).__name__, exc_info=True, extra=_EXTRA)
+
+
+def _thread_failed(failed: threading.ExceptHookArgs) -> None:
+    if failed.exc_type is SystemExit:
+        return
+    name = "" if failed.thread is None else failed.thread.name
+    error = failed.exc_value or failed.exc_type()
+    _log.warning("thread %s ended with an exception", name, exc_info=error, extra=_EXTRA)
+
+
+class _LoggedLines(io.TextIOBase):
+    """A text stream whose lines are logged, each thread's for itself."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Log the lines that are complete."""
+        own = self._of_thread
+        if getattr(own, "busy", False):
+            # Logging itself failed, and says so here.
+            return len(text)
+        *lines, own.rest = (getattr(own, "rest", "") + text).split("\n")
+        own.busy = True
+        try:
+            for line in lines:
+                if line.strip():
+                    _log.warning("%s", line, extra=_EXTRA)
+        finally:
+            own.busy = False
+        return len(text)
