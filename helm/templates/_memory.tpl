@@ -45,6 +45,23 @@
 {{- if $limit }}{{ include "spark-cep.bytes" (dict "text" $limit "form" "kubernetes") }}{{ else }}0{{ end -}}
 {{- end -}}
 
+{{/* The API server takes a StatefulSet whose pods it will refuse: they never come. */}}
+{{- define "spark-cep.refuseRequests" -}}
+{{- $limits := .Values.driver.resources.limits | default dict -}}
+{{- $units := dict "" 1000 "m" 1 "k" 1e6 "M" 1e9 "G" 1e12 "Ki" 1024e3 "Mi" 1048576e3 "Gi" 1073741824e3 "Ti" 1099511627776e3 -}}
+{{- range $name, $request := .Values.driver.resources.requests | default dict -}}
+{{- $sizes := list -}}
+{{- range $each := list $request (get $limits $name | default "") -}}
+{{- $text := toString $each -}}
+{{- $unit := regexFind "[A-Za-z]*$" $text -}}
+{{- $sizes = append $sizes (mulf (trimSuffix $unit $text | float64) (get $units $unit | default 0 | float64)) -}}
+{{- end -}}
+{{- if and (hasKey $limits $name) (gt (index $sizes 0) (index $sizes 1)) (index $sizes 1) -}}
+{{- fail (printf "driver.resources.requests.%s is %v; it must be at most driver.resources.limits.%s (%v)" $name $request $name (get $limits $name)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "spark-cep.refuseMemory" -}}
 {{- $limit := include "spark-cep.memoryLimit" . | int64 -}}
 {{- $least := include "spark-cep.leastMemory" . | int64 -}}

@@ -8,6 +8,7 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- include "spark-cep.refuseCheckpoint" . -}}
 {{- include "spark-cep.refuseAccess" . -}}
 {{- include "spark-cep.refuseMemory" . -}}
+{{- include "spark-cep.refuseRequests" . -}}
 {{- include "spark-cep.refuseVolume" . -}}
 {{- include "spark-cep.refuseInitContainers" . -}}
 {{- end -}}

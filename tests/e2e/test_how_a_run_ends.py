@@ -110,9 +110,7 @@ def test_java_runs_out_of_memory(scenario: Scenario) -> None:
     conf = {"spark.driver.memory": "40m", "spark.testing.memory": "1073741824"}
     with running(scenario.folder, _document(scenario, **conf)) as command:
         last = _last(command, ExitCode.JAVA_ENDED)
-    assert last["reason"] == (
-        "the Java process ran out of memory: Java heap space (exit code 3)"
-    )
+    assert last["reason"] == ("the Java process ran out of memory: Java heap space (exit code 3)")
 
 
 def test_a_second_signal(scenario: Scenario) -> None:
