@@ -33,7 +33,9 @@ _IN_TEXT: Final = (
         r"""(?i)((?:password|passwd|passphrase|secret|token)["']?\s*[=:]\s*)(?!\*{10})[^\s"',;})\]]+"""
     ),
     re.compile(r"(?i)(\bauthorization\s*[=:]\s*(?:basic|bearer)\s+)[^\s\"',;]+"),
-    re.compile(r"(://)[^/\s:@]+:[^/\s@]+(?=@)"),
+    # Up to the last `@`, since a password may hold one, and also `/`, `?` or `#`; but in
+    # `host:9092/path@…` no password begins.
+    re.compile(r"""(://)(?![^/\s:@]*:\d{1,5}[/?#])[^/\s:@]*:(?:(?!://)[^\s"'`<>])*(?=@)"""),
 )
 
 
@@ -54,6 +56,13 @@ def without(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
+
+
+def without_login(value: str) -> str:
+    """A URL, or what was meant as one, with all masked that stands before its last ``@``."""
+    before, at, host = value.rpartition("@")
+    scheme, separator, _ = before.partition("://")
+    return f"{scheme + separator if separator else ''}{MASK}@{host}" if at else value
 
 
 def redact_text(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from pydantic import SecretStr, ValidationError
 
 from service.config.quantities import PathMarker
-from service.config.redaction import names_a_secret, redact_text
+from service.config.redaction import names_a_secret, redact_text, without_login
 from service.documents.model_errors import HIDDEN, Explainer
 from service.documents.nearest import instead, nearest
 from service.documents.places import Path as SettingPath
@@ -108,7 +108,7 @@ class Reader:
         secret = isinstance(value, SecretStr) or (path and names_a_secret(str(path[-1])))
         if secret or self._origin(path).hidden:
             return HIDDEN
-        return redact_text(value) if isinstance(value, str) else value
+        return redact_text(without_login(value)) if isinstance(value, str) else value
 
     def _refuse(
         self, path: SettingPath, message: str, here: Origin, allowed: str | None = None

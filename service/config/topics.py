@@ -15,6 +15,7 @@ KAFKA_TIMESTAMP: Final = "kafka_timestamp"
 """``event_time`` of an input whose events bear the time of their Kafka record."""
 
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_ALLOWED_URLS: Final = "http://… or https://…, several with commas between"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
@@ -33,11 +34,15 @@ def _dotted(value: str) -> str:
 
 def _urls(value: str) -> str:
     for url in value.split(","):
-        parts = urlsplit(url.strip())
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise refused("http://… or https://…, several with commas between")
-        if parts.username or parts.password:
+        if "@" in url:
             raise refused("a URL without credentials; they have settings of their own")
+        try:
+            parts = urlsplit(url.strip())
+            _ = parts.port
+        except ValueError:
+            raise refused(_ALLOWED_URLS, "is not a URL") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise refused(_ALLOWED_URLS)
     return value
 
 
