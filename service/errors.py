@@ -91,9 +91,32 @@ class GraceError(SparkCepError):
     """The job was told to stop, and its batch did not end within the grace period."""
 
 
-#: Problems told in one error, and characters shown of a line.
+#: Problems looked for in one document, and told in one error.
+MOST_PROBLEMS = 1_000
 MOST_TOLD = 200
+#: Characters shown of a line, of a name and of a sentence.
 MOST_SHOWN = 200
+_MOST_OF_NAME = 100
+_MOST_OF_SENTENCE = 1_000
+
+
+def printable(text: str) -> str:
+    """The text with line ends, control and direction characters written as escapes: what others
+    have written must not move the cursor of the terminal that shows it, nor look like a line of
+    ours."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def shortened(text: str, most: int = _MOST_OF_SENTENCE) -> str:
+    """The text, of a long one the beginning."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +148,22 @@ class Problem:
 
     def render(self) -> str:
         """The problem as text for people: place, message, underlined line, help."""
-        place = self.source or "<rule>"
+        place = printable(self.source or "<rule>")
         if self.span is not None and self.field is None:
             place += f":{self.span.line}:{self.span.column}"
         names = (("rule", self.rule), ("step", self.step), ("field", self.field))
-        where = "".join(f" [{kind} {name}]" for kind, name in names if name)
-        lines = [f"{place}:{where} {self.message}"]
+        where = "".join(
+            f" [{kind} {printable(shortened(name, _MOST_OF_NAME))}]" for kind, name in names if name
+        )
+        lines = [f"{place}:{where} {printable(shortened(self.message))}"]
         if self.span is not None and self.excerpt is not None:
             gutter = f"{self.field or self.span.line} | "
             shown, column, length = _around(self.excerpt, self.span)
-            lines.append(gutter + shown)
+            # Each character keeps its column.
+            lines.append(gutter + "".join(c if c.isprintable() else " " for c in shown))
             lines.append(" " * (len(gutter) + column) + "^" * length)
         if self.allowed:
-            lines.append(f"  help: {self.allowed}")
+            lines.append(f"  help: {printable(shortened(self.allowed))}")
         return "\n".join(lines)
 
 

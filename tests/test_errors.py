@@ -32,3 +32,21 @@ def test_a_long_place_is_underlined_as_far_as_it_is_shown() -> None:
     """The line and its underline end together."""
     assert set(underlined("x" * 1_000_000, Span(1, 1, 1_000_000))) == {"x"}
     assert underlined("x" * 300 + "y" * 700, Span(1, 301, 700)).startswith("yyy")
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[2J", "\x9b31m", "\r", "\n", "\u202e", "\x07", "\x00"])
+def test_what_others_wrote_moves_no_cursor(hostile: str) -> None:
+    """Control and direction characters are shown as escapes, or as blanks in the excerpt, where
+    each character keeps its column."""
+    text = f"a{hostile}b"
+    problem = Problem(text, text, Span(1, 2), text, text, text, text)
+    assert all(line.isprintable() for line in problem.render().splitlines())
+    assert problem.render().count(repr(f"a{hostile}b")[1:-1]) == 5
+    assert underlined(f"{hostile}here", Span(1, len(hostile) + 1, 4)) == "here"
+
+
+def test_long_texts_are_shortened() -> None:
+    """Names more than sentences."""
+    rendered = Problem("m" * 5_000, "f.yaml", rule="r" * 5_000, allowed="a" * 5_000).render()
+    assert (rendered.count("r"), rendered.count("m")) == (100 + 1, 1_000 + 1)
+    assert rendered.count("a") == 1_000 + 1

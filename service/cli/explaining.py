@@ -19,9 +19,9 @@ from service.compiler.mermaid_text import mermaid_text
 from service.compiler.plan import LookBackAtom, Plan
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import slots_of
-from service.compiler.wording import condition_name, printable
+from service.compiler.wording import condition_name
 from service.documents.nearest import instead
-from service.errors import ConfigurationError, Problem
+from service.errors import ConfigurationError, Problem, printable, printable_lines
 from service.matcher.columnar.look_back_programs import program
 from service.pattern.document import LoadedRule
 from service.pattern.expressions.canonical import expression as expression_of
@@ -82,7 +82,7 @@ def written(rules: RulesToExplain, form: Form) -> str:
         case Form.MERMAID:
             return mermaid_text([draw(plan) for plan in plans])
         case Form.PLAN:
-            texts = [str(plan) for plan in plans]
+            texts = [printable_lines(str(plan)) for plan in plans]
         case Form.TEXT:
             texts = [str(_explanation(loaded, plan, rules)) for loaded, plan in rules.rules]
     return "\n\n".join(texts) + "\n"

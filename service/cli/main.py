@@ -20,7 +20,7 @@ from service.cli.forms import Form
 from service.cli.signals import run_until_signalled
 from service.codecs.dead_letters import Reason
 from service.config import Settings, load
-from service.errors import Problem, SparkCepError, rendered
+from service.errors import Problem, SparkCepError, printable_lines, rendered
 from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
 from service.observability.logs import as_json, configure, identify
@@ -371,7 +371,8 @@ def _tell(error: Exception) -> None:
     problems = problems_of(error)
     for problem in rendered(problems, "error: "):
         _err.print(f"{problem}\n", markup=False)
-    _err.print(summary(error) if problems else f"error: {error}", markup=False)
+    told = summary(error) if problems else f"error: {printable_lines(str(error))}"
+    _err.print(told, markup=False)
 
 
 if __name__ == "__main__":

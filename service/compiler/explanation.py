@@ -17,14 +17,13 @@ from service.compiler.wording import (
     condition_name,
     condition_text,
     in_words,
-    printable,
     repetition,
     skip_in_words,
     state_in_words,
     window_in_words,
 )
 from service.durations import format_duration
-from service.errors import Problem
+from service.errors import Problem, printable
 from service.pattern.canonical import instant
 from service.pattern.tree import Rule, Step
 
@@ -225,4 +224,4 @@ def _warnings(warnings: Sequence[Problem]) -> Iterator[str]:
     if not warnings:
         yield "  none"
     for warning in warnings:
-        yield from (f"  {printable(line)}" for line in warning.render().split("\n"))
+        yield from (f"  {line}" for line in warning.render().split("\n"))

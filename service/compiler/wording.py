@@ -8,6 +8,7 @@ from typing import Final
 from service.compiler.formula import All, AnyOf, Atom, Constant, Formula, Not
 from service.compiler.plan import AnyAtom, GapAtom, Kind, Plan, State
 from service.durations import format_duration
+from service.errors import printable
 from service.pattern.findings import repeats
 from service.pattern.tree import AfterMatch, Loop, Step, Within
 
@@ -139,11 +140,3 @@ def _how_often(step: Step) -> str:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
-
-
-def printable(text: str) -> str:
-    """The text with line ends, control and direction characters written as escapes: a rule must
-    not be able to move the cursor of the terminal that shows it."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
-    )

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -19,6 +20,7 @@ from pydantic_core import ErrorDetails
 from service.documents.nearest import instead
 from service.documents.places import Path
 from service.documents.shapes import Shape, at_location, shape_below
+from service.errors import MOST_PROBLEMS
 
 HIDDEN: Final = object()
 """Stands for a found value that messages must not show."""
@@ -89,7 +91,7 @@ class Explainer:
         """What is wrong, in pydantic's order; what the members of a union say of one part is one
         fault."""
         found: dict[Path, Fault] = {}
-        for detail in error.errors(include_url=False):
+        for detail in islice(error.errors(include_url=False), MOST_PROBLEMS):
             for fault in self._faults(detail):
                 before = found.setdefault(fault.path, fault)
                 choices = dict.fromkeys(filter(None, (before.limit, fault.limit)))

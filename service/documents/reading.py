@@ -2,8 +2,8 @@
 
 The meaning is that of ``yaml.safe_load``: no tag can make anything but text, numbers, booleans,
 timestamps, lists and mappings. What safe loading lets through is refused here: a key given twice,
-text that is not valid Unicode, and input that grows without bound. Size, number of nodes (each use
-of an alias counts again) and depth are limited, and the limit stands in the error.
+text that is not valid Unicode, and input that grows without bound. Characters and nodes (each use
+of an alias counts again), depth and digits are limited, and the limit stands in the error.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import yaml
 
 from service.documents.places import Mark, Path, Places, split_lines
 from service.documents.syntax_errors import LimitError, syntax_problem
-from service.errors import Problem
+from service.errors import MOST_PROBLEMS, Problem
 
 MOST_CHARACTERS = 1_000_000
 MOST_NODES = 50_000
 MOST_DEPTH = 50
+#: A number of more is text, or a mistake: Python writes no whole number of over 4,300 digits.
+MOST_OF_NUMBER = 1_000
 
 UNREADABLE: Final = object()
 """Stands for the data of a text that is not YAML."""
@@ -57,7 +59,7 @@ class _Loader(yaml.SafeLoader):
         self._nodes += 1
         self._depth += 1
         if self._nodes > MOST_NODES or self._depth > MOST_DEPTH:
-            raise _too_large(self._depth, self.get_mark())
+            raise _too_large(self._depth, 0, self.get_mark())
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
@@ -85,12 +87,12 @@ def read_documents(
         allowed = f"at most {MOST_CHARACTERS:,} characters in one file"
         return [_unreadable(nowhere, nowhere.problem(message, (), allowed=allowed), root)]
     documents = []
-    nodes = 0
+    nodes = characters = 0
     try:
         for node in _compose(_without_tabs(text)):
-            reader = _Reader(source, lines, is_text, nodes)
+            reader = _Reader(source, lines, is_text, nodes, characters)
             data = reader.read(node, root, 1)
-            nodes = reader.nodes
+            nodes, characters = reader.nodes, reader.characters
             if data is not None or reader.problems:
                 places = Places(source, lines, reader.keys, reader.values)
                 documents.append(Document(data, places, reader.problems))
@@ -125,11 +127,16 @@ def _without_tabs(text: str) -> str:
     return text.replace("\t", " ")
 
 
-def _too_large(depth: int, mark: yaml.Mark) -> LimitError:
+def _too_large(depth: int, characters: int, mark: yaml.Mark) -> LimitError:
     message = f"the document has more than {MOST_NODES:,} nodes, uses of aliases counted"
     if depth > MOST_DEPTH:
         message = f"the document is more than {MOST_DEPTH} levels deep"
-    allowed = f"at most {MOST_DEPTH} levels and {MOST_NODES:,} nodes"
+    elif characters > MOST_CHARACTERS:
+        message = f"the document has more than {MOST_CHARACTERS:,} characters once each alias is"
+        message += " written out"
+    allowed = (
+        f"at most {MOST_DEPTH} levels, {MOST_NODES:,} nodes and {MOST_CHARACTERS:,} characters"
+    )
     return LimitError(problem=message, problem_mark=mark, note=allowed)
 
 
@@ -141,6 +148,7 @@ class _Reader:
     lines: tuple[str, ...]
     is_text: Callable[[Path, str], bool]
     nodes: int = 0
+    characters: int = 0
     keys: dict[Path, Mark] = field(default_factory=dict)
     values: dict[Path, Mark] = field(default_factory=dict)
     problems: dict[Path, Problem] = field(default_factory=dict)
@@ -165,6 +173,10 @@ class _Reader:
         kind = node.tag.rpartition(":")[2]
         if kind not in ("str", "null") and self.is_text(path, kind):
             return str(node.value)
+        if kind in ("int", "float") and len(node.value) > MOST_OF_NUMBER:
+            allowed = f"at most {MOST_OF_NUMBER:,}; or text in quotes"
+            self._refuse(f"this number has {len(node.value):,} characters", path, allowed)
+            return None
         try:
             value: object = self.constructor.construct_object(node)
         except (ValueError, OverflowError):
@@ -187,6 +199,7 @@ class _Reader:
             if key_node.tag == _MERGE:
                 merges.append(value_node)
                 continue
+            self._count_text(key_node, depth)
             name = _joined(key_node.value) if isinstance(key_node, yaml.ScalarNode) else None
             if name is None:
                 self.keys[(*path, "?")] = _mark(key_node)
@@ -231,10 +244,19 @@ class _Reader:
 
     def _count(self, node: yaml.Node, depth: int) -> None:
         self.nodes += 1
+        self._count_text(node, depth)
         if self.nodes > MOST_NODES or depth > MOST_DEPTH:
-            raise _too_large(depth, node.start_mark)
+            raise _too_large(depth, 0, node.start_mark)
+
+    def _count_text(self, node: yaml.Node, depth: int) -> None:
+        if isinstance(node, yaml.ScalarNode):
+            self.characters += len(node.value)
+            if self.characters > MOST_CHARACTERS:
+                raise _too_large(depth, self.characters, node.start_mark)
 
     def _refuse(self, message: str, path: Path, allowed: str) -> None:
+        if len(self.problems) >= MOST_PROBLEMS:
+            return
         places = Places(self.source, self.lines, self.keys, self.values)
         self.problems[path] = places.problem(message, path, allowed=allowed, at="key")
 

@@ -21,6 +21,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from service.config.redaction import redact
+from service.errors import printable_lines
 from service.observability.log_events import LIBRARY_LOG
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -70,16 +71,14 @@ def configure(
         structlog.processors.format_exc_info,
         mask_secrets,
     ]
-    render: Processor
+    render: list[Processor] = [structlog.processors.JSONRenderer(default=str)]
     if for_people:
-        render = structlog.dev.ConsoleRenderer(colors=out.isatty())
-    else:
-        render = structlog.processors.JSONRenderer(default=str)
+        render = [_without_controls, structlog.dev.ConsoleRenderer(colors=out.isatty())]
     handler = logging.StreamHandler(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared[:-1], _named, mask_secrets],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *render],
         )
     )
     root = logging.getLogger()
@@ -168,6 +167,14 @@ def _named(_logger: Any, _method: str, event: EventDict) -> EventDict:
         if f"{name}_" in event:
             event[name] = event.pop(f"{name}_")
     return event
+
+
+def _without_controls(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """A processor for a terminal: what texts of others hold must not move its cursor."""
+    return {
+        name: printable_lines(value) if isinstance(value, str) else value
+        for name, value in event.items()
+    }
 
 
 def mask_secrets(_logger: Any, _method: str, event: EventDict) -> EventDict:

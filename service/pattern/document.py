@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +26,7 @@ from pydantic import ValidationError
 
 from service.documents.places import Path, Places
 from service.documents.reading import UNREADABLE, Document, read_documents
-from service.errors import Problem, RuleSetError
+from service.errors import MOST_PROBLEMS, Problem, RuleSetError
 from service.pattern.expressions import Expression, ExpressionError, parse
 from service.pattern.shape import (
     RuleShape,
@@ -117,7 +119,8 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
         texts=MappingProxyType(_texts(data)),
     )
     wrong = {path: replace(p, rule=places.rule) for path, p in document.problems.items()}
-    wrong |= {path: _no_value(path, places) for path in _empty(data, ()) if path not in wrong}
+    empty = islice(_empty(data, ()), MOST_PROBLEMS)
+    wrong |= {path: _no_value(path, places) for path in empty if path not in wrong}
     expressions, problems = _read_expressions(places)
     warnings: list[Problem] = []
     try:
@@ -132,10 +135,20 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
         problems += _check_words(shape, places)
         found, warnings = check_rule(rule, places)
         problems += found
-    problems = sorted((*wrong.values(), *problems), key=_place)
+    problems = _first(sorted((*wrong.values(), *problems), key=_place), places)
     if rule is None:
         return None, problems
     return LoadedRule(rule, tuple(sorted(warnings, key=_place)), places), problems
+
+
+def _first(problems: list[Problem], places: Places) -> list[Problem]:
+    """As many as are looked for in a document, and that there may be more."""
+    if len(problems) < MOST_PROBLEMS:
+        return problems
+    message = (
+        f"{MOST_PROBLEMS:,} things or more are wrong with this rule; no others were looked for"
+    )
+    return [places.problem(message, ()), *problems[:MOST_PROBLEMS]]
 
 
 def _empty(data: Mapping[str, Any], path: Path) -> Iterator[Path]:
@@ -207,13 +220,24 @@ def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Prob
     names = frozenset(places.steps.values())
     expressions: dict[Path, Expression] = {}
     problems: list[Problem] = []
-    for path, text in places.texts.items():
-        steps = frozenset() if path[0] == "key" else names
+
+    @cache  # by aliases, one text may be the condition of thousands of steps
+    def read(text: str, root: str) -> Expression | ExpressionError:
+        steps = frozenset() if root == "key" else names
         try:
-            expressions[path] = parse(text, steps=steps, measure=path[0] == "emit")
+            return parse(text, steps=steps, measure=root == "emit")
         except ExpressionError as error:
+            return error
+
+    for path, text in places.texts.items():
+        if len(problems) > MOST_PROBLEMS:
+            break
+        found = read(text, str(path[0]))
+        if isinstance(found, Expression):
+            expressions[path] = found
+        else:
             cut = _CUT if places.ends_at_comment(path) and _is_open(text) else None
-            for problem in {p.message: p for p in reversed(error.problems)}.values():
+            for problem in {p.message: p for p in reversed(found.problems)}.values():
                 offsets = (problem.start, problem.end)
                 allowed = cut or problem.allowed
                 problems.append(

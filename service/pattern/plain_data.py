@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
 from service.documents.places import Path, Places
-from service.documents.reading import MOST_DEPTH, read_documents
+from service.documents.reading import MOST_DEPTH, MOST_OF_NUMBER, read_documents
 from service.durations import format_duration
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule, load_document
@@ -76,6 +76,9 @@ class _Document:
                 return value.isoformat()
             case str():
                 return self._text(value, path)
+            case int() if abs(value) >= 10**MOST_OF_NUMBER:
+                self._refuse("the number is too large", path, f"at most {MOST_OF_NUMBER:,} digits")
+                return None
             case bool() | int() | float():
                 return value
         self._refuse(

@@ -8,10 +8,11 @@ have it. A column of several types is refused (:mod:`service.pattern.several_typ
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from service.documents.nearest import instead
 from service.documents.places import Path, Places
-from service.errors import Problem
+from service.errors import MOST_PROBLEMS, Problem
 from service.pattern.document import LoadedRule
 from service.pattern.expressions import (
     ALL_STEPS,
@@ -42,7 +43,7 @@ def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Probl
     """Every problem of the rule's expressions with these record types, those that the rule may
     see. Where each is from (an input, a file) is for messages; empty: nothing is said of it."""
     check = _Check(loaded.rule, loaded.places, records)
-    return list(dict.fromkeys(check.problems()))
+    return list(dict.fromkeys(islice(check.problems(), MOST_PROBLEMS)))
 
 
 class _Check:

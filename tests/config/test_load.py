@@ -446,6 +446,37 @@ def test_a_value_of_a_variable_is_located_there(tmp_path: Path) -> None:
     assert f"{tmp_path / 'config.yaml'}:1:1: `registry.url` is missing" in message
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "user:p@ss@host",
+        "https://user:p@ss@host:8081",
+        "http://one,http://user:p/a@s@two",
+        "http://p@x",
+    ],
+)
+def test_a_login_in_a_url_is_refused_and_not_shown(tmp_path: Path, url: str) -> None:
+    """Whatever characters its password has, and where the scheme is missing."""
+    message = refusal(tmp_path, MINIMAL.replace("http://localhost:8081", f"'{url}'"))
+    assert "`registry.url` cannot be `" in message
+    assert f"**********@{url.rpartition('@')[2]}`" in message
+    assert "a URL without credentials" in message
+    assert not any(part in message for part in ("user", "p@", "ss@", "p/a"))
+
+
+@pytest.mark.parametrize("url", ["http://host:port", "http://[::1", "http://host:99999"])
+def test_a_url_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
+    """At the start, not by the first request."""
+    message = refusal(tmp_path, MINIMAL.replace("http://localhost:8081", f"'{url}'"))
+    assert f"`registry.url`: `{url}` is not a URL\n  help: http://" in message
+
+
+def test_a_number_has_a_bounded_number_of_digits(tmp_path: Path) -> None:
+    """Python cannot write a larger one into a message."""
+    text = MINIMAL + f"observability:\n  metrics_port: 0x{'f' * 5_000}\n"
+    assert "this number has 5,002 characters\n" in refusal(tmp_path, text)
+
+
 def test_no_message_has_words_of_pydantic(tmp_path: Path) -> None:
     """For no setting and no odd value; each says what is allowed."""
     paths = [path for path, _, _ in walk(Settings) if FREE_KEY not in path]

@@ -111,6 +111,28 @@ def test_a_column_of_several_types_is_refused(tmp_path: Path) -> None:
     ) in result.stderr
 
 
+@pytest.mark.parametrize("command", [["check"], ["explain"], ["explain", "--format", "plan"]])
+def test_a_rule_moves_no_cursor(command: list[str], tmp_path: Path) -> None:
+    """Not by its id, a step's name, a key or a text in a condition; the escape is shown."""
+    hostile = '"\\e[2J\\u202e"'
+    for number, text in enumerate(
+        (
+            f"id: {hostile}\nkey: k\npattern: [{{step: a}}]\n",
+            f"id: r\nkey: k\npattern: [{{step: {hostile}}}]\n",
+            f"id: r\nkey: k\n{hostile}: 1\npattern: [{{step: a}}]\n",
+            f"id: r\nkey: k\npattern: [{{step: a, of_type: {hostile}, where: x = 1}}]\n",
+            "id: r\nkey: k\npattern: [{step: a, where: \"x = '\\e[2J'\"}]\n",
+        )
+    ):
+        rule = tmp_path / f"{number}.yaml"
+        rule.write_text(text, "utf-8")
+        result = _invoke(command[0], rule, *command[1:])
+        shown = result.stdout + result.stderr
+        assert all(line.isprintable() for line in shown.splitlines()), shown
+        assert result.exit_code == (4 if number < 3 else 0)
+        assert "[2J" in shown or command == ["check"]
+
+
 def test_a_missing_folder_is_a_matter_of_configuration(tmp_path: Path) -> None:
     """Exit code 3."""
     result = _invoke("check", tmp_path / "nowhere")

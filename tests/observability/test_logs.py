@@ -115,6 +115,21 @@ def test_secrets_are_masked_by_name_type_and_in_texts() -> None:
     assert lines(out)[0]["key"] == "user-1"
 
 
+def test_texts_of_others_move_no_cursor_of_a_terminal() -> None:
+    """Control characters are shown as escapes; lines of a traceback stay lines."""
+    out = Terminal()
+    configure("info", "console", out)
+    logger("x").info("hello\x1b[2J", key="a\x1b]0;b", text="two\u202e")
+    try:
+        raise ValueError("three\x9b31m")
+    except ValueError:
+        logging.getLogger("y").exception("four\x08")
+    shown = out.getvalue()
+    for text in ("hello\\x1b[2J", "a\\x1b]0;b", "two\\u202e", "three\\x9b31m", "four\\x08"):
+        assert text in shown
+    assert sum("Traceback" in line for line in shown.splitlines()) == 1
+
+
 def test_form_follows_the_stream() -> None:
     """auto is text on a terminal and JSON elsewhere; console is text anywhere."""
     for stream, chosen, is_json in (

@@ -525,3 +525,9 @@ def test_what_the_package_exports() -> None:
 
     assert service.Pattern is Direct
     assert not hasattr(service, "Patern")
+
+
+def test_a_number_has_a_bounded_number_of_digits() -> None:
+    """Python cannot write a larger one as text."""
+    with pytest.raises(RuleSetError, match="the number is too large"):
+        load_data({"id": "r", "version": 16**5_000, "pattern": [{"step": "a"}]}, "<python>")

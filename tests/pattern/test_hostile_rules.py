@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from service.documents.reading import MOST_CHARACTERS
 from service.errors import RuleSetError
+from service.pattern import document
 from service.pattern.document import load_rules
+from service.pattern.expressions import Expression, parse
 from service.rules.folder import read_rules
 from tests.pattern.expressions.test_security import HOSTILE
 
@@ -96,6 +99,55 @@ def test_merged_mappings_are_counted() -> None:
     lines += [f"a{n}: &a{n} {{p: *a{n - 1}, q: *a{n - 1}}}" for n in range(1, 40)]
     with pytest.raises(RuleSetError, match="more than 50,000 nodes"):
         load_rules("\n".join(lines), "evil.yaml")
+
+
+def test_an_expression_is_read_once_however_often_an_alias_repeats_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 200 steps with one condition, right or wrong."""
+    read: list[str] = []
+
+    def counted(text: str, **options: Any) -> Expression:
+        read.append(text)
+        return parse(text, **options)
+
+    monkeypatch.setattr(document, "parse", counted)
+    for condition in ("x > 1", "x > AND rand() = 1"):
+        steps = [f"{{step: s{n}, after: next, where: *a}}" for n in range(1, 200)]
+        first = f"{{step: s0, where: &a '{condition}'}}"
+        rule = f"id: r\nkey: k\nwithin: 1 h\npattern: [{', '.join([first, *steps])}]\n"
+        read.clear()
+        _, problems = document.examine_rules(rule, "evil.yaml")
+        assert read == ["k", condition]
+        assert len(problems) in (0, 200)
+
+
+def test_quoted_values_are_shortened_in_messages() -> None:
+    """A message holds no more of a text than one can read, wherever it comes from."""
+    long = "x" * 200_000
+    for text in (
+        f"id: r\n? {long}\n: 1\npattern: [{{step: a}}]",
+        f"id: {long}\npattern: [{{step: a}}]",
+        f"id: r\npattern: [{{step: {long}}}]",
+        f"id: r\npattern: [{{step: a, after: {long}}}]",
+        f"id: r\npattern: [{{step: a, times: {long}}}]",
+        f"id: r\nafter_match: {{skip_to_last: {long}}}\npattern: [{{step: a}}]",
+        f"id: r\npattern: [{{step: a, where: {long}.b = 1}}]",
+    ):
+        with pytest.raises(RuleSetError) as caught:
+            load_rules(text, "evil.yaml")
+        assert len(str(caught.value)) < 5_000
+
+
+def test_many_names_are_not_all_listed() -> None:
+    """Where a step is meant that there is not."""
+    steps = ", ".join(f"{{step: s{n}, after: next}}" for n in range(3_000))
+    rule = f"id: r\nkey: k\npattern: [{{step: a, where: LAST(zebra.x) = 1}}, {steps}]\n"
+    with pytest.raises(RuleSetError) as caught:
+        load_rules(rule, "evil.yaml")
+    assert "s10, " in str(caught.value) + ", "
+    assert "more" in str(caught.value)
+    assert len(str(caught.value)) < 3_000
 
 
 def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:

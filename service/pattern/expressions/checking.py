@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
+from service.documents.nearest import nearest
 from service.pattern.expressions import type_rules as rules
 from service.pattern.expressions.aggregation import AGGREGATES, PICKS
 from service.pattern.expressions.canonical import name
@@ -44,6 +44,7 @@ from service.pattern.types import (
 )
 
 _OF_TIMES = "a time plus or minus an interval (INTERVAL 5 MINUTES), or a time minus a time"
+_MOST_HINTS = 100
 _OF_ONE_TYPE = (
     "a column of one type in all record types that the rule means: `of_type` on its steps, or fewer"
     " inputs in `events`"
@@ -111,6 +112,10 @@ class Typing:
             return getattr(container, "value", UNKNOWN)
         return self.type_of(node)
 
+    def _near(self, word: str, known: Iterable[str]) -> str | None:
+        """What a misspelt name was meant to be, for the first problems of an expression."""
+        return nearest(word, known) if len(self.problems) < _MOST_HINTS else None
+
     def _refuse(self, message: str, span: Span, allowed: str | None = None) -> SqlType:
         self.problems.append(ExpressionProblem(message, span[0], span[1], allowed))
         return UNKNOWN
@@ -157,13 +162,13 @@ class Typing:
         record, depth = self._event, 0
         while isinstance(inner := record.fields.get(path[depth]), RecordType):
             record, depth = inner, depth + 1
-        near = _nearest(path[depth], record.fields)
+        near = self._near(path[depth], record.fields)
         if depth or len(path) == 1 or path[0] in record.fields:
             shown = name(path)
             hint = f"; did you mean {name((*path[:depth], near))}?" if near else ""
             self._refuse(f"the event has no column {shown}{hint}", span)
             return self._missing
-        step = _nearest(path[0], [step for step in self._steps if step != ALL_STEPS])
+        step = self._near(path[0], [step for step in self._steps if step != ALL_STEPS])
         hints = [f"column {near}" if near else "", f"step {step}" if step else ""]
         guess = " or ".join(filter(None, hints))
         question = f"; did you mean {guess}?" if guess else ""
@@ -182,7 +187,7 @@ class Typing:
             return kind.fields[node.name]
         if not report:
             return UNKNOWN
-        near = _nearest(node.name, kind.fields)
+        near = self._near(node.name, kind.fields)
         hint = f"; did you mean {near}?" if near else ""
         return self._refuse(f"there is no field {node.name}{hint}", node.span)
 
@@ -313,11 +318,3 @@ def round_digits(node: Call) -> int:
 def _rounded(kind: DecimalType, node: Call) -> DecimalType:
     scale = min(kind.scale, round_digits(node))
     return DecimalType(min(38, kind.precision - kind.scale + 1 + scale), scale)
-
-
-def _nearest(word: str, known: Iterable[str]) -> str | None:
-    candidates = list(known)
-    folded = {candidate.lower(): candidate for candidate in candidates}
-    if word.lower() in folded:
-        return folded[word.lower()]
-    return next(iter(get_close_matches(word, candidates, 1)), None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from service.documents.nearest import listed, nearest
 from service.pattern.expressions.aggregation import COUNT_DISTINCT, MAX_COLLECTED, PICKS
 from service.pattern.expressions.canonical import expression, name
 from service.pattern.expressions.nodes import (
@@ -100,9 +100,9 @@ class LookBackReader:
 
     def _no_step(self, step: str, span: Span, form: str) -> Node:
         steps = sorted(self._reader.scope.steps)
-        near = get_close_matches(step, steps, 1)
-        known = f"the steps are {', '.join(steps)}" if steps else f"{form} of a step of the rule"
-        hint = f"did you mean {near[0]}?" if near else known
+        near = nearest(step, steps)
+        known = f"the steps are {listed(steps)}" if steps else f"{form} of a step of the rule"
+        hint = f"did you mean {near}?" if near else known
         return self._reader.refuse(f"there is no step {step!r}", span, hint)
 
     def _bare_step(self, tree: exp.Expr) -> str | None:
