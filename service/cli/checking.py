@@ -11,7 +11,7 @@ from service.codecs.reader_schemas import record_names, record_schema
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.several_types import InputRecord
-from service.pattern.type_check import type_check
+from service.pattern.type_check import type_check, type_warnings
 from service.pattern.types import record_type
 from service.rules.folder import examine_rules, read_rules
 from service.rules.rule_set import RuleSet
@@ -29,21 +29,25 @@ def check_rules(path: Path, config: Path | None, schemas: Sequence[Path]) -> Che
     """Check the rules of ``path``; raises RuleSetError with every problem found."""
     _must_exist(path)
     rules = examine_rules(path)
-    problems = list(rules.problems)
+    problems, warnings = list(rules.problems), list(rules.warnings)
     checked = "Columns and types were not checked: give --schema or --config."
     if config is not None:
-        problems += _registry_problems(rules, config)
+        wrong, noted = _registry_findings(rules, config)
+        problems += wrong
+        warnings += noted
         checked = f"Columns and types were checked against the registry's schemas of {config}."
     elif schemas:
-        problems += _type_problems(rules.loaded, _types_of_files(schemas))
+        types = _types_of_files(schemas)
+        problems += _type_problems(rules.loaded, types)
+        warnings += (each for one in rules.loaded for each in type_warnings(one, types))
         checked = f"Columns and types were checked against {', '.join(map(str, schemas))}."
     if problems:
         raise RuleSetError(sorted(problems, key=_by_place))
-    count, warned = len(rules.rules), len(rules.warnings)
+    count, warned = len(rules.rules), len(warnings)
     valid = "1 rule is valid" if count == 1 else f"{count} rules are valid"
     if warned:
         valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
-    return CheckReport(rules.warnings, f"{valid}. {checked}")
+    return CheckReport(tuple(warnings), f"{valid}. {checked}")
 
 
 def read_existing(path: Path) -> RuleSet:
@@ -92,20 +96,20 @@ def _types_of_files(files: Sequence[Path]) -> list[InputRecord]:
     return types
 
 
-def _registry_problems(rules: RuleSet, config: Path) -> list[Problem]:
+def _registry_findings(rules: RuleSet, config: Path) -> tuple[Sequence[Problem], Sequence[Problem]]:
+    """Problems and warnings."""
     if rules.problems:
         # A rule that is switched off is checked, and not compiled, which one with parts left out
         # cannot be.
         off = (replace(one, rule=replace(one.rule, enabled=False)) for one in rules.loaded)
         rules = RuleSet(tuple(off))
     try:
-        _check_with_registry(rules, config)
+        return (), _check_with_registry(rules, config)
     except RuleSetError as error:
-        return list(error.problems)
-    return []
+        return error.problems, ()
 
 
-def _check_with_registry(rules: RuleSet, config: Path) -> None:
+def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
     # Clients of Kafka and the registry are slow to import.
     from service.codecs.registry import Registry
     from service.config import load
@@ -119,6 +123,6 @@ def _check_with_registry(rules: RuleSet, config: Path) -> None:
         topics = Cluster(settings).topics()
     registry = Registry(registry_settings(settings))
     try:
-        plan_job(rules, settings, registry, topics)
+        return plan_job(rules, settings, registry, topics).warnings
     finally:
         registry.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -26,6 +26,7 @@ from service.matcher.columnar.look_back_programs import program
 from service.pattern.document import LoadedRule
 from service.pattern.expressions.canonical import expression as expression_of
 from service.pattern.several_types import InputRecord
+from service.pattern.type_check import type_warnings
 from service.rules.rule_set import RuleSet
 
 
@@ -55,6 +56,10 @@ def rules_to_explain(path: Path, chosen: Sequence[str], schemas: Sequence[Path])
     rules = [_rule(rule_set, rule_id, path) for rule_id in dict.fromkeys(chosen)]
     rules = rules or list(rule_set.loaded)
     types = check_types(rules, schemas) if schemas else ()
+    if types:
+        rules = [
+            replace(one, warnings=(*one.warnings, *type_warnings(one, types))) for one in rules
+        ]
     of_rules = {id(warning) for loaded in rule_set.loaded for warning in loaded.warnings}
     return RulesToExplain(
         rules=tuple((loaded, lower(loaded.rule)) for loaded in rules),

@@ -44,7 +44,7 @@ class AnyRecord(RecordType):
     def of(cls, records: Sequence[InputRecord]) -> AnyRecord:
         """One of these record types."""
         columns = [columns for _, _, columns in records]
-        return cls(merged(columns).fields, "", tuple(records))
+        return cls(merged(columns).fields, records=tuple(records))
 
     def several_types(self, path: Sequence[str]) -> str | None:
         """What types the column has, where it has not one; also where a record around it is
@@ -60,6 +60,14 @@ class AnyRecord(RecordType):
             if one_type(kinds) is None and not (inside and length < len(path)):
                 return listed(found)
         return None
+
+    def symbols_of(self, path: Sequence[str]) -> tuple[str, ...]:
+        """The symbols that a column may have; none where it is no enum, or not everywhere one."""
+        around = [column_type(columns, tuple(path[:-1])) for _, _, columns in self.records]
+        having = [r for r in around if isinstance(r, RecordType) and path[-1] in r.fields]
+        found = [r.symbols.get(path[-1], ()) for r in having if r.fields[path[-1]] != NULL]
+        every = dict.fromkeys(symbol for symbols in found for symbol in symbols)
+        return tuple(every) if all(found) else ()
 
 
 def one_type(kinds: Iterable[SqlType]) -> SqlType | None:

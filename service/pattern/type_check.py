@@ -7,7 +7,7 @@ have it. A column of several types is refused (:mod:`service.pattern.several_typ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from service.documents.nearest import instead
@@ -22,6 +22,8 @@ from service.pattern.expressions import (
     parse,
 )
 from service.pattern.expressions.nodes import Column
+from service.pattern.expressions.problems import ExpressionProblem
+from service.pattern.expressions.symbols import unknown_symbols
 from service.pattern.findings import Placed, place_steps
 from service.pattern.several_types import AnyRecord, InputRecord
 from service.pattern.tree import Rule
@@ -44,6 +46,12 @@ def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Probl
     see. Where each is from (an input, a file) is for messages; empty: nothing is said of it."""
     check = _Check(loaded.rule, loaded.places, records)
     return list(dict.fromkeys(islice(check.problems(), MOST_PROBLEMS)))
+
+
+def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
+    """What is not wrong with these record types, and can hardly be meant."""
+    check = _Check(loaded.rule, loaded.places, records)
+    return list(dict.fromkeys(islice(check.warnings(), MOST_PROBLEMS)))
 
 
 class _Check:
@@ -73,7 +81,24 @@ class _Check:
             for number, column in enumerate(self._rule.emit.events):
                 yield from self._column_problems(column, ("emit", "events", number))
 
-    def _type_of(self, placed: Placed) -> RecordType:
+    def warnings(self) -> Iterator[Problem]:
+        """Of all expressions, in the order of the rule's fields."""
+        for expression, path, event in self._expressions():
+            found = unknown_symbols(expression, event, self._steps)
+            yield from self._described(found, path)
+
+    def _expressions(self) -> Iterator[tuple[Expression, Path, AnyRecord | None]]:
+        for number, expression in enumerate(self._rule.key):
+            yield expression, ("key", number), self._any
+        for placed in place_steps(self._rule.pattern):
+            step = placed.step
+            for field, condition in (("where", step.where), ("until", step.until)):
+                if condition is not None:
+                    yield condition, (*placed.path, field), self._type_of(placed)
+        for name, measure in self._rule.emit.measures.items():
+            yield measure, ("emit", "measures", name), None
+
+    def _type_of(self, placed: Placed) -> AnyRecord:
         name = placed.step.of_type
         known = None if name is None else self._types.get(name)
         return self._any if known is None else AnyRecord.of(known)
@@ -120,7 +145,7 @@ class _Check:
         try:
             expression = parse(column)
         except ExpressionError as error:
-            yield from self._described(error, path)
+            yield from self._described(error.problems, path)
             return
         if not isinstance(expression.node, Column):
             yield self._places.problem(
@@ -136,10 +161,10 @@ class _Check:
         try:
             return check_types(expression, event, self._steps), []
         except ExpressionError as error:
-            return None, list(self._described(error, path))
+            return None, list(self._described(error.problems, path))
 
-    def _described(self, error: ExpressionError, path: Path) -> Iterator[Problem]:
-        for problem in error.problems:
+    def _described(self, found: Iterable[ExpressionProblem], path: Path) -> Iterator[Problem]:
+        for problem in found:
             yield self._places.problem(
                 problem.message,
                 path,

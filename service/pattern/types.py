@@ -28,7 +28,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from service.errors import SchemaError
@@ -86,10 +87,14 @@ class MapType(SqlType):
 
 @dataclass(frozen=True, slots=True, eq=True)
 class RecordType(SqlType):
-    """Named fields in order. ``name`` is the full Avro name, empty for a union's record."""
+    """Named fields in order. ``name`` is the full Avro name, empty for a union's record.
+    ``symbols``: of the fields that are enums, whose type is STRING."""
 
     fields: Mapping[str, SqlType]
     name: str = ""
+    symbols: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: MappingProxyType({}), compare=False, repr=False
+    )
 
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.fields.items())))
@@ -172,6 +177,7 @@ class _AvroReader:
 
     def __init__(self) -> None:
         self._named: dict[str, SqlType] = {}
+        self._enums: dict[str, tuple[str, ...]] = {}
         self._open: list[str] = []
 
     def convert(self, schema: object, *, namespace: str, place: str, depth: int) -> SqlType:
@@ -230,13 +236,17 @@ class _AvroReader:
         full = name if "." in name or not space else f"{space}.{name}"
         if kind == "enum":
             self._named[full] = STRING
+            self._enums[full] = tuple(map(str, schema.get("symbols", ())))
         elif kind == "fixed":
             decimal = schema.get("logicalType") == "decimal"
             self._named[full] = _decimal(schema, place) if decimal else BINARY
         else:
             inner = full.rpartition(".")[0]
             self._open.append(full)
-            self._named[full] = RecordType(self._fields(schema, inner, place, depth), full)
+            fields = self._fields(schema, inner, place, depth)
+            found = {f["name"]: self._symbols(f["type"], inner) for f in schema["fields"]}
+            symbols = {name: of_field for name, of_field in found.items() if of_field}
+            self._named[full] = RecordType(fields, full, symbols)
             self._open.pop()
         return self._named[full]
 
@@ -260,6 +270,21 @@ class _AvroReader:
                 depth=depth + 1,
             )
         return fields
+
+    def _symbols(self, schema: object, namespace: str) -> tuple[str, ...]:
+        """The symbols of a field's type, if that is an enum, perhaps nullable."""
+        match schema:
+            case str():
+                full = schema if "." in schema or not namespace else f"{namespace}.{schema}"
+                return self._enums.get(full, self._enums.get(schema, ()))
+            case list():
+                others = [branch for branch in schema if branch not in ("null", {"type": "null"})]
+                return self._symbols(others[0], namespace) if len(others) == 1 else ()
+            case {"type": "enum", "symbols": list(symbols)}:
+                return tuple(map(str, symbols))
+            case {"type": inner}:
+                return self._symbols(inner, namespace)
+        return ()
 
     def _union(self, branches: list[Any], namespace: str, place: str, depth: int) -> SqlType:
         types = [

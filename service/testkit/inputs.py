@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from service.pattern.canonical import to_data
 from service.pattern.document import LoadedRule
 from service.pattern.fluent import SOURCE
 from service.pattern.plain_data import load_data
+from service.pattern.several_types import InputRecord
 from service.pattern.tree import Rule
-from service.pattern.type_check import type_check
+from service.pattern.type_check import type_check, type_warnings
 from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet, assemble
 from service.testkit.event_schema import EventSchema
@@ -56,11 +57,12 @@ def _checked(rule: Rule) -> LoadedRule:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs by name, and their schemas by full record name where there are some. No name:
-    the rules name no input, and any will do."""
+    """The inputs by name, their schemas by full record name where there are some, and what these
+    warn about. No name: the rules name no input, and any will do."""
 
     names: tuple[str, ...]
     types: Mapping[str, _Types]
+    warnings: tuple[Problem, ...] = ()
 
     @classmethod
     def of(
@@ -83,7 +85,10 @@ class Inputs:
         problems = [problem for one in rules.loaded for problem in inputs._problems(one)]
         if problems:
             raise RuleSetError(problems)
-        return inputs
+        warnings = (
+            warning for one in rules.loaded for warning in type_warnings(one, inputs._records(one))
+        )
+        return replace(inputs, warnings=tuple(warnings))
 
     @property
     def record_types(self) -> RecordTypes:
@@ -133,13 +138,16 @@ class Inputs:
             message = "the rule does not say which input it reads"
             yield loaded.places.problem(message, ("events",), allowed=allowed)
         elif not unknown:
-            several = len(self.types) > 1
-            types = [
-                (f"input {name}" if several else "", record, schema.columns)
-                for name in events or self.types
-                for record, schema in self.types[name].items()
-            ]
-            yield from type_check(loaded, types)
+            yield from type_check(loaded, self._records(loaded))
+
+    def _records(self, loaded: LoadedRule) -> list[InputRecord]:
+        """The record types that a rule may see."""
+        several = len(self.types) > 1
+        return [
+            (f"input {name}" if several else "", record, schema.columns)
+            for name in loaded.rule.events or self.types
+            for record, schema in self.types[name].items()
+        ]
 
 
 def _types(schema: Schema) -> dict[str, EventSchema]:

@@ -143,8 +143,8 @@ class RuleTest:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What loading the rules warned about."""
-        return self._rules.warnings
+        """What loading the rules, and holding them against the schemas, warned about."""
+        return (*self._rules.warnings, *self._inputs.warnings)
 
     @property
     def now(self) -> datetime:

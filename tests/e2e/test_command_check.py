@@ -111,6 +111,25 @@ def test_a_column_of_several_types_is_refused(tmp_path: Path) -> None:
     ) in result.stderr
 
 
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_a_symbol_that_an_enum_does_not_have_is_warned_about(command: str, tmp_path: Path) -> None:
+    """With the nearest one; the rule is valid."""
+    kind = {"type": "enum", "name": "Kind", "symbols": ["SEPA", "SWIFT"]}
+    fields = [{"name": "kind", "type": kind}, {"name": "user", "type": "string"}]
+    schema = tmp_path / "event.avsc"
+    schema.write_text(json.dumps({"type": "record", "name": "E", "fields": fields}), "utf-8")
+    rule = tmp_path / "rule.yaml"
+    rule.write_text("id: r\nkey: user\npattern: [{step: a, where: kind = 'SPO'}]\n", "utf-8")
+    result = _invoke(command, rule, "--schema", schema)
+    assert result.exit_code == 0
+    shown = result.stdout + result.stderr
+    assert "[rule r] [step a] 'SPO' is no symbol of the enum kind" in shown
+    assert "symbols here: SEPA, SWIFT" in shown
+    if command == "check":
+        assert result.stderr.startswith("warning: ")
+        assert result.stdout.startswith("1 rule is valid, with 1 warning.")
+
+
 @pytest.mark.parametrize("command", [["check"], ["explain"], ["explain", "--format", "plan"]])
 def test_a_rule_moves_no_cursor(command: list[str], tmp_path: Path) -> None:
     """Not by its id, a step's name, a key or a text in a condition; the escape is shown."""

@@ -10,7 +10,7 @@ import pytest
 from service.errors import Problem
 from service.pattern.document import load_rules
 from service.pattern.several_types import merged
-from service.pattern.type_check import type_check
+from service.pattern.type_check import type_check, type_warnings
 from service.pattern.types import RecordType, record_type
 
 
@@ -212,3 +212,85 @@ def test_merged_records() -> None:
     assert str(merged([one, two])) == str(merged([two, one])).replace("y: INT, x", "x: INT, y")
     assert str(merged([one, two])) == expected
     assert merged([one]) is one
+
+
+KIND = {"type": "enum", "name": "Kind", "symbols": ["SEPA", "SWIFT", "CARD"]}
+OLD_KIND = {**KIND, "name": "OldKind", "symbols": ["SEPA", "CASH"]}
+TRANSFER = record(
+    "Transfer",
+    kind=KIND,
+    before=["null", "Kind"],
+    text="string",
+    inner={"type": "record", "name": "Inner", "fields": [{"name": "kind", "type": "Kind"}]},
+    either=["string", "Kind"],
+)
+CASH = record("Cash", kind=OLD_KIND, text="string")
+NOTE = record("Note", kind="string")
+
+
+def warned(rule: str, *types: RecordType) -> list[Problem]:
+    """The warnings about a rule on events of these types."""
+    (loaded,) = load_rules("id: r\n" + rule, "rule.yaml")
+    known = [("", kind.name, kind) for kind in types]
+    assert type_check(loaded, known) == []
+    return type_warnings(loaded, known)
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ("kind = 'SPO'", "'SPO'"),
+        ("'SWFT' = kind", "'SWFT'"),
+        ("kind <> 'sepa'", "'sepa'"),
+        ("kind IN ('SEPA', 'CRAD')", "'CRAD'"),
+        ("NOT kind IN ('CRAD')", "'CRAD'"),
+        ("text = 'x' OR before <=> 'NONE'", "'NONE'"),
+        ("inner.kind = 'SPA' AND text = 'SPA'", "'SPA'"),
+        ("CASE kind WHEN 'SEPA' THEN true WHEN 'SEPO' THEN false ELSE false END", "'SEPO'"),
+        ("kind = 'CARD'", None),
+        ("before IN ('SEPA', NULL)", None),
+        ("text = 'SPO'", None),
+        ("either.member1 = 'CARD'", None),
+        ("kind LIKE 'S%'", None),
+        ("UPPER(kind) = 'SPO'", None),
+    ],
+)
+def test_a_symbol_that_an_enum_does_not_have_is_warned_about(
+    condition: str, text: str | None
+) -> None:
+    """It stands in no event; the nearest one and all are named, and the place is underlined."""
+    found = warned(f'key: text\npattern: [{{step: a, where: "{condition}"}}]', TRANSFER)
+    assert [underlined(problem) for problem in found] == ([] if text is None else [text])
+    for problem in found:
+        assert (problem.rule, problem.step) == ("r", "a")
+        assert f"{text} is no symbol of the enum " in problem.message
+        assert "symbols here: SEPA, SWIFT, CARD" in str(problem.allowed)
+
+
+def test_the_nearest_symbol_is_named() -> None:
+    """As for columns."""
+    (problem,) = warned("pattern: [{step: a, where: kind = 'SPA'}]", TRANSFER)
+    assert problem.render().splitlines()[-1] == (
+        "  help: did you mean `SEPA`? symbols here: SEPA, SWIFT, CARD"
+    )
+
+
+def test_symbols_of_several_record_types() -> None:
+    """Those of any of them may come; text may be anything."""
+    rule = "pattern:\n- {step: a, where: \"kind IN ('CASH', 'CARD', 'SPO')\"}"
+    assert [underlined(problem) for problem in warned(rule, TRANSFER, CASH)] == ["'SPO'"]
+    assert warned(rule, TRANSFER, CASH, NOTE) == []
+    of_type = "pattern:\n- {step: a, of_type: Cash, where: \"kind IN ('CASH', 'CARD')\"}"
+    assert [underlined(problem) for problem in warned(of_type, TRANSFER, CASH)] == ["'CARD'"]
+
+
+def test_symbols_in_look_backs_and_measures() -> None:
+    """Of the step that is looked back at."""
+    rule = """
+pattern:
+  - {step: a, of_type: Transfer, times: 1+, until: kind = 'END'}
+  - {step: b, of_type: Cash, after: followed_by, where: LAST(a.kind) = 'CASH'}
+emit: {measures: {m: "IF(FIRST(b.kind) = 'CARD', 1, COUNT(a.*))"}}
+"""
+    found = warned(rule.lstrip(), TRANSFER, CASH)
+    assert [underlined(problem) for problem in found] == ["'END'", "'CASH'", "'CARD'"]

@@ -393,6 +393,16 @@ def test_a_column_of_several_types_is_refused() -> None:
     RuleTest(often, schemas={"in": LOGIN, "out": LOGIN})
 
 
+def test_a_symbol_that_an_enum_does_not_have_is_warned_about() -> None:
+    """As by ``spark-cep check --schema``."""
+    kind = {"type": "enum", "name": "Kind", "symbols": ["SEPA", "SWIFT"]}
+    login = {**LOGIN, "fields": [*LOGIN["fields"], {"name": "kind", "type": kind}]}  # type: ignore[misc]
+    kit = RuleTest(rule(Pattern.begin("a").where("kind = 'SWFT'")), schema=login)
+    (warning,) = kit.warnings
+    assert (warning.step, warning.message) == ("a", "'SWFT' is no symbol of the enum kind")
+    assert str(warning.allowed).startswith("did you mean `SWIFT`?")
+
+
 def test_events_are_checked_against_the_schema() -> None:
     """A column or record type that is not there is a mistake of the test."""
     kit = RuleTest(rule(), schema=LOGIN)

@@ -16,7 +16,7 @@ from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.config import Settings
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
-from service.pattern.type_check import type_check
+from service.pattern.type_check import type_check, type_warnings
 from service.pipeline.decode.decoder_plan import check_columns
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas, topics_of
 from service.rules.folder import read_rules
@@ -25,10 +25,12 @@ from service.rules.rule_set import RuleSet
 
 @dataclass(frozen=True)
 class JobPlan:
-    """The schemas of what is read, which learn while the job runs, and the compiled rules."""
+    """The schemas of what is read, which learn while the job runs, the compiled rules, and what
+    the schemas say against them without refusing them."""
 
     schemas: ResolvedSchemas
     compiled: RuleSetPlan
+    warnings: tuple[Problem, ...]
 
 
 def plan_job(
@@ -41,7 +43,7 @@ def plan_job(
     every problem of the rules.
     """
     schemas = resolve_schemas(settings, registry, topics)
-    problems = []
+    problems, warnings = [], []
     inputs = {t.input for t in schemas.types}
     for loaded in rules.loaded:
         unknown = [name for name in loaded.rule.events if name not in inputs]
@@ -49,12 +51,14 @@ def plan_job(
             problems.append(_which_input(loaded, unknown, sorted(inputs)))
             continue
         types = schemas.types_of(loaded.rule.events)
-        problems += type_check(loaded, [(f"input {t.input}", t.name, t.columns) for t in types])
+        records = [(f"input {t.input}", t.name, t.columns) for t in types]
+        problems += type_check(loaded, records)
+        warnings += type_warnings(loaded, records)
     if problems:
         raise RuleSetError(problems)
     compiled = compile_rules(rules.enabled)
     check_columns(compiled, schemas)
-    return JobPlan(schemas, compiled)
+    return JobPlan(schemas, compiled, tuple(warnings))
 
 
 def load_rules(settings: Settings) -> RuleSet:

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -160,6 +161,7 @@ class Service:
         topics = input_topics(settings, existing)
         begin_topics(self._metrics, topics)
         job = retry(lambda: plan_job(rules, settings, registry, existing))
+        self._rules.rules = replace(rules, warnings=(*rules.warnings, *job.warnings))
         self._rules.checked()
         encoder = output_encoder(settings, registry, cluster, retry)
         control_file = scratch / "control.json"

@@ -11,7 +11,7 @@ import pytest
 
 from service.config import Settings
 from service.errors import ConfigurationError, RuleSetError
-from service.pipeline.driver.job_plan import input_topics, load_rules, plan_job
+from service.pipeline.driver.job_plan import JobPlan, input_topics, load_rules, plan_job
 from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
 
 
@@ -50,7 +50,7 @@ def test_too_many_rules(tmp_path: Path) -> None:
         load_rules(settings(tmp_path, inputs, max_rules=1))
 
 
-def planned(folder: Path, rule: str, *schemas: dict[str, object], of_inputs: bool) -> None:
+def planned(folder: Path, rule: str, *schemas: dict[str, Any], of_inputs: bool) -> JobPlan:
     """Plan a job of one rule; the schemas are of an input each, or all of input ``i``."""
     (folder / "rule.yaml").write_text(rule, "utf-8")
     topics = [f"t{number}" for number in range(len(schemas))]
@@ -61,10 +61,10 @@ def planned(folder: Path, rule: str, *schemas: dict[str, object], of_inputs: boo
         given = given.model_copy(update={"inputs": inputs})
     subjects = {f"{topic}_value": [number] for number, topic in enumerate(topics)}
     registry: Any = FakeRegistry(dict(enumerate(schemas)), **subjects)
-    plan_job(load_rules(given), given, registry, topics)
+    return plan_job(load_rules(given), given, registry, topics)
 
 
-def record(name: str, **fields: str) -> dict[str, object]:
+def record(name: str, **fields: Any) -> dict[str, Any]:
     """A record with these fields."""
     listed = [{"name": field, "type": kind} for field, kind in fields.items()]
     return {"type": "record", "name": name, "namespace": "bank", "fields": listed}
@@ -88,6 +88,17 @@ def test_a_column_of_several_types_is_refused(tmp_path: Path, other: str) -> Non
         f"column amount is STRING in bank.Login (input i0), DOUBLE in bank.{other} (input i1)",
     )  # fmt: skip
     planned(tmp_path, AMOUNT.format(events="i1"), *schemas, of_inputs=True)
+
+
+def test_a_symbol_that_an_enum_does_not_have_is_warned_about(tmp_path: Path) -> None:
+    """The job runs the rule."""
+    kind = {"type": "enum", "name": "bank.Kind", "symbols": ["SEPA", "SWIFT"]}
+    rule = AMOUNT.format(events="i").replace("amount > 1000", "kind = 'SPO'")
+    plan = planned(tmp_path, rule, record("Transfer", user="string", kind=kind), of_inputs=False)
+    assert [(each.rule, each.step, each.message) for each in plan.warnings] == [
+        ("large", "a", "'SPO' is no symbol of the enum kind")
+    ]
+    assert len(plan.compiled.plans) == 1
 
 
 def test_several_types_in_one_input_are_refused(tmp_path: Path) -> None:
