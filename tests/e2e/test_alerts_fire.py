@@ -1,6 +1,6 @@
 """A job as a process under a real Prometheus, with the chart's alerts sixty times as quick: minutes
-are seconds. They fire for what is wrong, and not longer. ``make test-alerts`` builds Prometheus;
-without it the test is left out."""
+are seconds. They fire for what is wrong, and not longer, and the dashboard is green for what is
+well alone. ``make test-alerts`` builds Prometheus; without it the test is left out."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ import yaml
 
 from examples.embedded.process import free_ports
 from tests.chart.files import ALERTS, tool
+from tests.chart.test_dashboard_colours import COLOURED, green
 from tests.conftest import JARS
 from tests.e2e.command import running
 from tests.e2e.scenario import Scenario
@@ -32,6 +33,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 QUICKER = 60
 #: About the machine: its disk and its speed.
 OF_THE_MACHINE = {"SparkCepCheckpointDiskFull", "SparkCepBatchesSlow", "SparkCepDecisionsSlow"}
+TITLES = {panel["title"] for panel in COLOURED}
 
 
 def quick(text: str) -> str:
@@ -58,6 +60,14 @@ class Prometheus:
         """Of an expression that has one value, or none."""
         result = self._asked(f"query?{urllib.parse.urlencode({'query': query})}")["result"]
         return float(result[0]["value"][1]) if result else None
+
+    def green(self) -> set[str]:
+        """Titles of the dashboard's values that are green."""
+        return {
+            panel["title"]
+            for panel in COLOURED
+            if any(self.value(query) is not None for query in green(panel))
+        }
 
     def wait_until(self, condition: Callable[[], Any], seconds: float, what: str) -> None:
         """Wait until it holds, or fail with what fires."""
@@ -164,6 +174,7 @@ def test_alerts_fire_and_resolve(kafka: KafkaAccess, registry: str, tmp_path: Pa
         with running(scenario.folder, document) as command:
             command.wait_for(lambda: command.page("/readyz")[0] == 200)
             server.wait_until(lambda: not firing(), 60, "healthy")
+            server.wait_until(lambda: server.green() == TITLES, 10, f"green: {server.green()}")
             for _ in range(20):
                 assert not firing()
                 time.sleep(0.5)
@@ -171,10 +182,12 @@ def test_alerts_fire_and_resolve(kafka: KafkaAccess, registry: str, tmp_path: Pa
             poison.set()
             server.wait_until(lambda: "SparkCepDeadLetters" in firing(), 30, "dead letters flow")
             assert firing() == {"SparkCepDeadLetters"}
+            assert server.green() == TITLES - {"Dead letters, last hour"}
             poison.clear()
             server.wait_until(lambda: not firing(), 60, "dead letters are over")
 
             command.kill()
+            server.wait_until(lambda: not server.green(), 3, "nothing is green")
             server.wait_until(lambda: firing() == {"SparkCepAbsent"}, 30, "the job is killed")
             time.sleep(20)
             assert "SparkCepAbsent" in firing(), "it is still down"
