@@ -126,6 +126,7 @@ _DURATION_SCHEMA: Final = {
     "pattern": durations.PATTERN,
     "examples": ["10 seconds", "500 ms", "5 minutes"],
 }
+_POSITIVE_SCHEMA: Final = {**_DURATION_SCHEMA, "allOf": [{"pattern": "[1-9]"}]}
 _SIZE_SCHEMA: Final = {
     "type": "string",
     "pattern": rf"^\s*[0-9]{{1,15}}\s*(?i:{'|'.join(_SIZE_UNITS)})\s*$",
@@ -146,7 +147,7 @@ PositiveDuration = Annotated[
     BeforeValidator(duration),
     AfterValidator(_above_zero),
     PlainSerializer(format_duration, return_type=str, when_used="json-unless-none"),
-    WithJsonSchema(_DURATION_SCHEMA),
+    WithJsonSchema(_POSITIVE_SCHEMA),
     Shown("duration above 0", "with its unit"),
 ]
 """A duration that is not zero."""

@@ -70,7 +70,7 @@ CASES: Final[dict[str, list[dict[str, str]]]] = {
 }
 
 
-def green(panel: dict[str, Any]) -> Iterator[str]:
+def when_green(panel: dict[str, Any]) -> Iterator[str]:
     """Expressions that have a value when the panel is green."""
     (target,) = panel["targets"]
     query = target["expr"]
@@ -90,7 +90,7 @@ def _is_green(
     one = [{"labels": "{}", "value": 1}]
     checks = [
         {"expr": each, "eval_time": "30m", "exp_samples": one if green else []}
-        for each in green(panel)
+        for each in when_green(panel)
     ]
     assert checks
     test = {

@@ -69,6 +69,15 @@ def test_schema_takes_durations(text: str) -> None:
             parse_duration(text)
 
 
+def test_schema_takes_durations_above_zero() -> None:
+    """Where a setting must be more than nothing, the schema says so, too."""
+    (part, _) = config_schema()["$defs"]["Time"]["properties"]["partition_idle_after"]["anyOf"]
+    (positive,) = part["allOf"]
+    texts = {"0 ms": False, "0.0 s 0 ms": False, "0 s 10 ms": True}
+    for text, above in texts.items():
+        assert (re.search(positive["pattern"], text) is not None) == above
+
+
 @pytest.mark.parametrize("text", ["64 MiB", "1kB", " 3 b ", "64", "MiB", "1.5 GiB", "1 XB"])
 def test_schema_takes_sizes(text: str) -> None:
     """What the service reads as a size matches the schema, what it refuses does not."""

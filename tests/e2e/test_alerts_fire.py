@@ -21,7 +21,7 @@ import yaml
 
 from examples.embedded.process import free_ports
 from tests.chart.files import ALERTS, tool
-from tests.chart.test_dashboard_colours import COLOURED, green
+from tests.chart.test_dashboard_colours import COLOURED, when_green
 from tests.conftest import JARS
 from tests.e2e.command import running
 from tests.e2e.scenario import Scenario
@@ -66,7 +66,7 @@ class Prometheus:
         return {
             panel["title"]
             for panel in COLOURED
-            if any(self.value(query) is not None for query in green(panel))
+            if any(self.value(query) is not None for query in when_green(panel))
         }
 
     def wait_until(self, condition: Callable[[], Any], seconds: float, what: str) -> None:
