@@ -29,7 +29,13 @@ def take_in_standard_error() -> None:
 
 
 def _request_failed(server: socketserver.BaseServer, _request: Any, _client: Any) -> None:
-    _log.warning("a request to %s failed", type(server).__name__, exc_info=True, extra=_EXTRA)
+    _log.log(
+        logging.WARNING,
+        "a request to %s failed",
+        type(server).__name__,
+        exc_info=True,
+        extra=_EXTRA,
+    )
 
 
 def _thread_failed(failed: threading.ExceptHookArgs) -> None:
@@ -37,7 +43,9 @@ def _thread_failed(failed: threading.ExceptHookArgs) -> None:
         return
     name = "" if failed.thread is None else failed.thread.name
     error = failed.exc_value or failed.exc_type()
-    _log.warning("thread %s ended with an exception", name, exc_info=error, extra=_EXTRA)
+    _log.log(
+        logging.WARNING, "thread %s ended with an exception", name, exc_info=error, extra=_EXTRA
+    )
 
 
 class _LoggedLines(io.TextIOBase):
@@ -61,7 +69,7 @@ class _LoggedLines(io.TextIOBase):
         try:
             for line in lines:
                 if line.strip():
-                    _log.warning("%s", line, extra=_EXTRA)
+                    _log.log(logging.WARNING, "%s", line, extra=_EXTRA)
         finally:
             own.busy = False
         return len(text)

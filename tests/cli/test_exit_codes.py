@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from service import errors
-from service.cli.exit_codes import ExitCode, exit_code
+from service.cli.exit_codes import ADVICE, ExitCode, exit_code
 from service.errors import SparkCepError
 
 ROOT = Path(__file__).parents[2]
@@ -41,23 +42,26 @@ def test_every_error_has_its_code() -> None:
         "StartError": 5,
         "KafkaAwayError": 10,
         "GraceError": 12,
+        "JavaEndedError": 14,
         "CircuitBreakerError": 9,
     }
     assert exit_code(ZeroDivisionError()) == ExitCode.INTERNAL_ERROR
 
 
 def test_the_documentation_has_all_codes() -> None:
-    """The table in docs/operations.md has each code once, by number and name, in order."""
+    """The table in docs/operations.md has each code once, by number and name, in order, and says
+    what to do as the last line of the log does."""
     text = (ROOT / "docs/operations.md").read_text("utf-8")
     section = text.partition("## Exit codes\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", section, re.MULTILINE)
-    assert rows == [(str(int(code)), code.name) for code in sorted(ExitCode)]
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \| .+ \| (.+) \|$", section, re.MULTILINE)
+    assert rows == [(str(int(code)), code.name, ADVICE[code]) for code in sorted(ExitCode)]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (["run"], ExitCode.USAGE),
+        (["run", "--nothing"], ExitCode.USAGE),
         (["run", "--config", "/nowhere/config.yaml"], ExitCode.CONFIGURATION),
         (["check", "/nowhere/rules"], ExitCode.CONFIGURATION),
         (["--version"], ExitCode.DONE),
@@ -74,3 +78,8 @@ def test_the_command_ends_with_them(arguments: list[str], code: ExitCode) -> Non
     )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
+    if arguments[0] == "run":
+        # Not on a terminal: JSON and nothing else.
+        (line,) = map(json.loads, done.stdout.splitlines())
+        assert (line["event"], line["exit_code"]) == ("ended", code)
+        assert done.stderr == ""

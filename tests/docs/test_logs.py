@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from service.observability.log_events import (
+    DRIVER_OUTPUT,
     EVENTS,
     LIBRARY_LOG,
     SPARK_LOG,
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 LEVELS = {"debug": "debug", "info": "info", "warning": "warning", "error": "error"}
 LEVELS |= {"exception": "error", "critical": "critical"}
 #: Lines of others, which go through Python's logging.
-OF_OTHERS = {LIBRARY_LOG.name, SPARK_LOG.name, SPARK_OUTPUT.name}
+OF_OTHERS = {each.name for each in (LIBRARY_LOG, SPARK_LOG, SPARK_OUTPUT, DRIVER_OUTPUT)}
 
 
 def _logged() -> Iterator[tuple[str, str, frozenset[str], str]]:

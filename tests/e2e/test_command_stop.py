@@ -197,7 +197,8 @@ def test_waiting_for_kafka_at_start(scenario: Scenario) -> None:
     document["lifecycle"] = {"startup_limit": "1 second", "backoff": "100 ms"}
     with running(scenario.folder, document) as command:
         assert command.wait() == ExitCode.KAFKA_AWAY
-    assert f"error: Kafka (kafka.bootstrap_servers {nobody})" in command.log.read_text("utf-8")
+    (ended,) = (line for line in command.events("ended") if line["exit_code"])
+    assert ended["reason"].startswith(f"Kafka (kafka.bootstrap_servers {nobody})")
 
 
 def test_waiting_for_the_registry_at_start(scenario: Scenario) -> None:
@@ -213,9 +214,9 @@ def test_waiting_for_the_registry_at_start(scenario: Scenario) -> None:
     with running(scenario.folder, document) as command:
         command.wait_for(lambda: command.events("waiting_for_registry"))
         assert command.wait() == ExitCode.REGISTRY_AWAY
-    log = command.log.read_text("utf-8")
-    assert f"error: schema registry {nobody} cannot be reached" in log
-    assert "the limit is 2 s" in log
+    (ended,) = command.events("ended")
+    assert ended["reason"].startswith(f"schema registry {nobody} cannot be reached")
+    assert "the limit is 2 s" in ended["reason"]
 
 
 def _reason(text: str) -> str:

@@ -329,7 +329,8 @@ def test_no_secret_in_the_words_of_a_failing_start(
         timeout=240,
     )
     assert leaks(done.stdout + done.stderr) == [], done.stdout + done.stderr
-    assert "error: " in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == code
+    assert done.stderr == ""
     assert done.returncode == code, done.stderr
 
 

@@ -44,6 +44,27 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
+@pytest.mark.parametrize("level", ["info", "error"])
+def test_the_last_line(level: logs.Level) -> None:
+    """Whatever the level, and whoever else logs after it."""
+    out = io.StringIO()
+    configure(level, "json", out)
+    logs.only("service.last")
+    logger("service.last").info("ended")
+    logger("service.other").error("after")
+    logging.getLogger("library").critical("after")
+    assert [line["event"] for line in lines(out)] == ["ended"]
+    logging.getLogger("service.last").setLevel(logging.NOTSET)
+
+
+def test_which_form_lines_have() -> None:
+    """JSON, or text for people."""
+    configure("info", "json", io.StringIO())
+    assert logs.as_json()
+    configure("info", "auto", Terminal())
+    assert not logs.as_json()
+
+
 def test_json_lines_with_bound_values() -> None:
     """A line has time, level, logger, event, its own values and what is bound, and no more."""
     out = io.StringIO()

@@ -8,6 +8,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import structlog
 
 import service.pipeline.spark
 from service.observability.logs import bound, configure, configured
+from service.pipeline.spark import spark_output
 from service.pipeline.spark.spark_output import as_text, taken_in, tell
 
 
@@ -38,6 +40,28 @@ def out() -> Iterator[io.StringIO]:
 
 def _lines(out: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("line", "memory"),
+    [
+        ("Terminating due to java.lang.OutOfMemoryError: Java heap space", "Java heap space"),
+        ("Terminating due to java.lang.OutOfMemoryError: Metaspace", "Metaspace"),
+        ("# There is insufficient memory for the Java Runtime Environment to", "the machine's"),
+        ("# Native memory allocation (mmap) failed to map 65536 bytes.", "the machine's"),
+        ("java.lang.OutOfMemoryError: Cannot reserve 8 bytes of direct buffer memory", None),
+    ],
+)
+def test_which_memory_java_ran_out_of(
+    line: str, memory: str | None, out: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Java says in its last words, on standard output; a line of another kind is none."""
+    monkeypatch.setattr(spark_output, "_memory", [])
+    monkeypatch.setattr(spark_output, "_told_of_memory", threading.Event())
+    with taken_in() as descriptor:
+        os.write(descriptor, f"{line}\n".encode())
+    found = spark_output.memory_that_ran_out(10 if memory else 0.2)
+    assert found == memory
 
 
 def test_a_line_of_log4j_keeps_what_it_says(out: io.StringIO) -> None:
