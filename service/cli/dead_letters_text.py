@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from service.compiler.wording import printable
+from service.errors import printable
 from service.pipeline.driver.dead_letter_topic import Letter
 
 _PREVIEW_BYTES = 120

@@ -20,7 +20,7 @@ from service.cli.forms import Form
 from service.cli.signals import run_until_signalled
 from service.codecs.dead_letters import Reason
 from service.config import Settings, load
-from service.errors import Problem, SparkCepError, printable_lines, rendered
+from service.errors import Problem, SparkCepError, printable, printable_lines, rendered
 from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
 from service.observability.logs import as_json, configure, identify
@@ -263,7 +263,6 @@ def dead_letters(
     """Show the newest dead letters: reason, coordinates, rule and the record's first bytes. Reads
     the topic and commits nothing; the job may be running."""
     from service.cli import dead_letters_text
-    from service.compiler.wording import printable
     from service.pipeline.driver.dead_letter_topic import Letter, newest_letters
 
     def wanted(letter: Letter) -> bool:
