@@ -110,6 +110,7 @@ class KafkaAccess:
             while open_ends:
                 assert time.monotonic() < deadline, f"{topics} could not be read to their ends"
                 for message in reader.consume(1000, 0.05):
+                    deadline = time.monotonic() + _SECONDS
                     if message.error() is None:
                         found.append(message)
                     else:

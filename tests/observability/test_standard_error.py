@@ -41,7 +41,7 @@ def test_nothing_but_json() -> None:
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert {line["event"] for line in lines} == {"driver_output"}
     assert [line["message"] for line in lines] == [
-        "one, password=***", "two lines", "in pieces", "thread mine ended with an exception",
+        "one, password=**********", "two lines", "in pieces", "thread mine ended with an exception",
         "a request to Server failed",
     ]  # fmt: skip
     assert lines[3]["exception"].endswith("ZeroDivisionError: division by zero")
