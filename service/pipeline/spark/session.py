@@ -147,6 +147,8 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         f"{_STATE_STORE}.maintenanceInterval": f"{state.maintenance_interval}ms",
     }
     if alone:
+        # Else Spark looks up the machine's name, which need not be known to anybody.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         # Nobody else has to reach it, and what it serves holds logins and events.
         conf |= {
             "spark.driver.host": "127.0.0.1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from service.pipeline.spark.jars import find_java
 from service.pipeline.spark.session import collectors, may_have_sockets
+from tests.conftest import JARS
 
 _NAME_OF_SPARK = ".00000000-0000-0000-0000-000000000000.sock"
 
@@ -88,3 +90,23 @@ def test_a_local_spark_is_closed_to_others(spark: SparkSession) -> None:
     assert listening
     # 127.0.0.1, also as an address of IPv6.
     assert {address[-8:] for address in listening} == {"0100007F"}
+
+
+_STARTS = """
+from pathlib import Path
+from service.pipeline.spark.class_archive import _settings
+from service.pipeline.spark.session import spark_session
+import sys
+print(spark_session(_settings(Path(sys.argv[1]), Path(sys.argv[2]))).range(7).count())
+"""
+
+
+@pytest.mark.spark
+def test_the_machines_name_need_not_be_known(tmp_path: Path) -> None:
+    """As while an image is built, or in a container without an entry in its ``/etc/hosts``."""
+    alone = ["unshare", "--uts", "sh", "-c", 'hostname nobody-knows.invalid && exec "$@"', "sh"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a name of its own needs the right to set one")
+    command = [*alone, sys.executable, "-c", _STARTS, str(JARS), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "7", done.stderr
