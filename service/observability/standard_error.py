@@ -29,23 +29,18 @@ def take_in_standard_error() -> None:
 
 
 def _request_failed(server: socketserver.BaseServer, _request: Any, _client: Any) -> None:
-    _log.log(
-        logging.WARNING,
-        "a request to %s failed",
-        type(server).__name__,
-        exc_info=True,
-        extra=_EXTRA,
-    )
+    _tell(f"a request to {type(server).__name__} failed", sys.exception())
 
 
 def _thread_failed(failed: threading.ExceptHookArgs) -> None:
     if failed.exc_type is SystemExit:
         return
     name = "" if failed.thread is None else failed.thread.name
-    error = failed.exc_value or failed.exc_type()
-    _log.log(
-        logging.WARNING, "thread %s ended with an exception", name, exc_info=error, extra=_EXTRA
-    )
+    _tell(f"thread {name} ended with an exception", failed.exc_value or failed.exc_type())
+
+
+def _tell(text: str, error: BaseException | None = None) -> None:
+    _log.log(logging.WARNING, "%s", text, exc_info=error, extra=_EXTRA)
 
 
 class _LoggedLines(io.TextIOBase):
@@ -69,7 +64,7 @@ class _LoggedLines(io.TextIOBase):
         try:
             for line in lines:
                 if line.strip():
-                    _log.log(logging.WARNING, "%s", line, extra=_EXTRA)
+                    _tell(line)
         finally:
             own.busy = False
         return len(text)
