@@ -1,5 +1,5 @@
-"""Kafka dies while a batch is in flight, with the time-outs and task retries of the default
-settings: the job says so within ten seconds, and goes on by itself."""
+"""Kafka is away from a job with the time-outs and task retries of the default settings: the job
+says so within ten seconds, and goes on by itself, or ends at its limit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 PAIRS = 30_000
 SEEN_WITHIN = 10.0
 BRIDGED = 60.0
+LIMIT = 15.0
 
 
 @pytest.fixture
@@ -58,21 +60,9 @@ def _sees_the_outage(command: Command, before: int) -> None:
     assert _metric(command, "spark_cep_ready ") == ["0.0"]
 
 
-def test_kafka_dies_in_the_middle_of_a_batch(
-    own_broker: EmbeddedBroker, registry: str, tmp_path: Path
-) -> None:
-    """Stopped for a moment (SIGSTOP), which its clients bridge; then killed (SIGKILL) for longer
-    than a minute: the query is ended, and started again when Kafka is back. Nothing is missing and
-    nothing is there twice."""
-    scenario = Scenario(KafkaAccess(own_broker.bootstrap), registry, None, tmp_path / "job")
-    stream = Stream(scenario)
-    scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
-    pairs = range(PAIRS)
-    stream.send(*((f"k{n % 97}", name, n * 2 + s) for n in pairs for s, name in enumerate("ab")))
-    document = scenario.document(
-        kafka={"bootstrap_servers": own_broker.bootstrap},
-        source={"max_offsets_per_trigger": 2 * PAIRS // 3},
-        trigger={"mode": "available_now", "at_end_of_input": "decide"},
+def _document(scenario: Scenario, **sections: Any) -> dict[str, Any]:
+    return scenario.document(
+        **sections,
         spark={
             "jars_folder": str(JARS),
             "conf": {
@@ -87,6 +77,24 @@ def test_kafka_dies_in_the_middle_of_a_batch(
             "log_level": "debug",
             "log_format": "json",
         },
+    )
+
+
+def test_kafka_dies_in_the_middle_of_a_batch(
+    own_broker: EmbeddedBroker, registry: str, tmp_path: Path
+) -> None:
+    """Stopped for a moment (SIGSTOP), which its clients bridge; then killed (SIGKILL) for longer
+    than a minute: the query is ended, and started again when Kafka is back. Nothing is missing and
+    nothing is there twice."""
+    scenario = Scenario(KafkaAccess(own_broker.bootstrap), registry, None, tmp_path / "job")
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
+    pairs = range(PAIRS)
+    stream.send(*((f"k{n % 97}", name, n * 2 + s) for n in pairs for s, name in enumerate("ab")))
+    document = _document(
+        scenario,
+        source={"max_offsets_per_trigger": 2 * PAIRS // 3},
+        trigger={"mode": "available_now", "at_end_of_input": "decide"},
     )
     with running(scenario.folder, document) as command:
         command.wait_for(lambda: _in_flight(command))
@@ -113,3 +121,31 @@ def test_kafka_dies_in_the_middle_of_a_batch(
     expected = [found("ab", f"k{n % 97}", at(n * 2 + 1), a=2 * n, b=2 * n + 1) for n in pairs]
     assert sorted(matches) == sorted(expected)
     assert timeouts == []
+
+
+def test_kafka_stays_away_from_an_idle_job(
+    own_broker: EmbeddedBroker, registry: str, tmp_path: Path
+) -> None:
+    """Silent (SIGSTOP) while Spark asks what is new: the job ends at its limit, and not when the
+    clients have given up."""
+    scenario = Scenario(KafkaAccess(own_broker.bootstrap), registry, None, tmp_path / "job")
+    Stream(scenario).send(("k", "a", 0))
+    scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
+    document = _document(
+        scenario,
+        trigger={"mode": "continuous", "interval": "100 ms"},
+        lifecycle={"outage_limit": f"{LIMIT:g} seconds"},
+    )
+    with running(scenario.folder, document) as command:
+        command.wait_for(lambda: command.events("batch_done"))
+        command.wait_for(lambda: _metric(command, "spark_cep_consumer_lag_records{") == ["0.0"])
+        own_broker.pause()
+        paused = time.monotonic()
+        try:
+            _sees_the_outage(command, before=0)
+            assert command.wait() == ExitCode.KAFKA_AWAY
+        finally:
+            own_broker.resume()
+        assert LIMIT < time.monotonic() - paused < LIMIT + 2 * SEEN_WITHIN
+    (ended,) = command.events("ended")
+    assert f"the limit is {LIMIT:g} s" in ended["reason"]
