@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
+from examples.embedded import EmbeddedBroker
 from examples.embedded.process import free_ports
 from tests.chart.files import ALERTS, tool
 from tests.chart.test_dashboard_colours import COLOURED, when_green
@@ -34,6 +35,13 @@ QUICKER = 60
 #: About the machine: its disk and its speed.
 OF_THE_MACHINE = {"SparkCepCheckpointDiskFull", "SparkCepBatchesSlow", "SparkCepDecisionsSlow"}
 TITLES = {panel["title"] for panel in COLOURED}
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    """A broker that may be stopped."""
+    with EmbeddedBroker(tmp_path / "broker", JARS) as started:
+        yield started
 
 
 def quick(text: str) -> str:
@@ -200,3 +208,37 @@ def test_alerts_fire_and_resolve(kafka: KafkaAccess, registry: str, tmp_path: Pa
             )
             server.wait_until(lambda: not firing(), 60, "healthy again")
             assert (server.value("sum(spark_cep_dead_letters_total)") or 0) >= 10
+
+
+def test_kafka_dies_and_is_back(own_broker: EmbeddedBroker, registry: str, tmp_path: Path) -> None:
+    """Within ten seconds nothing on the dashboard is green; the job is told to be not ready, and
+    nothing else, until Kafka is back."""
+    tool("prometheus")
+    scenario = Scenario(KafkaAccess(own_broker.bootstrap), registry, None, tmp_path / "job")
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
+    (page,) = free_ports(1)
+    document = scenario.document(
+        trigger={"mode": "continuous", "interval": "100 ms"},
+        spark={"master": "local[2]", "jars_folder": str(JARS)},
+        observability={"metrics_port": page},
+    )
+    with (
+        prometheus(tmp_path / "prometheus", page) as server,
+        running(scenario.folder, document) as command,
+    ):
+        with sending(stream):
+            command.wait_for(lambda: command.page("/readyz")[0] == 200)
+            server.wait_until(lambda: server.green() == TITLES, 60, f"green: {server.green()}")
+            server.wait_until(lambda: not server.firing() - OF_THE_MACHINE, 60, "healthy")
+        own_broker.kill()
+        server.wait_until(lambda: not server.green(), 12, "nothing is green")
+        server.wait_until(lambda: "SparkCepNotReady" in server.firing(), 30, "not ready")
+        assert server.firing() - OF_THE_MACHINE == {"SparkCepNotReady"}
+        time.sleep(20)
+        assert not server.green()
+        assert "SparkCepNotReady" in server.firing()
+        own_broker.start()
+        with sending(stream):
+            server.wait_until(lambda: not server.firing() - OF_THE_MACHINE, 90, "healthy again")
+            server.wait_until(lambda: server.green() == TITLES, 60, f"green: {server.green()}")
