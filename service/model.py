@@ -23,8 +23,9 @@ class Event(NamedTuple):
 
     ``bits``: truth of the event-only conditions of every rule of its partitioning (bit *i* is
     condition *i*). ``columns``: values that look-back conditions and measures read, in the
-    partitioning's order. ``payload``: the record's original value, where a rule emits it. The
-    field order is the order of application: time, then coordinates.
+    partitioning's order. ``payload``: the record's original value, where a rule emits it.
+    ``micros``: microseconds behind the millisecond ``time``. The order of application is that of
+    time, with its microseconds, then coordinates.
     """
 
     time: int
@@ -33,6 +34,7 @@ class Event(NamedTuple):
     columns: Sequence[Any] = ()
     payload: bytes | None = None
     type: str | None = None
+    micros: int = 0
 
 
 class TakenEvent(NamedTuple):

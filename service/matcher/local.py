@@ -33,13 +33,15 @@ BEFORE_TIME = -(1 << 62)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One decoded record. ``values``: its columns, nested records as mappings."""
+    """One decoded record. ``values``: its columns, nested records as mappings; ``micros``: what its
+    time has behind the millisecond."""
 
     at: Coordinates
     time: int
     values: Mapping[str, Any]
     input: str = ""
     type: str | None = None
+    micros: int = 0
 
 
 _Evaluator = Callable[[Mapping[str, Any]], Any]
@@ -130,7 +132,7 @@ class EventReader:
             except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
                 outputs.dead_letters += self._failures(number, record, error)
         columns = tuple(_column(record.values, slot.path) for slot in self._partitioning.slots)
-        return Event(record.time, record.at, bits, columns, None, record.type)
+        return Event(record.time, record.at, bits, columns, None, record.type, record.micros)
 
     def _failures(self, number: int, record: Record, error: Exception) -> Iterator[DeadLetter]:
         for rule in self._partitioning.rules:

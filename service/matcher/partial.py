@@ -85,6 +85,7 @@ class RuleState:
         return not (self.partials or self.finished or self.paused or self.quiet_until is not None)
 
 
-def order(event: Event) -> tuple[int, tuple[str, int, int]]:
-    """Events are applied, and starts compared, in this order: time, then coordinates."""
-    return event.time, event.at
+def order(event: Event) -> tuple[int, int, tuple[str, int, int]]:
+    """Events are applied, and starts compared, in this order: time, to the microsecond, then
+    coordinates."""
+    return event.time, event.micros, event.at

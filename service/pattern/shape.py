@@ -54,7 +54,13 @@ def parse_times(value: object) -> Repetitions:
 
 
 def parse_instant(value: object) -> int:
-    """The milliseconds since 1970 of an ISO 8601 timestamp; without a zone it is UTC."""
+    """The milliseconds since 1970 of an ISO 8601 timestamp, rounded down; without a zone it is UTC.
+    ValueError when it is none."""
+    return instant_us(value) // 1_000
+
+
+def instant_us(value: object) -> int:
+    """The same in microseconds."""
     moment: date | None = value if isinstance(value, date) else None
     if isinstance(value, str):
         moment = datetime.fromisoformat(value.strip())
@@ -65,7 +71,7 @@ def parse_instant(value: object) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     elapsed = moment - _EPOCH
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000 + elapsed.microseconds // 1_000
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
 
 
 def _instant(value: object) -> int:

@@ -21,7 +21,14 @@ from service.testkit.results import (
     OpenMatch,
     SentEvent,
 )
-from service.testkit.times import Instant, duration_ms, instant_ms, instant_text, moment
+from service.testkit.times import (
+    Instant,
+    duration_ms,
+    instant_micros,
+    instant_ms,
+    instant_text,
+    moment,
+)
 
 _END_OF_TIME = 1 << 62
 _MOST_EXPLAINED = 100
@@ -93,7 +100,9 @@ class RuleTest:
         there is no such input, record type or column, or a value does not fit the schema.
         """
         given = {**(values or {}), **columns}
-        time = self._now if at is None else instant_ms(at, self._now)
+        time, micros = self._now, 0
+        if at is not None:
+            time, micros = divmod(instant_micros(at, self._now), 1_000)
         source = self._inputs.input(input)
         record, columns_read = self._inputs.read(source, of_type, given)
         number = len(self._sent)
@@ -101,7 +110,7 @@ class RuleTest:
         event = SentEvent(number, moment(time), given, source, record, place)
         self._sent.append(event)
         self._by_coordinates[place] = event
-        self._arrived.append(Record(place, time, columns_read, source, record))
+        self._arrived.append(Record(place, time, columns_read, source, record, micros))
         return event
 
     def advance(self, by: str | timedelta) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from service.durations import ALLOWED, parse_duration
 from service.pattern.plain_data import duration_text
-from service.pattern.shape import parse_instant
+from service.pattern.shape import instant_us
 
 Instant = str | int | date | timedelta
 """A moment of event time: ``"+1 second"`` and ``"-2 minutes"`` from the virtual clock (or a
@@ -15,25 +15,31 @@ Instant = str | int | date | timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_MICROSECOND = timedelta(microseconds=1)
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def instant_ms(value: Instant, now_ms: int) -> int:
-    """The milliseconds of an instant; ``ValueError`` says what is allowed instead."""
+    """The milliseconds of an instant, rounded down; ``ValueError`` says what is allowed instead."""
+    return instant_micros(value, now_ms) // 1_000
+
+
+def instant_micros(value: Instant, now_ms: int) -> int:
+    """The same in microseconds."""
     match value:
         case timedelta():
-            return now_ms + value // _MILLISECOND
+            return now_ms * 1_000 + value // _MICROSECOND
         case str() if value.strip()[:1] in ("+", "-"):
             sign = -1 if value.strip()[0] == "-" else 1
-            return now_ms + sign * duration_ms(value.strip()[1:])
+            return (now_ms + sign * duration_ms(value.strip()[1:])) * 1_000
         case bool():
             pass
         case int():
-            return value
+            return value * 1_000
         case str() | date():
             try:
-                return parse_instant(value)
+                return instant_us(value)
             except ValueError:
                 pass
     raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import assume
@@ -143,10 +144,15 @@ def keyed_streams(draw: st.DrawFn, most: int = 6) -> list[Record]:
     """Records of several keys in the order of application, which their offsets follow."""
     events = [(key, event) for key in "kl" for event in draw(streams(most))]
     events.sort(key=lambda one: one[1].time)
-    return [
+    found = [
         Record(Coordinates("t", 0, number), event.time, {**event.values, "key": key})
         for number, (key, event) in enumerate(events)
     ]
+    if draw(st.booleans()):
+        return found
+    # The order within a millisecond is not that of offsets.
+    fine = [replace(each, micros=draw(st.integers(0, 3))) for each in found]
+    return sorted(fine, key=lambda each: (each.time, each.micros, each.at))
 
 
 @st.composite

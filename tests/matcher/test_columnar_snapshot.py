@@ -1,7 +1,7 @@
 """State and events that wait as bytes, put together and divided: nothing is lost, whatever the
 order.
 
-``tests/golden/state`` holds both as blocks of formats 3 and 4, to load for ever;
+``tests/golden/state`` holds both as blocks of formats 3 and 5, to load for ever;
 ``REWRITE_GOLDEN=1`` writes only those that are missing.
 """
 
@@ -515,7 +515,7 @@ def golden_columns() -> list[Any]:
     ]
 
 
-def golden_events(columns: Any = None, payload: Any = None) -> EventTable:
+def golden_events(columns: Any = None, payload: Any = None, micros: Any = None) -> EventTable:
     """Three events."""
     i64, i32 = np.int64, np.int32
     return EventTable(
@@ -526,6 +526,7 @@ def golden_events(columns: Any = None, payload: Any = None) -> EventTable:
         np.array([0, 1, 1], i32),
         columns,
         payload,
+        micros,
     )
 
 
@@ -567,7 +568,7 @@ def golden_batch() -> InputBatch:
         [5, (1 << 63) - 1, 1 << 63, (1 << 200) + 1],
         np.array([2, 0, 1]),
         np.array([1, 3, 2]),
-        golden_events(golden_columns(), Bytes.of([b"x", None, b""])),
+        golden_events(golden_columns(), Bytes.of([b"x", None, b""]), np.array([999, 0, 5])),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from service.compiler.record_types import RecordTypes
@@ -187,3 +189,21 @@ def test_an_event_without_its_key_is_a_dead_letter() -> None:
     assert not job.outputs.matches
     (letter,) = job.outputs.dead_letters
     assert (letter.at, letter.reason) == (at, "missing_key")
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_events_of_one_millisecond(cut: int) -> None:
+    """They are applied in the order of their microseconds, also when they come in several batches
+    and the state is written and read in between; of one microsecond in that of offsets."""
+    one = job(PAIR)
+    (b, a, late_a) = (
+        replace(record, time=5, micros=micros)
+        for record, micros in zip(written("b a a"), (300, 200, 400), strict=True)
+    )
+    arrived = [b, late_a, a]
+    for start in range(0, 3, cut):
+        one.advance(arrived[start : start + cut], 4)
+        one.reload()
+    one.advance([], 5)
+    # The text is in the order of offsets.
+    assert matched(one) == [("b0 a1", 5)]

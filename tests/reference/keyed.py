@@ -17,7 +17,7 @@ from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning
 from service.matcher.found import Found
 from service.matcher.outputs import Outputs, Reporter
-from service.matcher.partial import FOREVER, RuleState
+from service.matcher.partial import FOREVER, RuleState, order
 from service.model import Event
 from tests.reference.machine import Machine
 
@@ -107,7 +107,7 @@ class KeyedMatcher:
         before = len(waiting)
         waiting.extend(events)
         if len(waiting) > 1 and len(waiting) > before:
-            waiting.sort(key=_application_order)
+            waiting.sort(key=order)
         cut = bisect_right(waiting, watermark, key=_time)
         state.waiting = waiting[cut:]
         return waiting[:cut]
@@ -120,10 +120,6 @@ class KeyedMatcher:
                 self._touched.clear()
             found = self._touched[bits] = tuple(self.partitioning.touched(bits))
         return found
-
-
-def _application_order(event: Event) -> tuple[int, tuple[str, int, int]]:
-    return event.time, event.at
 
 
 def _time(event: Event) -> int:

@@ -79,7 +79,8 @@ class EventTable:
     """Events, one row each. ``topic`` and ``type`` are numbers of ``Names``.
 
     ``columns`` is a vector for each slot, or ``None`` where all are NULL; ``payload`` is ``None``
-    where nothing needs it.
+    where nothing needs it. ``micros``: microseconds behind the millisecond, of events that are not
+    applied yet; ``None`` where all are 0.
     """
 
     time: I64
@@ -89,6 +90,7 @@ class EventTable:
     type: I32
     columns: list[Vector] | None = None
     payload: Bytes | None = None
+    micros: I64 | None = None
 
     @classmethod
     def of(cls, events: Sequence[Event], names: Names, slots: Sequence[SlotType]) -> EventTable:
@@ -112,6 +114,7 @@ class EventTable:
             np.array([names.type(event.type) for event in events], np.int32),
             columns,
             payload,
+            micros_or_none(np.array([event.micros for event in events], np.int64)),
         )
 
     @classmethod
@@ -133,7 +136,13 @@ class EventTable:
             self.type[rows],
             None if self.columns is None else [column.take(rows) for column in self.columns],
             None if self.payload is None else self.payload.take(rows),
+            None if self.micros is None else self.micros[rows],
         )
+
+    @property
+    def all_micros(self) -> I64:
+        """``micros``, a number for each event."""
+        return np.zeros(len(self), np.int64) if self.micros is None else self.micros
 
     def vectors(self, slots: Sequence[SlotType]) -> list[Vector]:
         """A vector for each slot."""
@@ -157,7 +166,8 @@ class EventTable:
             values = Row(readers, row)
             original = None if payload is None else payload.value(row)
             time, kind = int(self.time[row]), names.types[self.type[row]]
-            return Event(time, at, 0, values, original, kind)
+            micros = 0 if self.micros is None else int(self.micros[row])
+            return Event(time, at, 0, values, original, kind, micros)
 
         return event
 
@@ -181,6 +191,11 @@ def _null(_: int) -> None:
     return None
 
 
+def micros_or_none(micros: I64) -> I64 | None:
+    """Microseconds of events, as a table of them has them."""
+    return micros if micros.any() else None
+
+
 def together(tables: Sequence[EventTable]) -> EventTable:
     """The events of all tables, in order."""
     tables = [table for table in tables if len(table)] or list(tables[:1])
@@ -196,7 +211,14 @@ def together(tables: Sequence[EventTable]) -> EventTable:
         np.concatenate([table.type for table in tables]),
         _columns_together(tables),
         _payloads_together(tables),
+        _micros_together(tables),
     )
+
+
+def _micros_together(tables: Sequence[EventTable]) -> I64 | None:
+    if all(table.micros is None for table in tables):
+        return None
+    return np.concatenate([table.all_micros for table in tables])
 
 
 def _columns_together(tables: Sequence[EventTable]) -> list[Vector] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 
@@ -111,7 +111,9 @@ class KeysMatcher:
         key = np.array(key_numbers, np.int64)[batch.key]
         order = _in_order(batch.events, key, names)
         key, mask = key[order], batch.mask[order]
-        known = together([state.events, batch.events.take(order)])
+        # Their order is all that microseconds are for.
+        applied = replace(batch.events.take(order), micros=None)
+        known = together([state.events, applied])
         run = self._matcher.run(state.held, known, key, batch.masks, mask, watermark)
         keys = list(numbers)
         for findings in run:
@@ -237,11 +239,13 @@ def rule_states(
 
 
 def _in_order(events: EventTable, key: I64, names: Names) -> I64:
-    """The order of application within each key: time, topic, partition, offset."""
+    """The order of application within each key: time to the microsecond, topic, partition,
+    offset."""
     topic = events.topic
     if len(names.topics) > 1:
         topic = np.argsort(np.argsort(np.array(names.topics)))[topic].astype(np.int32)
-    return np.lexsort((events.offset, events.partition, topic, events.time, key))
+    fine = () if events.micros is None else (events.micros,)
+    return np.lexsort((events.offset, events.partition, topic, *fine, events.time, key))
 
 
 _Events = Callable[[int], Event]

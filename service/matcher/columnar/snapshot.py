@@ -12,12 +12,13 @@ A rule is a number that the caller gives it. Units of numbers that are unknown b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from service.matcher.columnar.compilation import FOREVER, I64, NONE
-from service.matcher.columnar.events import EventTable
+from service.matcher.columnar.events import EventTable, micros_or_none
 from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
 from service.matcher.columnar.keys import KeysState
@@ -28,7 +29,7 @@ from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like, texts_of
 
 #: Formats of blocks.
-STATE, BATCH = 3, 4
+STATE, BATCH = 3, 5
 
 _KEYS, _UNITS, _PARTIALS, _FINISHED, _NODES, _EVENTS_OF_STATE = range(6)
 _UNIT = (
@@ -51,7 +52,7 @@ _MASKS, _EVENTS_OF_BATCH = 1, 2
 _OF_BATCH = (
     (_KEYS, "key"),
     (_MASKS, "mask"),
-    *((_EVENTS_OF_BATCH, name) for name in ("key", "mask", *_EVENT, "payload")),
+    *((_EVENTS_OF_BATCH, name) for name in ("key", "mask", "micros", *_EVENT, "payload")),
 )
 _PLACE = {column: place for place, column in enumerate(_OF_STATE)}
 
@@ -115,6 +116,7 @@ def encode_batch(batch: InputBatch) -> bytes:
         Column(_MASKS, Bytes.of(masks)),
         Column(_EVENTS_OF_BATCH, batch.key),
         Column(_EVENTS_OF_BATCH, batch.mask),
+        Column(_EVENTS_OF_BATCH, batch.events.all_micros),
         *_event_columns(_EVENTS_OF_BATCH, batch.events),
     ]
     ends = [np.array([len(each)]) for each in (batch.keys, masks, batch.events)]
@@ -132,7 +134,7 @@ def decode_batch(data: bytes) -> InputBatch:
         [int.from_bytes(masks.value(row) or b"", "little") for row in range(len(masks))],
         packed.numbers(2, rows),
         packed.numbers(3, rows),
-        _events(packed, 4, rows),
+        replace(_events(packed, 5, rows), micros=micros_or_none(packed.numbers(4, rows))),
     )
 
 

@@ -29,7 +29,7 @@ from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.records import KafkaRecords, bytes_at
 from service.pipeline.decode.relevance import Relevance
 from service.pipeline.decode.tallies import NO_TIME, Tally
-from service.pipeline.wire.event_packets import TYPE_COLUMN, word
+from service.pipeline.wire.event_packets import MICROS_COLUMN, TYPE_COLUMN, word
 from service.pipeline.wire.masks import distinct_masks
 
 #: Bounds of event time, in milliseconds.
@@ -113,6 +113,13 @@ class EventTime:
     source: ColumnLane | Evaluation | None
     unit: str
 
+    @property
+    def in_micros(self) -> bool:
+        """Whether there may be something behind the millisecond."""
+        if isinstance(self.source, ColumnLane) and self.source.kind == TIMESTAMP:
+            return True
+        return self.source is not None and self.unit == "micros"
+
 
 @dataclass(frozen=True)
 class Decoder:
@@ -141,22 +148,25 @@ class Decoder:
         leave their record's bytes behind then, which are most of a row, and which only late events
         are written with.
 
-        Columns of the rows: ``topic, partition, offset, time`` (ms, NULL when unknown),
-        ``kafka_time, size`` (the record's own: ms, bytes of key and value), ``fault``,
-        ``event_type``, ``record_key, value, headers`` (headers as JSON; NULL where nobody needs
-        them), and per partitioning *p*: ``key_p, group_p, bits_p_w …, slot_p_s …`` (bits 0 where
-        nothing is to be done; slots as :mod:`service.pipeline.match.slot_columns` reads them).
+        Columns of the rows: ``topic, partition, offset, time`` (ms, NULL when unknown), ``micros``
+        (behind the millisecond; where event times may be finer), ``kafka_time, size`` (the record's
+        own: ms, bytes of key and value), ``fault``, ``event_type``, ``record_key, value, headers``
+        (headers as JSON; NULL where nobody needs them), and per partitioning *p*: ``key_p, group_p,
+        bits_p_w …, slot_p_s …`` (bits 0 where nothing is to be done; slots as
+        :mod:`service.pipeline.match.slot_columns` reads them).
         """
         records = KafkaRecords(batches, self.topic)
         kinds = records.kinds(self.kind_of_topic, self.other_topics)
         read = self.layouts.read(records.data, records.ends, records.present, kinds)
         faults = _FAULT_OF_OUTCOME.take(read.outcomes)
         of = np.where(faults == Fault.NONE, read.types, np.int32(-1))
-        time = self._times(read, of, records.kafka_time)
+        time, micros = self._times(read, of, records.kafka_time)
         self._judge_times(faults, time, records.kafka_time, latest)
         timed = faults == Fault.NONE
         of[~timed] = -1
         time[~timed] = NO_TIME
+        if micros is not None:
+            micros[~timed] = 0
         words = self.masks.of(of, read.data, read.wholes, read.doubles, read.nulls)
         failures = self._evaluate(read, of, words, records)
         keys, unkeyed = [], []
@@ -179,6 +189,8 @@ class Decoder:
         rows = np.flatnonzero(carried)
         made = records.rows(rows, judged | whole)
         made["time"] = pa.array(time[rows], mask=time[rows] == NO_TIME)
+        if micros is not None:
+            made[MICROS_COLUMN] = pa.array(micros[rows])
         made["fault"], made[TYPE_COLUMN] = pa.array(faults[rows]), pa.array(read.types[rows])
         for part, texts, missing, keep in zip(self.parts, keys, unkeyed, kept, strict=True):
             here = (timed & keep & ~missing)[rows]
@@ -186,9 +198,17 @@ class Decoder:
         tallies = records.tallies(faults, time)
         return Decoded(tallies, pa.RecordBatch.from_pydict(made), failures)
 
-    def _times(self, read: Read, of: NDArray[np.int32], kafka_time: _Longs) -> _Longs:
-        """Event times in milliseconds."""
+    @property
+    def in_micros(self) -> bool:
+        """Whether event times may be finer than milliseconds."""
+        return any(where.in_micros for where in self.times)
+
+    def _times(
+        self, read: Read, of: NDArray[np.int32], kafka_time: _Longs
+    ) -> tuple[_Longs, NDArray[np.int16] | None]:
+        """Event times in milliseconds, and microseconds behind them where there may be some."""
         time = np.full(len(of), NO_TIME, np.int64)
+        micros = np.zeros(len(of), np.int16) if self.in_micros else None
         for number, where in enumerate(self.times):
             source = where.source
             mine = of == number
@@ -196,18 +216,20 @@ class Decoder:
                 found = kafka_time[mine]
             elif isinstance(source, ColumnLane):
                 mine &= read.nulls[:, source.lane] == 0
-                micros = source.kind == TIMESTAMP
-                found = _in_millis(read.wholes[mine, source.lane], where.unit, micros=micros)
+                found = read.wholes[mine, source.lane]
             else:
                 rows = np.flatnonzero(mine)
                 values, places, _ = source.of(read, self.layouts, rows)
                 known = np.array([v is not None for v in values], bool)[places]
                 mine = rows[known]
-                whole = np.array([v or 0 for v in values], np.int64)[places[known]]
-                found = _in_millis(whole, where.unit, micros=False)
+                found = np.array([v or 0 for v in values], np.int64)[places[known]]
+            if where.in_micros:
+                assert micros is not None
+                micros[mine] = found % 1_000
+            found = _in_millis(found, where)
             # Before all that are within bounds, but not as those that have none.
             time[mine] = np.maximum(found, FIRST_TIME - 1)
-        return time
+        return time, micros
 
     def _judge_times(
         self, faults: NDArray[np.int32], time: _Longs, kafka_time: _Longs, latest: int | None
@@ -339,11 +361,11 @@ class Decoder:
                 return packed.take(pa.array(at, mask=null))
 
 
-def _in_millis(values: _Longs, unit: str, *, micros: bool) -> _Longs:
+def _in_millis(values: _Longs, where: EventTime) -> _Longs:
     """Rounded down; what leaves 64 bits is beyond the bounds of event time."""
-    if micros or unit == "micros":
+    if where.in_micros:
         return values // 1_000
-    if unit != "seconds":
+    if where.source is None or where.unit != "seconds":
         return values
     beyond = np.where(values > 0, _MOST_SECONDS, -_MOST_SECONDS) * 1_000
     fits = (values >= -_MOST_SECONDS) & (values <= _MOST_SECONDS)

@@ -177,9 +177,11 @@ class Dataflow:
             )
             for t in schemas.types
         ]
+        decoder = decoder_for(self.plan, schemas, self._options)
         return Packer(
             partitionings=tuple(
-                packed_shape(number, part) for number, part in enumerate(self.plan.partitionings)
+                packed_shape(number, part, decoder.in_micros)
+                for number, part in enumerate(self.plan.partitionings)
             ),
             key_groups=self.settings.state.key_groups,
             readers=readers,
@@ -190,7 +192,7 @@ class Dataflow:
             time_columns=tuple(t.event_time for t in schemas.types),
             key_texts=tuple(keys),
             max_ahead_ms=self.settings.time.max_ahead,
-            decoder=decoder_for(self.plan, schemas, self._options),
+            decoder=decoder,
         )
 
     def _match_options(self) -> MatchOptions:

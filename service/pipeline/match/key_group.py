@@ -24,7 +24,7 @@ from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Partitioning, RuleSetPlan
 from service.errors import StateError
 from service.matcher.columnar.compilation import I64
-from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.events import EventTable, Names, micros_or_none
 from service.matcher.columnar.input_batch import InputBatch, batches_together, reached
 from service.matcher.columnar.keys import KeysMatcher
 from service.matcher.columnar.snapshot import decode_batch, encode_batch
@@ -42,6 +42,7 @@ from service.pipeline.state.entries import Entries, Load, Store, bucket_of
 from service.pipeline.state.group_format import FORMAT, check_format
 from service.pipeline.state.known_rules import KnownRules
 from service.pipeline.wire.event_packets import (
+    MICROS_COLUMN,
     TYPE_COLUMN,
     WORD_BITS,
     PackedPartitioning,
@@ -314,8 +315,16 @@ class KeyGroup:
             type=type_numbers[kind],
             columns=columns or None,
             payload=bytes_of(rows.column("value")) if partitioning.keeps_payload else None,
+            micros=_micros(rows),
         )
         return InputBatch(keys, masks, key, mask, events)
+
+
+def _micros(rows: pa.RecordBatch) -> I64 | None:
+    """Microseconds behind the milliseconds; ``None`` where there are none."""
+    if MICROS_COLUMN not in rows.schema.names:
+        return None
+    return micros_or_none(rows.column(MICROS_COLUMN).to_numpy().astype(np.int64))
 
 
 def _of_entries(events: EventTable) -> list[I64]:
@@ -328,10 +337,14 @@ def _of_entries(events: EventTable) -> list[I64]:
     return [part for part in parts if len(part)]
 
 
-def packed_shape(number: int, partitioning: Partitioning) -> PackedPartitioning:
-    """How the partitioning's columns travel."""
+def packed_shape(
+    number: int, partitioning: Partitioning, micros: bool = False
+) -> PackedPartitioning:
+    """How the partitioning's columns travel; ``micros``: event times are finer than
+    milliseconds."""
     words = -(-len(partitioning.conditions) // WORD_BITS)
-    return PackedPartitioning(number, words, len(partitioning.slots), partitioning.keeps_payload)
+    slots = len(partitioning.slots)
+    return PackedPartitioning(number, words, slots, partitioning.keeps_payload, micros)
 
 
 def _prefix(partitioning: Partitioning) -> str:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 #: Number of the record type.
 TYPE_COLUMN: Final = "event_type"
+#: Microseconds of the event time behind its millisecond: 0 to 999.
+MICROS_COLUMN: Final = "micros"
 #: Bits of conditions in one column of whole numbers.
 WORD_BITS: Final = 62
 _LATE_UNTIL: Final = b"spark_cep.late_until"
@@ -24,12 +26,13 @@ def word(partitioning: int, number: int) -> str:
 
 @dataclass(frozen=True)
 class PackedPartitioning:
-    """Shape of one partitioning's columns."""
+    """Shape of one partitioning's columns. ``micros``: event times are finer than milliseconds."""
 
     number: int
     words: int
     slots: int
     keeps_payload: bool
+    micros: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -37,6 +40,7 @@ class PackedPartitioning:
         return [
             f"key_{self.number}",
             "time",
+            *([MICROS_COLUMN] if self.micros else []),
             "topic",
             "partition",
             "offset",

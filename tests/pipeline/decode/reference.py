@@ -34,7 +34,7 @@ from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, rec
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas
 from service.pipeline.match.slot_columns import vector_of
-from service.pipeline.wire.event_packets import WORD_BITS, word
+from service.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word
 from tests.e2e.poison import without_logical_types
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -86,6 +86,7 @@ def decoded(setting: Setting, records: Sequence[Kafka]) -> dict[int, dict[str, A
     rows = setting.decoder.read(batches(records), None).rows
     types = record_types(setting.catalogue)
     columns = {name: rows.column(name).to_pylist() for name in rows.schema.names}
+    columns.setdefault(MICROS_COLUMN, [0] * rows.num_rows)
     for p, part in enumerate(setting.plan.partitionings):
         words = [columns.pop(word(p, w)) for w in range(-(-len(part.conditions) // WORD_BITS))]
         columns[f"mask_{p}"] = [
@@ -117,17 +118,19 @@ class _Reference:
         fault, event_type, event = self._read(record)
         if fault in (Fault.TOMBSTONE, Fault.NOT_READ):
             return None
-        time = None
+        time, micros = None, 0
         if fault is Fault.NONE:
             assert event_type is not None
-            time = self._time(event_type, event, record)
+            fine = self._time(event_type, event, record)
+            if fine is not None:
+                time, micros = divmod(fine, 1_000)
             ahead = self._options.max_ahead_ms
             if time is None:
                 fault = Fault.MISSING_TIME
             elif not FIRST_TIME <= time <= LAST_TIME or (
                 ahead is not None and record.time >= 0 and time > record.time + ahead
             ):
-                fault, time = Fault.TIME_OUT_OF_BOUNDS, None
+                fault, time, micros = Fault.TIME_OUT_OF_BOUNDS, None, 0
         row: dict[str, Any] = {
             "topic": record.topic,
             "partition": record.partition,
@@ -135,6 +138,7 @@ class _Reference:
             "kafka_time": record.time,
             "size": len(record.key or b"") + len(record.value or b""),
             "time": time,
+            MICROS_COLUMN: micros,
             "event_type": -1 if event_type is None else event_type.number,
         }
         timed = fault is Fault.NONE
@@ -198,16 +202,17 @@ class _Reference:
 
     @staticmethod
     def _time(event_type: EventType, event: Mapping[str, Any], record: Kafka) -> int | None:
+        """Microseconds since 1970."""
         if event_type.event_time == KAFKA_TIMESTAMP:
-            return record.time
+            return record.time * 1_000
         value = column(event, tuple(event_type.event_time.split(".")))
         if isinstance(value, dt.datetime):
-            return (value - EPOCH) // dt.timedelta(milliseconds=1)
+            return (value - EPOCH) // dt.timedelta(microseconds=1)
         whole = None if value is None else caster(BIGINT)(value)
         if whole is None:
             return None
-        scale = {"seconds": (1000, 1), "micros": (1, 1000)}.get(event_type.event_time_unit, (1, 1))
-        return whole * scale[0] // scale[1]
+        scale = {"seconds": 1_000_000, "micros": 1}
+        return whole * scale.get(event_type.event_time_unit, 1_000)
 
     def _of_part(
         self, p: int, part: Partitioning, event_type: EventType, event: Mapping[str, Any]

@@ -37,7 +37,14 @@ from service.pipeline.match.spool import SLICE
 from service.pipeline.state.buckets import buckets_of, hashes_of
 from service.pipeline.state.entries import CHANGES, base_name
 from service.pipeline.state.stored_group import StoredGroup
-from service.pipeline.wire.event_packets import TYPE_COLUMN, WORD_BITS, packet_of, rows_of, word
+from service.pipeline.wire.event_packets import (
+    MICROS_COLUMN,
+    TYPE_COLUMN,
+    WORD_BITS,
+    packet_of,
+    rows_of,
+    word,
+)
 from service.pipeline.wire.packets import Unkeyed
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
@@ -156,10 +163,10 @@ class Store:
                 if not any(True for _ in part.touched(event.bits)):
                     continue
                 value = json.dumps(record.values).encode()
-                shape = packed_shape(number, part)
+                shape = packed_shape(number, part, micros=True)
                 header = {"key": "h", "value": b64encode(b"\x00x").decode()}
                 fields = [
-                    reader.key(record), event.time, *event.at,
+                    reader.key(record), event.time, event.micros, *event.at,
                     TYPE_NAMES.index(record.type or "Event"), b"key", value,
                     json.dumps([header, {"key": "none"}]), record.at not in seen,
                     *(event.bits >> WORD_BITS * w & (1 << WORD_BITS) - 1
@@ -174,12 +181,12 @@ class Store:
 
     def _batch(self, number: int, rows: list[dict[str, Any]]) -> pa.RecordBatch:
         part = self.plan.partitionings[number]
-        shape = packed_shape(number, part)
+        shape = packed_shape(number, part, micros=True)
         kinds: dict[str, pa.DataType] = {
-            f"key_{number}": pa.string(), "time": pa.int64(), "topic": pa.string(),
-            "partition": pa.int32(), "offset": pa.int64(), TYPE_COLUMN: pa.int32(),
-            "record_key": pa.binary(), "value": pa.binary(), "headers": pa.string(),
-            "first": pa.bool_(),
+            f"key_{number}": pa.string(), "time": pa.int64(), MICROS_COLUMN: pa.int16(),
+            "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(),
+            TYPE_COLUMN: pa.int32(), "record_key": pa.binary(), "value": pa.binary(),
+            "headers": pa.string(), "first": pa.bool_(),
         }  # fmt: skip
         kinds |= {word(number, w): pa.int64() for w in range(shape.words)}
         slots = self._matchers[number].slots
