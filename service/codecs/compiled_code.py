@@ -9,6 +9,7 @@ from service.codecs.result_columns import encode_results
 from service.compiler.record_types import RecordTypes
 from service.errors import StartError
 from service.matcher.columnar.byte_loops import read_ascii, write_ascii
+from service.matcher.columnar.compilation import OPEN_FOLDERS
 from service.matcher.columnar.event_masks import event_masks
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.input_batch import InputBatch
@@ -26,8 +27,15 @@ from service.model import Coordinates, Event
 def prepare() -> None:
     """Compile everything, or load what was compiled before.
 
-    Raises StartError when it would have to be kept in a cache that cannot be written.
+    Raises StartError when it would have to be kept in a cache that cannot be written, or in one
+    that other users can write.
     """
+    if OPEN_FOLDERS:
+        raise StartError(
+            f"the folder of compiled code {min(OPEN_FOLDERS)} can be written by other users, or"
+            " holds files of theirs, and what is in it is run: remove it, and make it with a mode"
+            " like 0755 (chmod go-w), or set NUMBA_CACHE_DIR to a folder of this user's own"
+        )
     try:
         prepare_matcher()
         encode_results(_nothing(), 0, 0)

@@ -67,6 +67,12 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         "what the driver says of event time cannot be written; event time stands until it can",
         ("reason",),
     ),
+    LogEvent(
+        "scratch_folder_left",
+        _WARNING,
+        "a scratch folder of an earlier run is nested too deep to be removed; remove it by hand",
+        ("folder",),
+    ),
     LogEvent("topics_created", _INFO, "missing output topics were made", ("topics",)),
     LogEvent(
         "topic_not_described",

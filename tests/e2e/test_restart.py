@@ -30,3 +30,15 @@ def test_partial_matches_outlive_a_stop(scenario: Scenario) -> None:
     )
     assert outputs.of("strict") == ([found("strict", "k", at(1), a=0, b=1)], [])
     assert (scenario.total(Count.RECORDS), outputs.late) == (8, [])
+
+
+def test_a_checkpoint_is_its_owners_alone(scenario: Scenario) -> None:
+    """Folders and files, whatever the umask: keys and events stand in them."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    stream.send(("k", "a", 0), ("k", "x", 9))
+    scenario.run()
+    checkpoint = scenario.folder / "checkpoint"
+    modes = {path: path.stat().st_mode & 0o077 for path in (checkpoint, *checkpoint.rglob("*"))}
+    assert len(modes) > 10
+    assert {path.name: mode for path, mode in modes.items() if mode} == {}

@@ -17,6 +17,7 @@ from numba.core.caching import UserProvidedCacheLocator
 from service.codecs import compiled_code
 from service.codecs.compiled_code import prepare
 from service.errors import StartError
+from service.matcher.columnar.compilation import open_to_others
 from service.matcher.columnar.prepared_cache import PreparedCache
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +76,44 @@ def test_the_kernel_can_be_kept_so(tmp_path: Path) -> None:
     kind, path = done.stdout.split()
     assert kind == "PreparedCache"
     assert Path(path).is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_folder_that_others_can_write(tmp_path: Path, mode: int) -> None:
+    """Nothing in it is loaded, and the service does not start with it."""
+
+    def run(code: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout
+
+    look = "from service.matcher.columnar import kernel; cache = kernel.run._cache;"
+    folder = Path(run(f"{look} print(cache.cache_path)").strip())
+    folder.chmod(mode)
+    assert run(f"{look} print(cache.cache_path)").strip() == "None"
+    told = run(
+        "from service.codecs.compiled_code import prepare\n"
+        "from service.errors import StartError\n"
+        "try: prepare()\n"
+        "except StartError as error: print(error)"
+    )
+    assert f"the folder of compiled code {folder} can be written by other users" in told
+
+
+def test_files_of_another_user(tmp_path: Path) -> None:
+    """They are code that somebody else wrote; those of the administrator are trusted."""
+    (tmp_path / "kernel.nbi").touch()
+    assert not open_to_others.__wrapped__(tmp_path)
+    if os.geteuid() != 0:
+        pytest.skip("a file of another user needs the administrator's rights")
+    os.chown(tmp_path / "kernel.nbi", 12345, -1)
+    assert open_to_others.__wrapped__(tmp_path)
 
 
 def test_code_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:

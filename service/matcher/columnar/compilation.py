@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -42,8 +44,36 @@ def compiled(function: Callable[..., Any]) -> Any:
     except RuntimeError:
         # No folder to keep the result in can be written: every process compiles again.
         return njit(function, **_COMPILER)
+    folder = Path(dispatcher._cache.cache_path)  # noqa: SLF001  see below
+    if open_to_others(folder):
+        # What is kept is run as it is. `prepare` tells of it.
+        OPEN_FOLDERS.add(folder)
+        return njit(function, **_COMPILER)
     _stamp(dispatcher)
     return dispatcher
+
+
+#: Folders of compiled code that other users can write, and that are not used therefore.
+OPEN_FOLDERS: set[Path] = set()
+
+
+@cache
+def open_to_others(folder: Path) -> bool:
+    """Whether another user than this one, the administrator and the owner of this code can put
+    something into a folder, or has done so. A group that can write the code is no other."""
+    source = Path(__file__).parent.stat()
+    try:
+        found = folder.stat()
+        inside = [entry.stat() for entry in os.scandir(folder)]
+    except FileNotFoundError:
+        # Made when it is needed, by this user.
+        return False
+    trusted = {0, os.geteuid(), source.st_uid}
+    by_group = found.st_mode & stat.S_IWGRP and not (
+        source.st_mode & stat.S_IWGRP and source.st_gid == found.st_gid
+    )
+    by_all = any(each.st_mode & stat.S_IWOTH for each in (found, *inside))
+    return bool(by_group or by_all) or not {each.st_uid for each in (found, *inside)} <= trusted
 
 
 def inlined(function: Callable[..., Any]) -> Any:

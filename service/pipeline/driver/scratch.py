@@ -18,6 +18,9 @@ from pathlib import Path
 
 from service.config import Settings, reveal
 from service.errors import StartError
+from service.observability.logs import logger
+
+_log = logger(__name__)
 
 _PREFIX = "spark-cep-"
 _LOCK = "lock"
@@ -64,22 +67,32 @@ def _held_folder(root: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         if lock is not None:
             os.close(lock)
 
 
 def _remove_left(root: Path) -> None:
-    """Remove what runs that were killed left behind."""
+    """Remove what runs of this user that were killed left behind."""
     for lock_file in root.glob(f"{_PREFIX}*/{_LOCK}"):
         try:
+            if lock_file.parent.lstat().st_uid != os.geteuid():
+                continue
             lock = _locked(lock_file)
         except OSError:
             # Of another user, or gone by now.
             continue
         if lock is not None:
-            shutil.rmtree(lock_file.parent, ignore_errors=True)
+            _remove(lock_file.parent)
             os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, as far as that goes: one that is nested too deep is not Spark's."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:
+        _log.warning("scratch_folder_left", folder=str(folder))
 
 
 def _locked(file: Path, flags: int = 0) -> int | None:

@@ -159,6 +159,9 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         conf["spark.jars"] = ",".join(f"{sent}{jar}" for jar in jars)
     if is_local(state.checkpoint):
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
+        if alone:
+            # Nobody else writes or reads the checkpoint; executors may run as another user.
+            conf["spark.hadoop.fs.permissions.umask-mode"] = "077"
     conf |= settings.cluster_conf()
     conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
     conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}

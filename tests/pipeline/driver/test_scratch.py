@@ -103,3 +103,35 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         scratch_folder(settings(tmp_path)),
     ):
         pass
+
+
+def test_a_folder_that_is_nested_too_deep(tmp_path: Path) -> None:
+    """It stays behind, and stops no start."""
+    left = tmp_path / "local" / "spark-cep-left"
+    left.mkdir(parents=True)
+    (left / "lock").touch()
+    # Step by step: the path of all of them would be too long for one call.
+    here = os.open(left, os.O_RDONLY)
+    for _ in range(sys.getrecursionlimit() + 100):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    try:
+        with scratch_folder(settings(tmp_path)) as folder:
+            assert folder.exists()
+        assert not folder.exists()
+        assert left.exists()
+    finally:
+        subprocess.run(["/bin/rm", "-rf", str(left)], check=True)
+
+
+def test_a_folder_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not ours to remove, whoever we are."""
+    left = tmp_path / "local" / "spark-cep-left"
+    left.mkdir(parents=True)
+    (left / "lock").touch()
+    monkeypatch.setattr(os, "geteuid", lambda: left.stat().st_uid + 1)
+    with scratch_folder(settings(tmp_path)):
+        assert left.exists()
