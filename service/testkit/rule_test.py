@@ -231,6 +231,11 @@ class RuleTest:
     def dead_letters(self) -> list[FailedEvent]:
         """Events without key, conditions and measures that failed, limits that were reached."""
         self._settle(self._job.watermark)
+        # An event is one dead letter, however many rules miss their key in it.
+        letters = {
+            letter.at if letter.reason == "missing_key" else number: letter
+            for number, letter in enumerate(self._job.outputs.dead_letters)
+        }
         return [
             FailedEvent(
                 self._by_coordinates[letter.at],
@@ -239,7 +244,7 @@ class RuleTest:
                 letter.rule_id,
                 letter.step,
             )
-            for letter in self._job.outputs.dead_letters
+            for letter in letters.values()
         ]
 
     @property

@@ -58,7 +58,7 @@ def of_kit(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
     return (
         sorted((m.rule_id, m.match_id, m.key or "", repr(dict(m.measures))) for m in kit.matches),
         sorted((t.rule_id, t.match_id, t.already_matched) for t in kit.timeouts),
-        {(d.event.number, d.reason, d.rule_id, d.step) for d in kit.dead_letters},
+        sorted(repr((d.event.number, d.reason, d.rule_id, d.step)) for d in kit.dead_letters),
     )
 
 
@@ -86,7 +86,7 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
             (m.rule_id, m.match_id, m.key or "", repr(dict(m.measures))) for m in outputs.matches
         ),
         sorted((t.rule_id, t.match_id, t.already_matched) for t in outputs.timeouts),
-        {(d.at.offset, d.reason, d.rule_id, d.step) for d in outputs.dead_letters},
+        sorted(repr((d.at.offset, d.reason, d.rule_id, d.step)) for d in outputs.dead_letters),
     )
 
 
