@@ -18,6 +18,7 @@ from service.pipeline.wire.event_packets import rows_of
 from service.pipeline.wire.fragments import whole
 from service.pipeline.wire.packets import PacketKind, UnkeyedEvents
 from service.pipeline.wire.task_properties import TaskProperties
+from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, batches
 
 _ENCODER = OutputEncoder(
@@ -54,6 +55,7 @@ def found(
             for schema_id, writers in schemas.writers.items()
         },
         unknown_ids=frozenset(schemas.unknown_ids),
+        lookup=lookup(),
         unreadable=schemas.unreadable,
         encoder=_ENCODER,
         time_columns=tuple(t.event_time for t in schemas.types),
