@@ -9,7 +9,7 @@ from typing import Final
 
 from service.cli.exit_codes import ADVICE, ExitCode, exit_code
 from service.errors import ConfigurationError, Problem, RuleSetError, rendered
-from service.observability.logs import logger, only
+from service.observability.logs import as_json, logger, only
 
 _log = logger(__name__)
 _MOST_TOLD: Final = 20
@@ -47,7 +47,8 @@ class Ending:
     ) -> None:
         """Log the last line: nothing is logged after it."""
         only(__name__)
-        more: dict[str, object] = {"problems": problems} if problems else {}
+        # On a terminal they stand above.
+        more: dict[str, object] = {"problems": problems} if problems and as_json() else {}
         if exception is not None:
             more["exception"] = exception
         (_log.info if code is ExitCode.DONE else _log.error)(

@@ -184,6 +184,6 @@ def test_run_refuses_a_wrong_configuration(tmp_path: Path) -> None:
     config.write_text("kafka:\n  bootstrap_server: here\ntrigger:\n  interval: soon\n", "utf-8")
     result = _invoke("run", "--config", config)
     assert result.exit_code == 3
-    assert "bootstrap_servers" in result.stderr
-    assert "trigger.interval" in result.stderr
-    assert "registry" in result.stderr
+    assert "bootstrap_servers" in result.stdout
+    assert "trigger.interval" in result.stdout
+    assert "registry" in result.stdout
