@@ -30,9 +30,16 @@ _QUICK: Final = {
     # What was asked on a connection that is gone is not waited for.
     "socket.timeout.ms": int(_ANSWER_SECONDS * 1000),
     "socket.connection.setup.timeout.ms": int(_ANSWER_SECONDS * 1000),
-    "reconnect.backoff.ms": 100,
-    "reconnect.backoff.max.ms": 1000,
 }
+_RECONNECTS: Final = {"reconnect.backoff.ms": 100, "reconnect.backoff.max.ms": 1000}
+
+
+def quick_cluster(settings: Settings) -> Cluster:
+    """The cluster, asked for quick answers."""
+    own = any(name.startswith("reconnect.") for name in settings.kafka.admin_config())
+    # The first pause may not be longer than the longest: the user's own are taken together.
+    more = _QUICK if own else _QUICK | _RECONNECTS
+    return Cluster(settings, seconds=_ANSWER_SECONDS, more=more)
 
 
 class KafkaWatch:
@@ -62,7 +69,7 @@ class KafkaWatch:
 
     def _work(self) -> None:
         with bound(run=self._run):
-            cluster = Cluster(self._settings, seconds=_ANSWER_SECONDS, more=_QUICK)
+            cluster = quick_cluster(self._settings)
             missed = 0
             while not self._stop.is_set():
                 missed = 0 if self._ask(cluster, missed) else missed + 1

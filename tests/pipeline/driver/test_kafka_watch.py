@@ -15,7 +15,7 @@ from service.errors import ConfigurationError, KafkaAwayError, StartError
 from service.observability.metrics import Metrics
 from service.pipeline.driver.input_position import Lag
 from service.pipeline.driver.kafka import Cluster
-from service.pipeline.driver.kafka_watch import KafkaWatch
+from service.pipeline.driver.kafka_watch import KafkaWatch, quick_cluster
 
 ENDS = {("t", 0): 7}
 
@@ -71,6 +71,14 @@ def test_one_missed_answer_is_no_outage(
         shown = metrics.registry.get_sample_value("spark_cep_consumer_lag_records", at)
         assert (shown is None) == (missed > 1)
     assert heard == told
+
+
+@pytest.mark.parametrize("own", [{}, {"reconnect.backoff.ms": "5000"}, {"socket.timeout.ms": "70"}])
+def test_the_users_own_settings_win(settings: Settings, own: dict[str, str]) -> None:
+    """Also where one of ours would contradict them."""
+    kafka = settings.kafka.model_copy(update={"sink_properties": own})
+    cluster = quick_cluster(settings.model_copy(update={"kafka": kafka}))
+    assert cluster._config.items() >= own.items()
 
 
 def _future(result: Any) -> Future[Any]:
