@@ -139,6 +139,15 @@ def test_a_watermark_by_hand() -> None:
     assert len(kit.late) == 1
 
 
+def test_events_of_one_millisecond() -> None:
+    """They are applied in the order of their microseconds, as in the job."""
+    kit = RuleTest(rule(failures(1)))
+    kit.send(OK, user_id="ann", at=START + timedelta(microseconds=300))
+    kit.send(FAIL, user_id="ann", at=START + timedelta(microseconds=200))
+    kit.advance("1 hour")
+    assert len(kit.matches) == 1
+
+
 def test_the_watermark_may_go_ahead_of_the_clock() -> None:
     """Moved by hand it stays until the clock has come as far."""
     kit = RuleTest(rule())
