@@ -114,3 +114,22 @@ def test_metrics(runs: Runs) -> None:
     assert runs.dropped == dict.fromkeys(RULES, 3)
     assert runs.letters == sum(len(letters_of(runs.outputs[0], rule)) for rule in RULES) == 10
     assert all(not live for live in runs.live.values())
+
+
+def test_matches_of_one_event(scenario: Scenario) -> None:
+    """An event that completes more than the rule allows: the newest are written, the rest is
+    counted, and the event is told of; an event that completes as many as allowed is not."""
+    stream = Stream(scenario)
+    limits = {"matches": 2}
+    scenario.rule(sequence("many", "a", "followed_by_any z", within="1 hour", limits=limits))
+    stream.send(("k", "a", 0), ("k", "a", 1), ("k", "z", 2), ("k", "a", 3), ("k", "z", 4))
+    stream.send(("k", "x", 9))
+    outputs = scenario.run()
+    assert outputs.of("many")[0] == [
+        found("many", "k", at(2), a=0, z=2), found("many", "k", at(2), a=1, z=2),
+        found("many", "k", at(4), a=1, z=4), found("many", "k", at(4), a=3, z=4),
+    ]  # fmt: skip
+    (letter,) = letters_of(outputs, "many")
+    assert (letter.body["offset"], letter.body["reason"]) == (4, "limit_reached")
+    assert scenario.metric("spark_cep_matches_dropped_total", rule="many") == 1
+    assert scenario.metric("spark_cep_partial_matches_dropped_total", rule="many") == 0
