@@ -25,7 +25,7 @@ from service.matcher.columnar.event_programs import event_program
 from service.matcher.columnar.expression_loop import Programs
 from service.matcher.columnar.lanes import Lanes, TextPart
 from service.matcher.columnar.programs import Program
-from service.matcher.columnar.text_hash import text_hash
+from service.matcher.columnar.text_hash import text_hashes
 from service.matcher.columnar.text_parts import compared_texts
 from service.pattern.expressions import ColumnPath, Expression, bind
 from service.pattern.expressions.canonical import expression as expression_of
@@ -125,9 +125,8 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
             look_ups.append((lane, len(masks)))
             masks.extend(_answers(asked, each.columns, words, numbers))
     encoded = [text.encode() for text in texts]
-    pool = b"".join(encoded)
     ends = np.cumsum([0, *map(len, encoded)])
-    data = np.array(bytearray(pool or b"\0"), np.uint8)
+    data = np.array(bytearray(b"".join(encoded) or b"\0"), np.uint8)
     return EventMasks(
         words,
         np.array([each.base for each in found], np.int64).reshape(-1, words),
@@ -140,7 +139,7 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
         _numbered(lanes, numbers),
         data,
         ends,
-        _hashed(data, ends),
+        _hashed(encoded),
         tuple(
             EvaluatedPart(part, of, tuple(targets.items()))
             for of, each in enumerate(found)
@@ -277,12 +276,16 @@ def _numbered(lanes: Lanes, numbers: Mapping[str, int]) -> NDArray[np.int64]:
     return np.array(rows, np.int64).reshape(-1, 4)
 
 
-def _hashed(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+def _hashed(texts: Sequence[bytes]) -> NDArray[np.int64]:
     """Numbers of texts at the places where their hashes lead; -1: none."""
-    count = len(ends) - 1
-    table = np.full(1 << max(1, (2 * count).bit_length()), -1, np.int64)
-    for number in range(count):
-        place = int(text_hash(data, ends[number], ends[number + 1])) & len(table) - 1
+    hashes = np.zeros(len(texts), np.int64)
+    # Not to be written to, as the keys of events are: else it is another function.
+    ends = np.cumsum([0, *map(len, texts)]).astype(np.int32).tobytes()
+    data = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
+    text_hashes(data, np.frombuffer(ends, np.int32), hashes)
+    table = np.full(1 << max(1, (2 * len(texts)).bit_length()), -1, np.int64)
+    for number, found in enumerate(hashes.tolist()):
+        place = found & len(table) - 1
         while table[place] >= 0:
             place = place + 1 & len(table) - 1
         table[place] = number
