@@ -9,7 +9,7 @@ from service.codecs.result_columns import encode_results
 from service.compiler.record_types import RecordTypes
 from service.errors import StartError
 from service.matcher.columnar.byte_loops import read_ascii, write_ascii
-from service.matcher.columnar.compilation import OPEN_FOLDERS
+from service.matcher.columnar.compilation import OPEN_FOLDERS, all_kept
 from service.matcher.columnar.event_masks import event_masks
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.input_batch import InputBatch
@@ -37,10 +37,11 @@ def prepare() -> None:
             " like 0755 (chmod go-w), or set NUMBA_CACHE_DIR to a folder of this user's own"
         )
     try:
-        prepare_matcher()
-        encode_results(_nothing(), 0, 0)
-        _decode_nothing()
-        _store_nothing()
+        with all_kept():
+            prepare_matcher()
+            encode_results(_nothing(), 0, 0)
+            _decode_nothing()
+            _store_nothing()
     except OSError as error:
         raise StartError(
             "the folder of compiled code (NUMBA_CACHE_DIR, or the module's own) holds none for"

@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,37 @@ def compiled(function: Callable[..., Any]) -> Any:
         OPEN_FOLDERS.add(folder)
         return njit(function, **_COMPILER)
     _stamp(dispatcher)
+    _save_if_possible(dispatcher)
     return dispatcher
+
+
+_must_be_kept = False
+
+
+@contextmanager
+def all_kept() -> Iterator[None]:
+    """Raise OSError in the block where compiled code cannot be kept."""
+    global _must_be_kept  # noqa: PLW0603  Numba calls back without arguments of ours
+    _must_be_kept = True
+    try:
+        yield
+    finally:
+        _must_be_kept = False
+
+
+def _save_if_possible(dispatcher: Any) -> None:
+    """Where a folder is full or read-only, what it lacks is compiled again in each process."""
+    kept = dispatcher._cache  # noqa: SLF001  as in _stamp
+    save = kept.save_overload
+
+    def saved(*compiled: Any) -> None:
+        try:
+            save(*compiled)
+        except OSError:
+            if _must_be_kept:
+                raise
+
+    kept.save_overload = saved
 
 
 #: Folders of compiled code that other users can write, and that are not used therefore.

@@ -55,6 +55,11 @@ class Bytes:
     nulls: Flags
     data: NDArray[np.uint8]
 
+    def __post_init__(self) -> None:
+        """See :func:`fixed`."""
+        if self.data.flags.writeable:
+            object.__setattr__(self, "data", fixed(self.data.view()))
+
     @classmethod
     def of(cls, values: Sequence[bytes | None]) -> Bytes:
         """These values."""
