@@ -146,6 +146,7 @@ def test_kafka_stays_away_from_an_idle_job(
             assert command.wait() == ExitCode.KAFKA_AWAY
         finally:
             own_broker.resume()
-        assert LIMIT < time.monotonic() - paused < LIMIT + 2 * SEEN_WITHIN
+        # Closing takes a while on a busy machine; clients by themselves give up after minutes.
+        assert LIMIT < time.monotonic() - paused < LIMIT + 5 * SEEN_WITHIN
     (ended,) = command.events("ended")
     assert f"the limit is {LIMIT:g} s" in ended["reason"]

@@ -79,7 +79,12 @@ def test_what_a_batch_took_for_unknown_stays_so_when_it_runs_again(scenario: Sce
     scenario.run()
     # Ids are counted up. By now the outputs' schemas have theirs, and this one is of nobody else.
     last = scenario.register("other", record(f"e2e.Other{uuid.uuid4().hex}", other="string"))
-    schema = fastavro.parse_schema(json.loads(json.dumps(NEWER)))
+    # Nor is the schema of that id there before.
+    (own,) = record("e2e.Event", **{f"own_{uuid.uuid4().hex}": field("string", default="")})[
+        "fields"
+    ]
+    newest = {**NEWER, "fields": [*NEWER["fields"], own]}
+    schema = fastavro.parse_schema(json.loads(json.dumps(newest)))
 
     def newer(name: str, second: float) -> Sent:
         body = BytesIO()
@@ -94,7 +99,7 @@ def test_what_a_batch_took_for_unknown_stays_so_when_it_runs_again(scenario: Sce
     with pytest.raises(SparkCepError, match="the driver is gone"):
         scenario.service(on_batch=crash).run()
     assert scenario.outputs().reasons() == [(1, "unknown_schema_id")]
-    assert scenario.register("events", NEWER) == last + 1
+    assert scenario.register("events", newest) == last + 1
     assert scenario.run().of("ab") == ([], [])
     stream.send(newer("b", 10), ("k", "x", 19))
     outputs = scenario.run()

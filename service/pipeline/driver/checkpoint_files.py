@@ -7,6 +7,7 @@ the state; batch N reads version N and writes N + 1).
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -54,9 +55,11 @@ def held(location: str, *, alone: bool = True) -> Iterator[None]:
         folder.mkdir(mode=0o700, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
+        # A file stands where the folder, or one above it, would be made.
+        why = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror
         raise StateError(
-            f"state.checkpoint {location}: cannot be opened: {error.strerror}; see to the folder's"
-            " place and rights, and start again"
+            f"state.checkpoint {location}: cannot be opened: {why}; see to the folder's place and"
+            " rights, and start again"
         ) from error
     try:
         try:
