@@ -78,9 +78,15 @@ class Partitioning:
         """Identity of the key, part of every state entry's key."""
         return ", ".join(expression.canonical for expression in self.key)
 
+    def unseen(self, number: int) -> int:
+        """The bit of events that were read before rule ``number`` was there: they are not the
+        rule's, though they waited for the watermark until it was."""
+        return len(self.conditions) + number
+
     def touched(self, mask: int) -> Iterator[tuple[int, int]]:
         """Numbers of the rules that an event with these true conditions can concern, each with
         the mask of its own event atoms."""
+        before = mask >> self.unseen(0)
         always, by_bit = self._candidates
         candidates = set(always)
         left = mask
@@ -89,7 +95,7 @@ class Partitioning:
             left &= left - 1
         for number in sorted(candidates):
             rule = self.rules[number]
-            if mask >> rule.input_bit & 1:
+            if mask >> rule.input_bit & 1 and not before >> number & 1:
                 own = sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
                 if rule.plan.strict or rule.plan.relevant.evaluate(own):
                     yield number, own

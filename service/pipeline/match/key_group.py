@@ -102,11 +102,9 @@ class KeyGroup:
         self._paused = paused
         self._matchers = matchers
         self._names = Names()
-        by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
-        self._rules = KnownRules(plan, by_prefix)
-        self._entries = Entries(
-            number, {prefix: self._rules.meaning(prefix) for prefix in by_prefix}
-        )
+        self._by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
+        self._rules = KnownRules(plan, self._by_prefix)
+        self._entries = self._new_entries()
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Take over the group's state as stored."""
@@ -120,8 +118,14 @@ class KeyGroup:
             )
         self.clock.restore(stored["clock"])
         self._names = Names(stored["topics"], stored["types"])
-        self._entries.restore(stored)
+        # What bits mean says which rules there are, by their numbers in this state.
         self._rules.restore(stored)
+        self._entries = self._new_entries()
+        self._entries.restore(stored, self._rules.same_columns)
+
+    def _new_entries(self) -> Entries:
+        meanings = {prefix: self._rules.meaning(prefix) for prefix in self._by_prefix}
+        return Entries(self.number, meanings)
 
     @property
     def gone(self) -> list[tuple[str, int, int]]:

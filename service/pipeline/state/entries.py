@@ -20,6 +20,8 @@ from service.pipeline.state.buckets import buckets_of
 #: The values of many entries at once.
 Load = Callable[[Sequence[str]], Sequence[bytes | None]]
 Store = Callable[[str, bytes | None], None]
+#: Whether columns of a partitioning, by prefix, mean now what they meant under a fingerprint.
+SameColumns = Callable[[bytes, str], bool]
 
 #: What the names of changes end with.
 CHANGES = "+"
@@ -71,15 +73,18 @@ class Entries:
         #: By name, the fingerprint of the rule set.
         self._stale: dict[str, bytes] = {}
 
-    def restore(self, stored: Mapping[str, Any]) -> None:
-        """Take over what :meth:`packed` gave under the rule set before."""
+    def restore(self, stored: Mapping[str, Any], same_columns: SameColumns) -> None:
+        """Take over what :meth:`packed` gave under the rule set before. Buckets hold columns alone,
+        what waits has bits, too."""
         self._buckets = stored["buckets"]
         self._stale = stored["stale"]
         for name, (due, size, checksum) in stored["entries"].items():
             self._due[name], self._sizes[name], self._checksums[name] = due, size, checksum
             prefix = name.partition("/")[0]
             was = stored["fingerprints"][prefix]
-            if name not in self._stale and was != self._fingerprints.get(prefix):
+            was = self._stale.pop(name, was)
+            same = was == self._fingerprints.get(prefix)
+            if not same and (bucket_of(name) is None or not same_columns(was, prefix)):
                 self._stale[name] = was
 
     def packed(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ keys. So what a rule has left that went, and came again, is not taken up.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,17 +59,34 @@ class KnownRules:
         #: What the next rule that comes is called.
         self._next = len(self._rules)
         self._slots = {prefix: matcher.slots for prefix, matcher in matchers.items()}
-        self._now = {prefix: matcher.meaning for prefix, matcher in matchers.items()}
-        self._meanings = {each.fingerprint: each for each in self._now.values()}
+        self._matchers = matchers
+        self._now: dict[str, Meaning] = {}
+        self._meanings: dict[bytes, Meaning] = {}
+        self._numbered()
 
     def meaning(self, prefix: str) -> bytes:
         """What bits and columns of a partitioning mean under this rule set."""
         return self._now[prefix].fingerprint
 
+    def _numbered(self) -> None:
+        """Rules have the numbers that they keep."""
+        self._now = {
+            prefix: replace(matcher.meaning, rules=tuple(self.numbers(matcher.fingerprints)))
+            for prefix, matcher in self._matchers.items()
+        }
+        self._meanings |= {each.fingerprint: each for each in self._now.values()}
+
+    def same_columns(self, fingerprint: bytes, prefix: str) -> bool:
+        """Whether columns of a partitioning mean what they meant under another rule set."""
+        old, now = self._meanings.get(fingerprint), self._now.get(prefix)
+        return old is not None and now is not None and old.columns == now.columns
+
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take over what :meth:`packed` gave under the rule set before."""
-        for fingerprint, (conditions, columns) in stored["meanings"].items():
-            self._meanings.setdefault(fingerprint, Meaning(tuple(conditions), tuple(columns)))
+        self._meanings = {
+            fingerprint: Meaning(*map(tuple, meant))
+            for fingerprint, meant in stored["meanings"].items()
+        }
         known = {text: KnownRule(*values) for text, values in stored["rules"].items()}
         self._next = stored["next_rule"]
         for text, rule in self._rules.items():
@@ -78,6 +95,7 @@ class KnownRules:
             else:
                 rule.number = self._next
                 self._next += 1
+        self._numbered()
         self.gone = [
             (rule.id, rule.version, rule.live)
             for text, rule in known.items()
@@ -90,7 +108,7 @@ class KnownRules:
             "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
             "next_rule": self._next,
             "meanings": {
-                fingerprint: [meaning.conditions, meaning.columns]
+                fingerprint: [meaning.conditions, meaning.columns, meaning.rules]
                 for fingerprint, meaning in self._meanings.items()
                 if fingerprint in meanings
             },
@@ -125,7 +143,8 @@ class KnownRules:
 
 class Translation:
     """Rewrites events that were stored under another rule set: by name, what is new is NULL or not
-    true. A column whose type has changed is brought to the new one."""
+    true. A column whose type has changed is brought to the new one. Events that wait are
+    hidden from rules that came after they were read."""
 
     def __init__(self, old: Meaning, now: Meaning, slots: Sequence[SlotType]) -> None:
         self._bits = {
@@ -133,6 +152,17 @@ class Translation:
             for number, name in enumerate(now.conditions)
             if name in old.conditions
         }
+        # An entry may hold events that were read before one of its rules was there.
+        self._bits |= {
+            len(old.conditions) + old.rules.index(rule): len(now.conditions) + place
+            for place, rule in enumerate(now.rules)
+            if rule in old.rules
+        }
+        self._unseen = sum(
+            1 << len(now.conditions) + place
+            for place, rule in enumerate(now.rules)
+            if rule not in old.rules
+        )
         before = {name.rpartition("|")[0]: number for number, name in enumerate(old.columns)}
         self._columns = [before.get(slot.name) for slot in slots]
         self._same = [
@@ -149,7 +179,7 @@ class Translation:
     def batch(self, batch: InputBatch) -> None:
         """Events that wait, in place."""
         batch.masks = [
-            sum(1 << new for was, new in self._bits.items() if mask >> was & 1)
+            self._unseen | sum(1 << new for was, new in self._bits.items() if mask >> was & 1)
             for mask in batch.masks
         ]
         self._events(batch.events)

@@ -548,6 +548,49 @@ def test_other_rules_change(
             assert store.live[one] == live_of(alone)[one]
 
 
+@settings(property_of, max_examples=40)
+@given(rules("r"), batches(), st.integers(0, 4), st.booleans())
+def test_a_rule_that_comes_sees_what_is_read_from_then_on(
+    rule: Rule, stream: list[tuple[list[Record], int]], coming: int, again: bool
+) -> None:
+    """Its output is that of a job with it alone that begins with the batch in which it comes, at
+    the watermark of then. Events that wait are not its own, whatever it shares with other rules;
+    nor are they when it was there before and went (``again``)."""
+    staying = [replace(rule, id="twin"), replace(LEFT, id="left")]
+    before, after = compile_rules(staying), compile_rules([rule, *staying])
+    store = Store(after if again else before)
+    alone = LocalJob(after, TYPES)
+    at = -10
+    for number, (records, watermark) in enumerate(stream):
+        if number == coming:
+            if again:  # it goes, and comes behind a batch that reads nothing
+                store.change(before)
+                store.advance([], at)
+                alone.advance([], at)
+            store.outputs = Outputs()
+            store.change(after)
+            alone = LocalJob(compile_rules([rule]), TYPES, watermark=alone.watermark)
+        store.advance(records, watermark)
+        alone.advance(records, watermark)
+        at = watermark
+    if coming < len(stream):
+        assert findings(store.outputs, "r")[:2] == findings(alone.outputs, "r")[:2]
+        assert store.live["r"] == live_of(alone)["r"]
+
+
+def test_absence_of_what_was_read_before_the_rule() -> None:
+    """An order and its payment wait; a rule that comes then reports neither as not paid."""
+    other = PAIR.format("other", "key", "TRUE").replace("100 ms", "10 ms")
+    absent = PAIR.format("absent", "key", "price > 0").replace("100 ms", "10 ms")
+    absent = absent.replace("followed_by", "not_followed_by")
+    store = Store(plan_of(other))
+    store.advance(several("a=1@10 b=2@12", "k"), 5)
+    store.change(plan_of(other, absent))
+    store.advance([], 11)
+    store.advance(several("a=3@30", "k"), 50)
+    assert [(m.rule_id, m.start) for m in store.outputs.matches] == [("other", 10), ("absent", 30)]
+
+
 def test_what_rule_sets_meant_is_forgotten() -> None:
     """Only those are remembered under which something was written that is still there: a bucket
     that no batch touches, and events that wait."""
@@ -648,7 +691,7 @@ def group_state() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("format", 1, "state has format 1, this version reads 6"),
+        ("format", 1, "state has format 1, this version reads 7"),
         ("key_groups", 7, "made with state.key_groups 7, not 1"),
     ],
 )
