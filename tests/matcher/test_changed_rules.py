@@ -163,16 +163,6 @@ def test_each_change_has_a_fingerprint_of_its_own() -> None:
     assert len({fingerprint(changed(by)) for by in TELLING.values()}) == len(TELLING)
 
 
-def test_an_event_that_waits_is_applied_to_a_changed_rule() -> None:
-    """What the watermark has not reached belongs to no rule yet."""
-    job = Job(RULE)
-    job.advance("a@1 b@2", 0)
-    job.change(changed(TELLING["version"]))
-    job.advance("c@3", END_OF_TIME)
-    (match,) = job.outputs.matches
-    assert (match.rule_version, match.start, match.time) == (2, 1, 3)
-
-
 @pytest.mark.parametrize("policy", ["pause_rule", "drop_oldest"])
 def test_a_new_version_ends_pause_and_cooldown(policy: str) -> None:
     """They are state of the old version."""
