@@ -117,12 +117,12 @@ def test_a_second_signal(scenario: Scenario) -> None:
     """Also the quickest end has its last line."""
     Stream(scenario).send(("k", "a", 0))
     with running(scenario.folder, _document(scenario)) as command:
-        command.wait_for(lambda: command.events("rule_loaded"))
-        # It cannot stop before Spark is there.
+        command.wait_for(lambda: command.events("batch_done"))
+        # A query whose Java stands still cannot be stopped.
         os.kill(_java(command), signal.SIGSTOP)
         command.signal(signal.SIGTERM)
         command.wait_for(lambda: command.events("stopping"))
         command.signal(signal.SIGTERM)
         last = _last(command, ExitCode.ENDED_AT_ONCE)
     assert last["reason"] == "a second signal came"
-    assert last["last_batch"] is None
+    assert last["last_batch"] == command.events("batch_done")[-1]["batch"]
