@@ -113,7 +113,8 @@ def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
     # Clients of Kafka and the registry are slow to import.
     from service.codecs.registry import Registry
     from service.config import load
-    from service.pipeline.driver.job_plan import plan_job, registry_settings
+    from service.pipeline.decode.resolved_schemas import resolve_schemas
+    from service.pipeline.driver import job_plan
 
     settings = load(config)
     topics = [topic for source in settings.inputs.values() for topic in source.topics]
@@ -121,8 +122,8 @@ def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
         from service.pipeline.driver.kafka import Cluster
 
         topics = Cluster(settings).topics()
-    registry = Registry(registry_settings(settings))
+    registry = Registry(job_plan.registry_settings(settings))
     try:
-        return plan_job(rules, settings, registry, topics).warnings
+        return job_plan.check_rules(rules, resolve_schemas(settings, registry, topics))
     finally:
         registry.close()

@@ -146,19 +146,23 @@ class RuleSetPlan:
 
 def compile_rules(rules: Iterable[Rule]) -> RuleSetPlan:
     """Compile the enabled ``rules`` (validated before) into one plan."""
-    by_key: dict[tuple[str, ...], list[Rule]] = {}
-    for rule in rules:
-        if rule.enabled:
-            by_key.setdefault(tuple(e.canonical for e in rule.key), []).append(rule)
+    return plan_together(lower(rule) for rule in rules if rule.enabled)
+
+
+def plan_together(plans: Iterable[Plan]) -> RuleSetPlan:
+    """One plan of several rules' own."""
+    by_key: dict[tuple[str, ...], list[Plan]] = {}
+    for plan in plans:
+        by_key.setdefault(tuple(e.canonical for e in plan.rule.key), []).append(plan)
     return RuleSetPlan(tuple(_partitioning(group) for group in by_key.values()))
 
 
-def _partitioning(rules: Sequence[Rule]) -> Partitioning:
+def _partitioning(plans: Sequence[Plan]) -> Partitioning:
     conditions: dict[Condition, int] = {}
     slots: dict[Slot, None] = {}
     planned = []
-    for rule in rules:
-        plan = lower(rule)
+    for plan in plans:
+        rule = plan.rule
         input_bit = conditions.setdefault(Condition(rule.events, None, None), len(conditions))
         bits = tuple(
             conditions.setdefault(
@@ -169,11 +173,11 @@ def _partitioning(rules: Sequence[Rule]) -> Partitioning:
         planned.append(PlannedRule(plan, input_bit, bits))
         slots.update(dict.fromkeys(slots_of(plan)))
     return Partitioning(
-        key=rules[0].key,
+        key=plans[0].rule.key,
         rules=tuple(planned),
         conditions=tuple(conditions),
         slots=tuple(slots),
-        keeps_payload=any(rule.emit.events == "all" for rule in rules),
+        keeps_payload=any(plan.rule.emit.events == "all" for plan in plans),
     )
 
 

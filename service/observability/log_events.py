@@ -80,7 +80,38 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         "a topic's `max.message.bytes` may not be asked for; 1,000,000 is taken",
         ("topic", "reason"),
     ),
-    LogEvent("rule_loaded", _INFO, "one for each enabled rule", ("rule", "version")),
+    LogEvent(
+        "rule_loaded",
+        _INFO,
+        "an enabled rule is checked, and runs from the next batch on",
+        ("rule", "version"),
+    ),
+    LogEvent(
+        "rule_removed",
+        _INFO,
+        "a rule, or this version of it, does not run from the next batch on",
+        ("rule", "version"),
+    ),
+    LogEvent(
+        "rule_rejected",
+        _ERROR,
+        "a rule, or a file of rules, is wrong and does not run; the version before it does, if"
+        " there is one",
+        ("rule", "text"),
+    ),
+    LogEvent(
+        "rules_not_read",
+        _ERROR,
+        "the source of the rules cannot be read; the rules that run go on",
+        ("text",),
+    ),
+    LogEvent(
+        "rules_begin",
+        _INFO,
+        "the first batch of the run, or the first one under another rule set, begins: the set's"
+        " number in the checkpoint, and how many rules it has",
+        ("number", "rules"),
+    ),
     LogEvent(
         "marks_disagree",
         _WARNING,

@@ -359,6 +359,24 @@ RULE_PROCESSING = Counter(
 RULES_LOADED = Gauge(
     "spark_cep_rules_loaded_info", "A rule that is running.", "1", ("rule", "version")
 )
+RULES_REJECTED = Gauge(
+    "spark_cep_rules_rejected_info",
+    "A rule, or a file of rules, that is wrong and does not run; the version before it does, if "
+    "there is one.",
+    "1",
+    ("source", "rule"),
+)
+RULES_READ = Gauge(
+    "spark_cep_rules_last_refresh_successful",
+    "1 if the source of the rules could be read when it was last looked at, else 0: the rules that "
+    "run go on.",
+    "1",
+)
+RULE_SET = Gauge(
+    "spark_cep_rule_set_number",
+    "Number of the rule set that the last committed batch ran under; counted in the checkpoint.",
+    "1",
+)
 RULE_PAUSED = Gauge(
     "spark_cep_rule_paused_info",
     "A rule that the circuit breaker has paused.",
@@ -444,6 +462,9 @@ METRICS: Final[tuple[Metric, ...]] = (
     RULE_ERRORS,
     RULE_PROCESSING,
     RULES_LOADED,
+    RULES_REJECTED,
+    RULES_READ,
+    RULE_SET,
     RULE_PAUSED,
     READY,
     MEMORY,

@@ -8,13 +8,13 @@ author's to see. All problems of all files are reported at once.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from service.documents.reading import MOST_CHARACTERS
 from service.errors import Problem, RuleSetError
 from service.pattern import document
-from service.pattern.document import LoadedRule
-from service.rules.rule_set import RuleSet, assemble, repeated
+from service.rules.rule_set import RuleFile, RuleSet, assemble, repeated
 
 SUFFIXES = (".yaml", ".yml", ".json")
 MOST_FILES = 10_000
@@ -33,6 +33,23 @@ def read_rules(path: Path) -> RuleSet:
 def examine_rules(path: Path) -> RuleSet:
     """The same with its problems: if there is one, what is right of the rules can be checked, and
     none of them may run. ``RuleSetError`` when the folder cannot be read."""
+    files = read_files(path)
+    warnings = []
+    if not files:
+        allowed = "files named *.yaml, *.yml or *.json"
+        warnings.append(
+            Problem(message="the folder holds no rules", source=str(path), allowed=allowed)
+        )
+    loaded = [one for file in files for one in file.loaded]
+    problems = [problem for file in files for problem in file.problems] + repeated(loaded)
+    if problems:
+        return RuleSet(tuple(loaded), tuple(warnings), tuple(problems))
+    return assemble(loaded, warnings)
+
+
+def read_files(path: Path) -> list[RuleFile]:
+    """Each file of a folder, or one file, with its rules and its problems; ``RuleSetError`` when
+    the folder cannot be read. What has not changed since is not read into rules again."""
     try:
         files = [path] if path.is_file() else rule_files(path)
     except OSError as error:
@@ -46,29 +63,43 @@ def examine_rules(path: Path) -> RuleSet:
         message = f"the folder holds {len(files):,} rule files"
         allowed = f"at most {MOST_FILES:,}"
         raise RuleSetError([Problem(message=message, source=str(path), allowed=allowed)])
-    warnings = []
-    if not files:
-        allowed = "files named *.yaml, *.yml or *.json"
-        warnings.append(
-            Problem(message="the folder holds no rules", source=str(path), allowed=allowed)
-        )
     inside = path.resolve()
-    loaded: list[LoadedRule] = []
-    problems: list[Problem] = []
-    for file in files:
-        try:
-            if file is not path and not file.resolve().is_relative_to(inside):
-                raise RuleSetError([_leads_out(file, path)])
-            rules, found = document.examine_rules(_text(file), str(file))
-        except RuleSetError as error:
-            problems += error.problems
-        else:
-            loaded += rules
-            problems += found
-    problems += repeated(loaded)
-    if problems:
-        return RuleSet(tuple(loaded), tuple(warnings), tuple(problems))
-    return assemble(loaded, warnings)
+    return [_read_file(file, path, inside) for file in files]
+
+
+def _read_file(file: Path, path: Path, inside: Path) -> RuleFile:
+    try:
+        if file is not path and not file.resolve().is_relative_to(inside):
+            raise RuleSetError([_leads_out(file, path)])
+        return _parsed(_text(file), str(file))
+    except RuleSetError as error:
+        return RuleFile(str(file), (), tuple(error.problems))
+
+
+@lru_cache(maxsize=MOST_FILES)
+def _parsed(text: str, name: str) -> RuleFile:
+    try:
+        rules, problems = document.examine_rules(text, name)
+    except RuleSetError as error:
+        return RuleFile(name, (), tuple(error.problems))
+    return RuleFile(name, tuple(rules), tuple(problems))
+
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+def stamp(path: Path) -> Stamp:
+    """What changes when a folder's rule files do: name, inode, size and time of each, as its links
+    lead now. ``RuleSetError`` when the folder cannot be read."""
+    try:
+        found = []
+        for file in [path] if path.is_file() else rule_files(path):
+            of = file.stat()
+            found.append((file.name, of.st_ino, of.st_size, of.st_mtime_ns))
+    except OSError as error:
+        message = f"the rules cannot be read: {error.strerror}"
+        raise RuleSetError([Problem(message=message, source=str(path))]) from error
+    return tuple(found)
 
 
 def rule_files(folder: Path) -> list[Path]:

@@ -40,6 +40,16 @@ class RuleSet:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """A file of rules, or one entry of another source: ``name`` is the source of its problems. With
+    a problem none of its rules may run."""
+
+    name: str
+    loaded: tuple[LoadedRule, ...]
+    problems: tuple[Problem, ...] = ()
+
+
 def assemble(loaded: Iterable[LoadedRule], warnings: Iterable[Problem] = ()) -> RuleSet:
     """The set of these rules: of each id the highest version that is enabled, else the highest.
 

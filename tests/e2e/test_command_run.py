@@ -101,7 +101,7 @@ def test_it_answers_over_http_while_it_runs(restarted: Command) -> None:
     status, rules = restarted.page("/rules")
     assert status == 200
     shown = [(rule["id"], rule["version"], rule["state"]) for rule in json.loads(rules)]
-    assert shown == [("ab", 1, "running"), ("abc", 1, "running")]
+    assert shown == [("ab", 1, "active"), ("abc", 1, "active")]
     status, metrics = restarted.page("/metrics")
     assert status == 200
     assert 'spark_cep_timeouts_total{rule="abc"} 1.0' in metrics

@@ -82,7 +82,8 @@ def test_a_stuck_batch_fails_liveness_until_it_goes_on(
                 assert ab == {
                     "id": "ab",
                     "version": 1,
-                    "state": "running",
+                    "state": "active",
+                    "since_batch": 0,
                     "partial_matches": 2,
                 }
                 assert (off["id"], off["state"]) == ("off", "disabled")

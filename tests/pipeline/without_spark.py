@@ -13,8 +13,8 @@ from service.model import DeadLetter
 from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from service.pipeline.decode.pack import Packer, RecordReader
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
-from service.pipeline.match.key_group import KeyGroup, MatchOptions, packed_shape
-from service.pipeline.wire.event_packets import rows_of
+from service.pipeline.match.key_group import KeyGroup, MatchOptions
+from service.pipeline.wire.event_packets import PackedPartitioning, rows_of
 from service.pipeline.wire.fragments import whole
 from service.pipeline.wire.packets import PacketKind, UnkeyedEvents
 from service.pipeline.wire.task_properties import TaskProperties
@@ -45,7 +45,7 @@ def found(
     """What rules find in records, all of them decided when the watermark comes to ``watermark``.
     Of the decoder's dead letters those of conditions and keys are there, not those of records."""
     packer = _Packer(
-        partitionings=tuple(packed_shape(*each) for each in enumerate(plan.partitionings)),
+        partitionings=tuple(PackedPartitioning.of(*each) for each in enumerate(plan.partitionings)),
         key_groups=1,
         readers={
             schema_id: RecordReader(

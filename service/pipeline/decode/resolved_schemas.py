@@ -60,7 +60,6 @@ class ResolvedSchemas:
     """Record types, writers, ids that the registry does not know, and ids whose schema cannot be
     read with the reader schema (with the reason)."""
 
-    registry: Registry
     types: tuple[EventType, ...]
     writers: dict[int, tuple[Writer, ...]] = field(default_factory=dict)
     unknown_ids: set[int] = field(default_factory=set)
@@ -70,12 +69,18 @@ class ResolvedSchemas:
         """The record types of ``inputs`` (of all, when empty)."""
         return [t for t in self.types if not inputs or t.input in inputs]
 
+    def snapshot(self) -> ResolvedSchemas:
+        """What is known by now, for another thread or process."""
+        return ResolvedSchemas(
+            self.types, dict(self.writers), set(self.unknown_ids), dict(self.unreadable)
+        )
+
     @property
     def ids(self) -> frozenset[int]:
         """The schema ids that a plan is built for."""
         return frozenset({*self.writers, *self.unreadable})
 
-    def learn(self, ids: Iterable[int]) -> None:
+    def learn(self, registry: Registry, ids: Iterable[int]) -> None:
         """Ask the registry for ``ids``; what it does not know is remembered as unknown.
 
         Raises RegistryError when the registry cannot be reached: nothing is decided then.
@@ -86,7 +91,7 @@ class ResolvedSchemas:
                 self.unknown_ids.add(schema_id)
                 continue
             try:
-                schema = self.registry.get_schema(schema_id)
+                schema = registry.get_schema(schema_id)
                 if problem := without_bytes(schema):
                     raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
                 self.writers[schema_id] = tuple(self._writers(schema_id, schema))
@@ -168,8 +173,8 @@ def resolve_schemas(
                     source.event_time, source.event_time_unit,
                 )
             )  # fmt: skip
-    schemas = ResolvedSchemas(registry, tuple(types))
-    schemas.learn(sorted(ids))
+    schemas = ResolvedSchemas(tuple(types))
+    schemas.learn(registry, sorted(ids))
     return schemas
 
 

@@ -2,7 +2,8 @@
 
 Spark's layout: ``metadata`` (the query's id), ``offsets/N`` (what batch N reads, and with how many
 state partitions; written before it runs), ``commits/N`` (batch N is done), ``state`` (versions of
-the state; batch N reads version N and writes N + 1).
+the state; batch N reads version N and writes N + 1). Beside it, of ours: ``rules``
+(:mod:`service.pipeline.driver.rule_log`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from service.config import Settings
 from service.errors import RESTORE, StateError
 from service.pipeline.spark.session import is_local
 
+_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager$"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 #: Of a digest of offsets.
 _DIGITS = 16
@@ -115,24 +117,27 @@ class CheckpointFiles:
         self._path = jvm.org.apache.hadoop.fs.Path
         self._text = jvm.org.apache.commons.io.IOUtils.toString
         self._root = self._path(location)
-        self._files = self._root.getFileSystem(java.sessionState().newHadoopConf())
+        conf = java.sessionState().newHadoopConf()
+        self._files = self._root.getFileSystem(conf)
+        managers = getattr(jvm, _MANAGERS)
+        self._manager = getattr(managers, "MODULE$").create(self._root, conf)
 
     def position(self) -> Position | None:
         """How far it has come; ``None`` when no batch was ever planned. StateError when a file that
         says so is missing or damaged."""
-        planned, done = self._batches("offsets"), self._batches("commits")
+        planned, done = self.batches("offsets"), self.batches("commits")
         if not planned:
             if done:
                 raise self._missing(f"offsets/{done[-1]}")
             return None
-        (query,) = self._parsed("metadata")
+        (query,) = self.parsed("metadata")
         batch, committed = planned[-1], done[-1] if done else None
         conf, offsets, topics = self._planned(batch)
         before = conf
         if committed is not None:
             if committed not in planned:
                 raise self._missing(f"offsets/{committed}")
-            self._parsed(f"commits/{committed}", after=1)
+            self.parsed(f"commits/{committed}", after=1)
             before, _, _ = self._planned(committed)
         return Position(
             query=str(query["id"]),
@@ -147,9 +152,9 @@ class CheckpointFiles:
     def offsets_digest(self, batch: int) -> str | None:
         """The digest of where a batch ends; ``None`` when its offsets are not there: Spark deletes
         old ones. StateError when they are damaged."""
-        if batch not in self._batches("offsets"):
+        if batch not in self.batches("offsets"):
             return None
-        _, *sources = self._parsed(f"offsets/{batch}", after=1)
+        _, *sources = self.parsed(f"offsets/{batch}", after=1)
         return offsets_digest(sources)
 
     def files(self) -> set[str]:
@@ -161,11 +166,29 @@ class CheckpointFiles:
                 found.add(each.next().getPath().toString())
         return found
 
+    def write(self, name: str, text: str) -> None:
+        """Write a file that there is not, whole or not at all, as Spark writes its logs. Raises
+        StateError when it cannot be written."""
+        path = self._path(self._root, name)
+        try:
+            self._manager.mkdirs(path.getParent())
+            stream = self._manager.createAtomic(path, False)
+            try:
+                stream.write(bytearray(text.encode()))
+                stream.close()
+            except Py4JError:
+                stream.cancel()
+                raise
+        except Py4JError as error:
+            reason = (str(error).strip().splitlines() or [""])[-1][:200]
+            raise StateError(f"{self.location}/{name} cannot be written: {reason}") from error
+
     def delete(self, name: str) -> None:
         """Delete a file that :meth:`files` named."""
         self._files.delete(self._path(name), False)
 
-    def _batches(self, log: str) -> list[int]:
+    def batches(self, log: str) -> list[int]:
+        """The batches that a log (a folder) has a file of, in order."""
         folder = self._path(self._root, log)
         if not self._files.exists(folder):
             return []
@@ -178,7 +201,7 @@ class CheckpointFiles:
         """Spark's settings of a batch, where it ends in Kafka, and the ids of topics. Behind the
         settings is a line for each source, of which the clock is one."""
         name = f"offsets/{batch}"
-        head, *sources = self._parsed(name, after=1)
+        head, *sources = self.parsed(name, after=1)
         offsets: dict[str, dict[int, int]] = {}
         topics: dict[str, str] = {}
         for source in sources:
@@ -191,8 +214,9 @@ class CheckpointFiles:
                 }
         return head["conf"], offsets, topics
 
-    def _parsed(self, name: str, after: int = 0) -> list[Any]:
-        """A file's lines, each of them JSON, behind the first ``after`` ones."""
+    def parsed(self, name: str, after: int = 0) -> list[Any]:
+        """A file's lines, each of them JSON, behind the first ``after`` ones. StateError when it is
+        missing or damaged."""
         path = self._path(self._root, name)
         if not self._files.exists(path):
             raise self._missing(name)

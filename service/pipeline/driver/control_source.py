@@ -115,7 +115,14 @@ class ControlFile:
         self._topics = dict(topics)
         self._lower_bound: int | None = None
         self._paused: tuple[str, ...] = ()
+        self._rules: str | None = None
         self._unwritten: str | None = None
+
+    def rules(self, fingerprint: str) -> None:
+        """There are other rules for the next batch: a new record, so that it comes at once. Raises
+        as :meth:`write`."""
+        self._rules = fingerprint
+        self._write(ControlRecord((), self._lower_bound))
 
     def pause(self, fingerprints: Iterable[str]) -> None:
         """Pause these plans too, until the end of the run. Raises as :meth:`write`."""
@@ -131,7 +138,9 @@ class ControlFile:
 
     def _write(self, record: ControlRecord) -> None:
         record = replace(record, paused=self._paused)
-        told = {"clock": record.as_json(), "run": self._run, "topics": self._topics}
+        told: dict[str, Any] = {"clock": record.as_json(), "run": self._run, "topics": self._topics}
+        if self._rules is not None:
+            told["rules"] = self._rules
         self._unwritten = json.dumps(told, sort_keys=True)
         self.flush()
 

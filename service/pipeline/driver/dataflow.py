@@ -15,10 +15,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from service.codecs.outputs import OutputEncoder
-from service.compiler.rule_set import RuleSetPlan
 from service.config import Settings
-from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
-from service.pipeline.decode.pack import Packer, RecordReader
+from service.pipeline.decode.decoder_plan import DecodeOptions, record_types
+from service.pipeline.decode.packing import PackBatch, Packing
 from service.pipeline.decode.records import columns_of
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.decode.schema_lookup import SchemaLookup
@@ -26,11 +25,12 @@ from service.pipeline.deliver.output import Batch, Delivery
 from service.pipeline.deliver.sink import REPORT_SQL_SCHEMA, PartitionWriter
 from service.pipeline.driver import control_source
 from service.pipeline.driver.batch_limit import BatchLimit, limit_reads
+from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.checkpoint_files import offsets_digest
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.partly_written import PartlyWritten
-from service.pipeline.match.key_group import MatchOptions, packed_shape
-from service.pipeline.match.match import MatchProcessor
+from service.pipeline.match.key_group import MatchOptions
+from service.pipeline.match.match import Matching
 from service.pipeline.match.match_operator import MatchOperator
 from service.pipeline.state.key_group_labels import label
 from service.pipeline.wire.packets import OUTPUT_SQL_SCHEMA, PACKET_SQL_SCHEMA, PacketKind
@@ -50,11 +50,11 @@ AfterBatch = Callable[[int, list[bytes]], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Dataflow:
-    """Everything a query is built from. ``planned_batch_only``: it ends after the batch that the
-    checkpoint has planned and not done."""
+    """Everything a query is built from. Rules are no part of its plan: each batch is told its own.
+    ``planned_batch_only``: it ends after the batch that the checkpoint has planned and not done."""
 
     settings: Settings
-    plan: RuleSetPlan
+    rules: BatchRules
     schemas: ResolvedSchemas
     encoder: OutputEncoder
     control_file: Path
@@ -67,7 +67,9 @@ class Dataflow:
         groups = self.settings.state.key_groups
         options = source_options(self.settings) | self.limit.options()
         read = spark.readStream.format("kafka").options(**options).load()
-        events = columns_of(read, self._topic).mapInArrow(self._packer(), PACKET_SQL_SCHEMA)
+        # Schemas are learnt between two starts of the query.
+        pack = PackBatch(self.packing)
+        events = columns_of(read, self._topic).mapInArrow(pack, PACKET_SQL_SCHEMA)
         control_source.register(spark)
         control = (
             spark.readStream.format(control_source.FORMAT)
@@ -95,12 +97,12 @@ class Dataflow:
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
         # Decoding, and rules, mean this one.
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-        matcher = MatchProcessor(self.plan, self.encoder, self._match_options())
+        matching = Matching(self.encoder, self._match_options())
         matched = (
             self.packets(spark)
             .groupBy("label")
             .transformWithState(
-                statefulProcessor=MatchOperator(matcher),
+                statefulProcessor=MatchOperator(matching),
                 outputStructType=OUTPUT_SQL_SCHEMA,
                 outputMode="Append",
                 timeMode="None",
@@ -110,6 +112,7 @@ class Dataflow:
 
         def run_batch(frame: DataFrame, batch: int) -> None:
             nonlocal begun
+            rules = self.rules.of(batch)
             late_until = before(batch)
             context = frame.sparkSession.sparkContext
             query = context.getLocalProperty(_QUERY_ID)
@@ -119,8 +122,10 @@ class Dataflow:
             if partly_written is not None and partly_written.batch == batch:
                 known = decided = partly_written.schema_ids
             offsets, before_it = (batch_offsets(spark, query, n) for n in (batch, batch - 1))
-            told = TaskProperties(planned_at(spark, query), late_until, offsets, before_it, decided)
-            told.set_on(context)
+            planned = planned_at(spark, query)
+            TaskProperties(planned, late_until, offsets, before_it, decided, rules.text).set_on(
+                context
+            )
             output = Batch(query, batch, ranges_of(known), offsets)
             writer = PartitionWriter(self.delivery, output, first=not begun)
             begun = True
@@ -159,41 +164,11 @@ class Dataflow:
             return None
         return topics.pop()
 
-    def _packer(self) -> Packer:
-        # Schemas are learnt between two starts of the query.
-        schemas = self.schemas
-        readers = {
-            schema_id: RecordReader(
-                writers[0].schema.text,
-                {w.type: schemas.types[w.type].reader.text for w in writers if w.type is not None},
-            )
-            for schema_id, writers in schemas.writers.items()
-        }
-        keys = [
-            tuple(
-                part.key_name
-                for part in self.plan.partitionings
-                if part.key and part.reads(t.input)
-            )
-            for t in schemas.types
-        ]
-        decoder = decoder_for(self.plan, schemas, self._options)
-        return Packer(
-            partitionings=tuple(
-                packed_shape(number, part, decoder.in_micros)
-                for number, part in enumerate(self.plan.partitionings)
-            ),
-            key_groups=self.settings.state.key_groups,
-            readers=readers,
-            unknown_ids=frozenset(schemas.unknown_ids),
-            lookup=SchemaLookup(registry_settings(self.settings)),
-            unreadable=dict(schemas.unreadable),
-            encoder=self.encoder,
-            time_columns=tuple(t.event_time for t in schemas.types),
-            key_texts=tuple(keys),
-            max_ahead_ms=self.settings.time.max_ahead,
-            decoder=decoder,
-        )
+    @property
+    def packing(self) -> Packing:
+        """What packs events, with the schemas that are known by now."""
+        lookup = SchemaLookup(registry_settings(self.settings))
+        return Packing(self.schemas.snapshot(), lookup, self.encoder, self._options)
 
     def _match_options(self) -> MatchOptions:
         time = self.settings.time

@@ -1,4 +1,4 @@
-"""What a job runs: rules held against the schemas of its inputs, and compiled.
+"""What a job runs: rules held against the schemas of its inputs.
 
 Needs the registry alone, so ``spark-cep check`` does the same as the start of a job, without Spark
 and without the service.
@@ -7,58 +7,56 @@ and without the service.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from service.codecs.registry import Registry
 from service.codecs.registry_settings import RegistrySettings
-from service.compiler.rule_set import RuleSetPlan, compile_rules
+from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
+from service.pattern.several_types import InputRecord
 from service.pattern.type_check import type_check, type_warnings
 from service.pipeline.decode.decoder_plan import check_columns
-from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas, topics_of
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
 from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet
 
 
-@dataclass(frozen=True)
-class JobPlan:
-    """The schemas of what is read, which learn while the job runs, the compiled rules, and what
-    the schemas say against them without refusing them."""
+def check_rules(rules: RuleSet, schemas: ResolvedSchemas) -> tuple[Problem, ...]:
+    """Hold all rules against what is read, and compile those that are enabled; what the schemas say
+    against them without refusing them.
 
-    schemas: ResolvedSchemas
-    compiled: RuleSetPlan
-    warnings: tuple[Problem, ...]
-
-
-def plan_job(
-    rules: RuleSet, settings: Settings, registry: Registry, topics: Sequence[str]
-) -> JobPlan:
-    """Resolve the schemas of the inputs, type-check all rules against them, and compile those that
-    are enabled. ``topics`` are those that exist.
-
-    Raises ConfigurationError, RegistryError, RegistryAwayError, SchemaError, and RuleSetError with
-    every problem of the rules.
+    Raises RuleSetError with every problem of the rules, and SchemaError where columns are not of
+    types that can be read.
     """
-    schemas = resolve_schemas(settings, registry, topics)
-    problems, warnings = [], []
-    inputs = {t.input for t in schemas.types}
-    for loaded in rules.loaded:
-        unknown = [name for name in loaded.rule.events if name not in inputs]
-        if unknown or (not loaded.rule.events and len(inputs) > 1):
-            problems.append(_which_input(loaded, unknown, sorted(inputs)))
-            continue
-        types = schemas.types_of(loaded.rule.events)
-        records = [(f"input {t.input}", t.name, t.columns) for t in types]
-        problems += type_check(loaded, records)
-        warnings += type_warnings(loaded, records)
+    problems = [problem for loaded in rules.loaded for problem in problems_of(loaded, schemas)]
     if problems:
         raise RuleSetError(problems)
-    compiled = compile_rules(rules.enabled)
-    check_columns(compiled, schemas)
-    return JobPlan(schemas, compiled, tuple(warnings))
+    check_columns(compile_rules(rules.enabled), schemas)
+    return tuple(warnings_of(rules, schemas))
+
+
+def problems_of(loaded: LoadedRule, schemas: ResolvedSchemas) -> list[Problem]:
+    """What of a rule does not fit what is read."""
+    inputs = {t.input for t in schemas.types}
+    unknown = [name for name in loaded.rule.events if name not in inputs]
+    if unknown or (not loaded.rule.events and len(inputs) > 1):
+        return [_which_input(loaded, unknown, sorted(inputs))]
+    return type_check(loaded, _records(loaded, schemas))
+
+
+def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:
+    """What the schemas say against rules without refusing them."""
+    return [
+        warning
+        for loaded in rules.loaded
+        for warning in type_warnings(loaded, _records(loaded, schemas))
+    ]
+
+
+def _records(loaded: LoadedRule, schemas: ResolvedSchemas) -> list[InputRecord]:
+    types = schemas.types_of(loaded.rule.events)
+    return [(f"input {t.input}", t.name, t.columns) for t in types]
 
 
 def load_rules(settings: Settings) -> RuleSet:

@@ -165,6 +165,7 @@ class Observer:
     def _batch_committed(self, progress: Mapping[str, Any]) -> None:
         """Spark has committed a batch, for good."""
         self._start.done(Phase.COMMIT)
+        self._rules.committed(progress["batchId"])
         publish_progress(progress, self._metrics)
         read, ends = offsets_read(progress)
         self.lag.read(read, ends)

@@ -2,41 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
+from service.errors import Problem
 from service.observability import metric_names as names
 from service.observability.logs import bound, logger
 from service.observability.metrics import Metrics
 from service.pattern.tree import Rule
+from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.progress import BatchReport, begin_rules
 from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
 
 
-class RuleStatus:
-    """Written by the start and by each batch; read by ``/rules`` from another thread.
+@dataclass(frozen=True, slots=True)
+class RunningRules:
+    """The rules that batches run under: set ``number`` of the checkpoint, from ``batch`` on.
+    ``since``: the first batch of each rule that is known to have run without a break, by id and
+    version; ``fingerprints`` of plans, by id and version."""
 
-    ``rules``: as loaded. ``running``: of each rule that runs, by id, its plan's fingerprint.
-    ``live``: partial matches by rule id. ``paused``: rules that the circuit breaker paused, by id.
+    number: int
+    batch: int
+    since: Mapping[tuple[str, int], int]
+    fingerprints: Mapping[tuple[str, int], str]
+
+
+class RuleStatus:
+    """Written by the start, by each batch and by what watches the rules; read by ``/rules`` from
+    another thread.
+
+    ``rules``: those that run, or will from the next batch on. ``live``: partial matches by rule id.
+    ``paused``: rules that the circuit breaker paused, by id. ``rejected``: what of the source does
+    not run, and why.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self.rules = RuleSet()
-        self.running: Mapping[str, str] = {}
         self.live: Mapping[str, int] = {}
         self.paused: dict[str, Rule] = {}
+        self.rejected: tuple[Problem, ...] = ()
+        self._running: RunningRules | None = None
+        #: Under which a batch has begun that Spark has not committed.
+        self._begun: RunningRules | None = None
+        self._watermark: int | None = None
+        self._told: set[tuple[str, int]] = set()
+        self._warned: set[tuple[str | None, str]] = set()
+        self._failed = False
 
-    def checked(self) -> None:
-        """The rules are checked and will run."""
-        rules = self.rules
-        for warning in rules.warnings:
-            _log.warning("rule_warning", rule=warning.rule, step=warning.step, text=warning.message)
-        for rule in rules.enabled:
-            _log.info("rule_loaded", rule=rule.id, version=rule.version)
+    def wants(
+        self, rules: RuleSet, rejected: Sequence[Problem], warnings: Sequence[Problem]
+    ) -> None:
+        """The rules are checked and will run from the next batch on; of ``rejected`` the old
+        versions do, if there are any."""
+        self.rules = rules
+        for warning in warnings:
+            if (warning.rule, warning.message) not in self._warned:
+                _log.warning(
+                    "rule_warning", rule=warning.rule, step=warning.step, text=warning.message
+                )
+        self._warned = {(warning.rule, warning.message) for warning in warnings}
+        for problem in rejected:
+            if problem not in self.rejected:
+                _log.error("rule_rejected", rule=problem.rule, text=problem.render())
+        self.rejected = tuple(rejected)
+        now = {(rule.id, rule.version) for rule in rules.enabled}
+        for rule, version in sorted(now - self._told):
+            _log.info("rule_loaded", rule=rule, version=version)
+        for rule, version in sorted(self._told - now):
+            _log.info("rule_removed", rule=rule, version=version)
+        self._told = now
         self._metrics.replace(names.RULES_LOADED, _labels(rules.enabled))
+        self._metrics.replace(
+            names.RULES_REJECTED,
+            {(each.source or "", each.rule or ""): 1 for each in self.rejected},
+        )
         begin_rules(self._metrics, [rule.id for rule in rules.enabled])
+        self.read()
+
+    def read(self) -> None:
+        """The source of the rules was read."""
+        self._failed = False
+        self._metrics.set(names.RULES_READ, 1)
+
+    def not_read(self, problems: Sequence[Problem]) -> None:
+        """The source of the rules cannot be read; what runs goes on."""
+        self._metrics.set(names.RULES_READ, 0)
+        if not self._failed:
+            _log.error("rules_not_read", text="\n".join(each.render() for each in problems))
+        self._failed = True
+
+    def begins(self, number: int, batch: int, rules: CompiledRules) -> None:
+        """A batch begins that is the first under set ``number``, or the first of the run."""
+        before = {} if self._running is None else self._running.since
+        fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
+        since = {rule: before.get(rule, batch) for rule in fingerprints}
+        self._begun = RunningRules(number, batch, since, fingerprints)
+        _log.info("rules_begin", number=number, rules=len(fingerprints))
+
+    def committed(self, batch: int) -> None:
+        """Spark has committed a batch."""
+        begun = self._begun
+        if begun is not None and batch >= begun.batch:
+            self._running, self._begun = begun, None
+            self._metrics.set(names.RULE_SET, begun.number)
 
     def pause(self, rule: Rule, reason: str) -> None:
         """A rule is paused until the end of the run."""
@@ -49,6 +120,7 @@ class RuleStatus:
         """Take in which partial matches live, and log which went with rules that changed or were
         removed."""
         self.live = report.live
+        self._watermark = report.watermark
         now = {loaded.rule.id: loaded.rule.version for loaded in self.rules.loaded}
         for (rule, version), live in report.gone.items():
             changed = now.get(rule) == version and rule not in self.paused
@@ -62,24 +134,39 @@ class RuleStatus:
                 )
 
     def listing(self) -> list[dict[str, object]]:
-        """What runs, for ``/rules``."""
-        return [
-            {
-                "id": rule.id,
-                "version": rule.version,
-                "state": self._state_of(rule),
-                "fingerprint": self.running.get(rule.id),
-                "partial_matches": self.live.get(rule.id, 0),
-            }
-            for rule in self.rules.rules
+        """What runs and what does not, for ``/rules``: the rules by id, then what is rejected."""
+        running = self._running
+        shown: list[dict[str, object]] = []
+        for rule in self.rules.rules:
+            this = rule.id, rule.version
+            known = running is not None and this in running.since
+            shown.append(
+                {
+                    "id": rule.id,
+                    "version": rule.version,
+                    "state": self._state_of(rule, known=known),
+                    "fingerprint": running.fingerprints[this] if running and known else None,
+                    "since_batch": running.since[this] if running and known else None,
+                    "partial_matches": self.live.get(rule.id, 0),
+                }
+            )
+        rejected: list[dict[str, object]] = [
+            {"id": each.rule, "state": "rejected", "source": each.source, "reason": each.render()}
+            for each in self.rejected
         ]
+        return shown + rejected
 
-    def _state_of(self, rule: Rule) -> str:
+    def _state_of(self, rule: Rule, *, known: bool) -> str:
         if not rule.enabled:
             return "disabled"
         if rule.id in self.paused:
             return "paused"
-        return "running" if rule.id in self.running else "starting"
+        if not known:
+            return "accepted"
+        begins = rule.effective_from_ms
+        if begins is not None and self._watermark is not None and self._watermark < begins:
+            return "scheduled"
+        return "active"
 
 
 def _labels(rules: Collection[Rule]) -> dict[tuple[str, ...], float]:

@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,14 +30,13 @@ from service.observability.health import Health
 from service.observability.logs import bound, logger
 from service.observability.metrics import Metrics
 from service.observability.start_clock import Phase, StartClock
+from service.pipeline.decode.resolved_schemas import resolve_schemas
 from service.pipeline.driver.batch_limit import BatchLimit, mean_size
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, check_position, held
 from service.pipeline.driver.circuit_breaker import CircuitBreaker
 from service.pipeline.driver.dataflow import Dataflow
 from service.pipeline.driver.job_plan import (
     input_topics,
-    load_rules,
-    plan_job,
     registry_settings,
 )
 from service.pipeline.driver.kafka import Cluster
@@ -50,6 +48,8 @@ from service.pipeline.driver.partly_written import partly_written
 from service.pipeline.driver.progress import BatchReport, begin_topics
 from service.pipeline.driver.retry import RetryPolicies, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.driver.rule_watch import RuleWatch
+from service.pipeline.driver.rules_at_start import RulesAtStart
 from service.pipeline.driver.scratch import scratch_folder
 from service.pipeline.driver.stopping import Stopping
 from service.pipeline.driver.supervisor import Supervisor
@@ -155,14 +155,13 @@ class Service:
     def _run(self, registry: Registry, scratch: Path, one_batch: bool) -> None:
         settings, retry = self._settings, self._retries.at_start
         starting = self._spark or StartingSpark(settings, scratch, self._start.meanwhile)
-        rules = self._rules.rules = load_rules(settings)
+        at_start = RulesAtStart(settings, self._rules)
         cluster = Cluster(settings, retry)
         existing = cluster.topics()
         topics = input_topics(settings, existing)
         begin_topics(self._metrics, topics)
-        job = retry(lambda: plan_job(rules, settings, registry, existing))
-        self._rules.rules = replace(rules, warnings=(*rules.warnings, *job.warnings))
-        self._rules.checked()
+        schemas = retry(lambda: resolve_schemas(settings, registry, existing))
+        at_start.check(schemas)
         encoder = output_encoder(settings, registry, cluster, retry)
         control_file = scratch / "control.json"
         ids = cluster.topic_ids(topics)
@@ -180,19 +179,29 @@ class Service:
         self._start.done(Phase.SPARK)
         outage = Outage(settings.lifecycle, self._health, self._retries.sleep)
         watch = KafkaWatch(settings, topics, self._observer.lag, outage, self.run_id)
-        try:
+        with ExitStack() as stack:
+            if not isinstance(self._spark, SparkSession):
+                stack.callback(spark.stop)
+            stack.callback(self._observer.position.stop)
+            stack.callback(watch.stop)
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
             check_position(checkpoint.position(), settings, topics, ids)
+            rules = at_start.decide(checkpoint)
             self._observer.position.start()
             watch.start()
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, cluster.partitions(topics), sampling.result())
             flow = Dataflow(
-                settings, job.compiled, job.schemas, encoder, control_file, delivery, limit,
-                one_batch,
-            )  # fmt: skip
-            self._rules.running = {each.rule.id: each.fingerprint for each in job.compiled.plans}
+                settings, rules, schemas, encoder, control_file, delivery, limit, one_batch
+            )
+            if settings.trigger.mode == "continuous" and not one_batch:
+                rule_watch = RuleWatch(
+                    settings, at_start.taken, rules, lambda: flow.packing, self._rules,
+                    event_time.rules_changed, self.run_id,
+                )  # fmt: skip
+                rule_watch.start()
+                stack.callback(rule_watch.stop)
             supervisor = Supervisor(
                 spark,
                 flow,
@@ -202,6 +211,7 @@ class Service:
                 partly_written=partial(
                     partly_written, delivery, settings.state.state_partitions, checkpoint
                 ),
+                learn=partial(schemas.learn, registry),
                 retry=self._retries.while_running,
                 outage=outage,
                 breaker=self._breaker,
@@ -215,8 +225,3 @@ class Service:
             if settings.trigger.at_end_of_input == "decide" and not one_batch:
                 event_time.end_of_input()
                 supervisor.run()
-        finally:
-            watch.stop()
-            self._observer.position.stop()
-            if not isinstance(self._spark, SparkSession):
-                spark.stop()

@@ -8,7 +8,7 @@ batch that trips it; rules that trip it are paused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from py4j.protocol import Py4JJavaError
@@ -49,7 +49,8 @@ class _KafkaAwayTooLongError(Exception):
 
 class Supervisor:
     """Supervises the queries of one run. ``stop`` asks the job to end; ``partly_written`` says
-    which batch the output has in part; ``retry`` is the policy of questions to the registry and to
+    which batch the output has in part; ``learn`` asks the registry for
+    schema ids; ``retry`` is the policy of questions to the registry and to
     the output meanwhile."""
 
     def __init__(
@@ -61,6 +62,7 @@ class Supervisor:
         stop: Callable[[], None],
         stopping: Stopping,
         partly_written: Callable[[], PartlyWritten | None],
+        learn: Callable[[Sequence[int]], None],
         retry: RetryPolicy,
         outage: Outage,
         breaker: CircuitBreaker,
@@ -76,6 +78,7 @@ class Supervisor:
         self._stop = stop
         self._stopping = stopping
         self._partly_written = partly_written
+        self._learn = learn
         self._retry = retry
         self._outage = outage
         self._breaker = breaker
@@ -146,7 +149,7 @@ class Supervisor:
             raise failure(error, self._checkpoint) from error
         self._health.expect_progress(expected=False)
         schemas = self._flow.schemas
-        self._retry(lambda: schemas.learn(ids))
+        self._retry(lambda: self._learn(ids))
         self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
         unknown = sorted(schemas.unknown_ids.intersection(ids))
         _log.info("schemas_learnt", ids=list(ids), unknown=unknown)
@@ -192,7 +195,7 @@ class Supervisor:
             self._stop()
         topic = self._flow.settings.outputs.topics.dead_letters
         new = {trip.rule: trip for trip in trips if trip.rule not in self._rules.paused}
-        plans = [each for each in self._flow.plan.plans if each.rule.id in new]
+        plans = [each for each in self._flow.rules.current.plan.plans if each.rule.id in new]
         for each in plans:
             self._rules.pause(each.rule, new[each.rule.id].told(topic))
         if plans:

@@ -66,6 +66,11 @@ class TimeControl:
         with self._lock, self._tried_again_later():
             self._file.pause(fingerprints)
 
+    def rules_changed(self, fingerprint: str) -> None:
+        """There are other rules: a batch comes for them, also without events."""
+        with self._lock, self._tried_again_later():
+            self._file.rules(fingerprint)
+
     def query_started(self) -> None:
         """Nobody has listened since the last query ended."""
         with self._lock:

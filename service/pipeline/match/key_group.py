@@ -44,7 +44,6 @@ from service.pipeline.state.known_rules import KnownRules
 from service.pipeline.wire.event_packets import (
     MICROS_COLUMN,
     TYPE_COLUMN,
-    WORD_BITS,
     PackedPartitioning,
     word,
 )
@@ -298,7 +297,7 @@ class KeyGroup:
 
     def _input_batch(self, number: int, matcher: KeysMatcher, rows: pa.RecordBatch) -> InputBatch:
         partitioning = matcher.partitioning
-        shape = packed_shape(number, partitioning)
+        shape = PackedPartitioning.of(number, partitioning)
         keys, key = _encoded(rows.column(f"key_{number}"))
         words = [rows.column(word(number, w)).to_numpy() for w in range(shape.words)]
         masks, mask = distinct_masks(np.stack(words, axis=1))
@@ -339,16 +338,6 @@ def _of_entries(events: EventTable) -> list[I64]:
     entry = (share.cumsum() - share).astype(np.int64)
     parts = np.split(np.arange(len(events)), np.flatnonzero(entry[1:] != entry[:-1]) + 1)
     return [part for part in parts if len(part)]
-
-
-def packed_shape(
-    number: int, partitioning: Partitioning, micros: bool = False
-) -> PackedPartitioning:
-    """How the partitioning's columns travel; ``micros``: event times are finer than
-    milliseconds."""
-    words = -(-len(partitioning.conditions) // WORD_BITS)
-    slots = len(partitioning.slots)
-    return PackedPartitioning(number, words, slots, partitioning.keeps_payload, micros)
 
 
 def _prefix(partitioning: Partitioning) -> str:

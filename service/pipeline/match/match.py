@@ -46,6 +46,7 @@ from service.pipeline.wire.packets import (
     UnkeyedEvents,
 )
 from service.pipeline.wire.reports import Count, Counts, EventTime, GoneRule, Report
+from service.rules.texts import plan_of
 
 #: Of what the matcher counts of a rule: the first only serves to share out time, and failures are
 #: dead letters.
@@ -88,6 +89,18 @@ class _Input:
         """Let go of all packets."""
         self.events.close()
         self.unkeyed.close()
+
+
+@dataclass(frozen=True)
+class Matching:
+    """What matchers of any rules have in common; picklable."""
+
+    encoder: OutputEncoder
+    options: MatchOptions
+
+    def processor(self, rules: str) -> MatchProcessor:
+        """The matcher of a batch with these rules (:func:`service.rules.texts.encoded`)."""
+        return MatchProcessor(plan_of(rules), self.encoder, self.options)
 
 
 class MatchProcessor:

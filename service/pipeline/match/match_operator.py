@@ -7,7 +7,8 @@ The grouping key is the label of a key group, whose state is
 * ``entries`` (a map): the entries (:mod:`service.pipeline.state.entries`).
 
 When a query starts, Spark asks the operator for its state in a process made for that, which must
-load it first: this module imports little, and the matcher stays pickled until there are rows.
+load it first: this module imports little, and what the matcher is made of stays pickled until
+there are rows. Rules come with the batch.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from service.pipeline.state.pipelined_map import PipelinedMap
 from service.pipeline.wire.task_properties import TaskProperties
 
 if TYPE_CHECKING:
-    from service.pipeline.match.match import MatchProcessor
+    from service.pipeline.match.match import Matching, MatchProcessor
 
 _VALUE = StructType([StructField("value", BinaryType())])
 #: That in which the operator itself travels.
@@ -35,8 +36,8 @@ _SERIALIZER: Any = CPickleSerializer()
 class MatchOperator(StatefulProcessor):
     """Opens the state, and hands the packets of one key group at a time to a matcher."""
 
-    def __init__(self, matcher: MatchProcessor) -> None:
-        self._pickled: bytes = _SERIALIZER.dumps(matcher)
+    def __init__(self, matching: Matching) -> None:
+        self._pickled: bytes = _SERIALIZER.dumps(matching)
         self._matcher: MatchProcessor | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -51,10 +52,11 @@ class MatchOperator(StatefulProcessor):
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Row]:
         """One key group's packets of one batch in, output packets out."""
-        if self._matcher is None:
-            self._matcher = _SERIALIZER.loads(self._pickled)
-            self._matcher.open(self._group_state, self._entry_state)
         told = TaskProperties.of_task()
+        if self._matcher is None:
+            matching: Matching = _SERIALIZER.loads(self._pickled)
+            self._matcher = matching.processor(told.rules)
+            self._matcher.open(self._group_state, self._entry_state)
         return self._matcher.process(group_of(key[0]), rows, told.offsets, told.offsets_before)
 
     def close(self) -> None:

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from service.compiler.rule_set import Partitioning
+
 #: Number of the record type.
 TYPE_COLUMN: Final = "event_type"
 #: Microseconds of the event time behind its millisecond: 0 to 999.
@@ -33,6 +35,16 @@ class PackedPartitioning:
     slots: int
     keeps_payload: bool
     micros: bool = False
+
+    @classmethod
+    def of(
+        cls, number: int, partitioning: Partitioning, *, micros: bool = False
+    ) -> PackedPartitioning:
+        """How a partitioning's columns travel; ``micros``: event times are finer than
+        milliseconds."""
+        words = -(-len(partitioning.conditions) // WORD_BITS)
+        slots = len(partitioning.slots)
+        return cls(number, words, slots, partitioning.keeps_payload, micros)
 
     @property
     def columns(self) -> list[str]:

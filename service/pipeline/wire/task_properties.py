@@ -18,6 +18,8 @@ OFFSETS: Final = "spark_cep.offsets"
 OFFSETS_BEFORE: Final = "spark_cep.offsets_before"
 #: The schema ids of a batch whose output is there in part, as ranges.
 SCHEMA_IDS: Final = "spark_cep.schema_ids"
+#: The rules of the batch, as :mod:`service.rules.texts` encodes them.
+RULES: Final = "spark_cep.rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,15 @@ class TaskProperties:
     (ms) after which no event of the batch is late; ``None`` when that is not known. ``offsets``:
     digest of where the batch ends in its sources; ``offsets_before``: that of the batch before,
     whose state it goes on from; empty for the first batch. ``schema_ids``: the only ones that the
-    batch knows, because some of its output was written so; ``None`` where nothing was written."""
+    batch knows, because some of its output was written so; ``None`` where nothing was written.
+    ``rules``: those of the batch, encoded."""
 
     planned_at: int
     late_until: int | None
     offsets: str = ""
     offsets_before: str = ""
     schema_ids: frozenset[int] | None = None
+    rules: str = ""
 
     def set_on(self, context: SparkContext) -> None:
         """Tell all tasks of the jobs that this thread starts from now on."""
@@ -43,6 +47,7 @@ class TaskProperties:
         context.setLocalProperty(OFFSETS_BEFORE, self.offsets_before)
         known = None if self.schema_ids is None else ranges_of(self.schema_ids)
         context.setLocalProperty(SCHEMA_IDS, known)  # type: ignore[arg-type]  # None: not told
+        context.setLocalProperty(RULES, self.rules)
 
     @classmethod
     def of_task(cls) -> TaskProperties:
@@ -59,4 +64,5 @@ class TaskProperties:
             task.getLocalProperty(OFFSETS) or "",
             task.getLocalProperty(OFFSETS_BEFORE) or "",
             None if known is None else ids_in(known),
+            task.getLocalProperty(RULES) or "",
         )

@@ -25,15 +25,13 @@ from service.codecs.avro_schema import parse
 from service.codecs.dead_letters import OF_RECORDS, Reason, decoding_fault
 from service.codecs.framing import FramingError, frame, read_schema_id
 from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
-from service.codecs.registry import Registry
-from service.codecs.registry_settings import RegistrySettings
 from service.compiler.rule_set import compile_rules
 from service.pattern.document import load_rules
 from service.pipeline.decode.decoder_plan import DecodeOptions
 from service.pipeline.decode.pack import Packer, RecordReader
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
-from service.pipeline.match.key_group import packed_shape
+from service.pipeline.wire.event_packets import PackedPartitioning
 from tests.e2e import poison
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, Setting, batches
@@ -117,9 +115,8 @@ def damaged(random: Random) -> bytes:
 def catalogue() -> ResolvedSchemas:
     """Two writers, one that nests without end, of one record type."""
     event = EventType(0, "events", "e2e.Event", READER, ("t",), "ts", "auto")
-    registry = Registry(RegistrySettings("http://localhost:1"))
     writers = {number: (Writer(number, schema, None, 0),) for number, schema in SCHEMAS.items()}
-    return ResolvedSchemas(registry, (event,), writers)
+    return ResolvedSchemas((event,), writers)
 
 
 def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
@@ -131,7 +128,9 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
     rows = setting.decoder.read(batches(records), NOW + DAY).rows
     faults = {row["offset"]: (Fault(row["fault"]), row["time"]) for row in rows.to_pylist()}
     packer = Packer(
-        partitionings=tuple(packed_shape(n, part) for n, part in enumerate(plan.partitionings)),
+        partitionings=tuple(
+            PackedPartitioning.of(n, part) for n, part in enumerate(plan.partitionings)
+        ),
         key_groups=4,
         readers={
             number: RecordReader(schema.text, {0: READER.text})

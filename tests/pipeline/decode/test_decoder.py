@@ -22,8 +22,6 @@ from service.codecs.dead_letters import decoding_fault, endless
 from service.codecs.framing import frame, read_schema_id
 from service.codecs.reader_schemas import project
 from service.codecs.record_bytes import read_records
-from service.codecs.registry import Registry
-from service.codecs.registry_settings import RegistrySettings
 from service.codecs.resolution import resolves
 from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.config.topics import KAFKA_TIMESTAMP
@@ -166,8 +164,7 @@ def catalogue_of(
     several = parse(json.dumps(mixed), "mixed")
     branches = [(0, 0), (1, None), (2, second)]
     writers[MIXED] = tuple(Writer(MIXED, several, branch, of) for branch, of in branches)
-    registry = Registry(RegistrySettings("http://localhost:1"))
-    return ResolvedSchemas(registry, tuple(types), writers, {UNKNOWN}, {UNREADABLE: "no"})
+    return ResolvedSchemas(tuple(types), writers, {UNKNOWN}, {UNREADABLE: "no"})
 
 
 def some_setting(random: Random) -> Setting:

@@ -87,10 +87,11 @@ def test_whoever_may_register_cannot_stop_the_job(tmp_path: Path) -> None:
     """A version that cannot be used is passed over, and records with its id are dead letters."""
     broken = record("E") | {"fields": [{"name": "n", "type": "no such type"}]}
     known = {1: record("E", "n"), 2: broken, 3: broken}
-    schemas = resolved(tmp_path, FakeRegistry(known, t_value=[1, 2]), i=["t"])
+    registry = FakeRegistry(known, t_value=[1, 2])
+    schemas = resolved(tmp_path, registry, i=["t"])
     assert [*schemas.types_of(["i"])[0].columns.fields] == ["n"]
     assert [*schemas.writers] == [1]
-    schemas.learn([3])
+    schemas.learn(registry, [3])
     assert [*schemas.unreadable] == [2, 3]
     assert "3: schema at 'n': the type 'no such type' is not defined" in schemas.unreadable[3]
 
@@ -106,8 +107,9 @@ def test_ids_are_learnt(tmp_path: Path) -> None:
     """Those of records that nobody reads, too; unknown ones are remembered, also those that no
     registry can have."""
     known = {1: record("E", "n"), 5: [record("E", "n"), record("F", "n"), "null"]}
-    schemas = resolved(tmp_path, FakeRegistry(known, t_value=[1]), i=["t"])
-    schemas.learn([5, 6, 2**31])
+    registry = FakeRegistry(known, t_value=[1])
+    schemas = resolved(tmp_path, registry, i=["t"])
+    schemas.learn(registry, [5, 6, 2**31])
     assert [(w.branch, w.type) for w in schemas.writers[5]] == [(0, 0), (1, None), (2, None)]
     assert schemas.unknown_ids == {6, 2**31}
     assert schemas.unreadable == {}

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from service.config import Settings
-from service.errors import ConfigurationError, RuleSetError
-from service.pipeline.driver.job_plan import JobPlan, input_topics, load_rules, plan_job
+from service.errors import ConfigurationError, Problem, RuleSetError
+from service.pipeline.decode.resolved_schemas import resolve_schemas
+from service.pipeline.driver.job_plan import check_rules, input_topics, load_rules
 from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
 
 
@@ -50,8 +51,10 @@ def test_too_many_rules(tmp_path: Path) -> None:
         load_rules(settings(tmp_path, inputs, max_rules=1))
 
 
-def planned(folder: Path, rule: str, *schemas: dict[str, Any], of_inputs: bool) -> JobPlan:
-    """Plan a job of one rule; the schemas are of an input each, or all of input ``i``."""
+def warnings(
+    folder: Path, rule: str, *schemas: dict[str, Any], of_inputs: bool
+) -> tuple[Problem, ...]:
+    """Check a job of one rule; the schemas are of an input each, or all of input ``i``."""
     (folder / "rule.yaml").write_text(rule, "utf-8")
     topics = [f"t{number}" for number in range(len(schemas))]
     given = settings(folder, {"topics": topics})
@@ -61,7 +64,7 @@ def planned(folder: Path, rule: str, *schemas: dict[str, Any], of_inputs: bool) 
         given = given.model_copy(update={"inputs": inputs})
     subjects = {f"{topic}_value": [number] for number, topic in enumerate(topics)}
     registry: Any = FakeRegistry(dict(enumerate(schemas)), **subjects)
-    return plan_job(load_rules(given), given, registry, topics)
+    return check_rules(load_rules(given), resolve_schemas(given, registry, topics))
 
 
 def record(name: str, **fields: Any) -> dict[str, Any]:
@@ -81,30 +84,30 @@ def test_a_column_of_several_types_is_refused(tmp_path: Path, other: str) -> Non
     name. A rule on one of the inputs is not."""
     schemas = LOGIN, {**TRANSFER, "name": other}
     with pytest.raises(RuleSetError) as caught:
-        planned(tmp_path, AMOUNT.format(events="[i0, i1]"), *schemas, of_inputs=True)
+        warnings(tmp_path, AMOUNT.format(events="[i0, i1]"), *schemas, of_inputs=True)
     (problem,) = caught.value.problems
     assert (problem.rule, problem.step, problem.message) == (
         "large", "a",
         f"column amount is STRING in bank.Login (input i0), DOUBLE in bank.{other} (input i1)",
     )  # fmt: skip
-    planned(tmp_path, AMOUNT.format(events="i1"), *schemas, of_inputs=True)
+    warnings(tmp_path, AMOUNT.format(events="i1"), *schemas, of_inputs=True)
 
 
 def test_a_symbol_that_an_enum_does_not_have_is_warned_about(tmp_path: Path) -> None:
     """The job runs the rule."""
     kind = {"type": "enum", "name": "bank.Kind", "symbols": ["SEPA", "SWIFT"]}
     rule = AMOUNT.format(events="i").replace("amount > 1000", "kind = 'SPO'")
-    plan = planned(tmp_path, rule, record("Transfer", user="string", kind=kind), of_inputs=False)
-    assert [(each.rule, each.step, each.message) for each in plan.warnings] == [
+    transfer = record("Transfer", user="string", kind=kind)
+    found = warnings(tmp_path, rule, transfer, of_inputs=False)
+    assert [(each.rule, each.step, each.message) for each in found] == [
         ("large", "a", "'SPO' is no symbol of the enum kind")
     ]
-    assert len(plan.compiled.plans) == 1
 
 
 def test_several_types_in_one_input_are_refused(tmp_path: Path) -> None:
     """Records of two topics that one input reads."""
     with pytest.raises(RuleSetError, match=r"STRING in bank.Login \(input i\), DOUBLE in bank.Tr"):
-        planned(tmp_path, AMOUNT.format(events="i"), LOGIN, TRANSFER, of_inputs=False)
+        warnings(tmp_path, AMOUNT.format(events="i"), LOGIN, TRANSFER, of_inputs=False)
 
 
 @pytest.mark.parametrize(

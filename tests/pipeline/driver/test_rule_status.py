@@ -9,6 +9,7 @@ import pytest
 
 from service.observability.metrics import Metrics
 from service.pipeline.driver import rule_status
+from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.folder import read_rules
@@ -44,7 +45,7 @@ def states(status: RuleStatus) -> dict[object, object]:
 def test_counters_begin_at_zero(status: RuleStatus) -> None:
     """A burst in the first batch is an increase then: to Prometheus a series that begins with its
     first value is none."""
-    status.checked()
+    status.wants(status.rules, (), ())
     value = status._metrics.registry.get_sample_value
     assert value("spark_cep_dead_letters_total", {"reason": "undecodable"}) == 0
     assert value("spark_cep_partial_matches_dropped_total", {"rule": "two"}) == 0
@@ -55,15 +56,17 @@ def test_counters_begin_at_zero(status: RuleStatus) -> None:
 
 def test_states_of_rules(status: RuleStatus) -> None:
     """A rule starts, runs, and may be paused; a disabled one never starts."""
-    assert states(status) == {"one": "starting", "two": "starting", "disabled": "disabled"}
+    assert states(status) == {"one": "accepted", "two": "accepted", "disabled": "disabled"}
     assert all(each["fingerprint"] is None for each in status.listing())
-    status.running = dict.fromkeys(("one", "two"), "f")
+    status.begins(7, 3, CompiledRules.of(status.rules))
+    assert states(status)["one"] == "accepted"
+    status.committed(3)
     status.batch_done(BatchReport(0, live=Counter(one=4)))
     status.pause(status.rules.enabled[1], "too many dead letters")
-    assert states(status)["one"] == "running"
+    assert states(status)["one"] == "active"
     assert list(states(status).values()).count("paused") == 1
     (one,) = [each for each in status.listing() if each["id"] == "one"]
-    assert (one["partial_matches"], one["fingerprint"]) == (4, "f")
+    assert (one["partial_matches"], one["since_batch"]) == (4, 3)
 
 
 def test_why_partial_matches_went(status: RuleStatus, monkeypatch: pytest.MonkeyPatch) -> None:

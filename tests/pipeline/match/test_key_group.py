@@ -32,7 +32,7 @@ from service.packing import pack, unpack
 from service.pattern.document import load_rules
 from service.pattern.tree import Contiguity, Rule, Step, Times
 from service.pattern.types import BIGINT, STRING, RecordType
-from service.pipeline.match.key_group import KeyGroup, MatchOptions, packed_shape
+from service.pipeline.match.key_group import KeyGroup, MatchOptions
 from service.pipeline.match.spool import SLICE
 from service.pipeline.state.buckets import buckets_of, hashes_of
 from service.pipeline.state.entries import CHANGES, base_name
@@ -41,6 +41,7 @@ from service.pipeline.wire.event_packets import (
     MICROS_COLUMN,
     TYPE_COLUMN,
     WORD_BITS,
+    PackedPartitioning,
     packet_of,
     rows_of,
     word,
@@ -163,7 +164,7 @@ class Store:
                 if not any(True for _ in part.touched(event.bits)):
                     continue
                 value = json.dumps(record.values).encode()
-                shape = packed_shape(number, part, micros=True)
+                shape = PackedPartitioning.of(number, part, micros=True)
                 header = {"key": "h", "value": b64encode(b"\x00x").decode()}
                 fields = [
                     reader.key(record), event.time, event.micros, *event.at,
@@ -181,7 +182,7 @@ class Store:
 
     def _batch(self, number: int, rows: list[dict[str, Any]]) -> pa.RecordBatch:
         part = self.plan.partitionings[number]
-        shape = packed_shape(number, part, micros=True)
+        shape = PackedPartitioning.of(number, part, micros=True)
         kinds: dict[str, pa.DataType] = {
             f"key_{number}": pa.string(), "time": pa.int64(), MICROS_COLUMN: pa.int16(),
             "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(),
@@ -640,7 +641,7 @@ def test_many_conditions() -> None:
         for n in range(130)
     ]
     plan = plan_of(*texts)
-    assert packed_shape(0, plan.partitionings[0]).words == 3
+    assert PackedPartitioning.of(0, plan.partitionings[0]).words == 3
     store, job = Store(plan), LocalJob(plan, TYPES)
     for number, price in enumerate([0, 61, 62, 63, 123, 124, 125, 126, 129, 128]):
         events = several(f"a=-1@{3 * number} b={price}@{3 * number + 1}", "kl")

@@ -27,10 +27,10 @@ from service.pipeline.decode.decoder import Decoded
 from service.pipeline.decode.pack import Packer
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.tallies import tallies
-from service.pipeline.match.key_group import KeyGroup, MatchOptions, packed_shape
+from service.pipeline.match.key_group import KeyGroup, MatchOptions
 from service.pipeline.match.watermark import BEGINNING, Policy
 from service.pipeline.state.key_group_labels import group_of
-from service.pipeline.wire.event_packets import TYPE_COLUMN, rows_of, word
+from service.pipeline.wire.event_packets import TYPE_COLUMN, PackedPartitioning, rows_of, word
 from service.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
 from service.pipeline.wire.task_properties import TaskProperties
 from tests.matcher.runs import TYPES
@@ -173,7 +173,9 @@ class Groups:
 
     def _packer(self) -> Packer:
         return ToldPacker(
-            partitionings=tuple(packed_shape(n, p) for n, p in enumerate(PLAN.partitionings)),
+            partitionings=tuple(
+                PackedPartitioning.of(n, p) for n, p in enumerate(PLAN.partitionings)
+            ),
             key_groups=GROUPS,
             readers={},
             unknown_ids=frozenset(),

@@ -14,10 +14,10 @@ from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
 from service.compiler.rule_set import Partitioning, compile_rules
 from service.errors import StateError
 from service.pattern.document import load_rules
-from service.pipeline.match.key_group import MatchOptions, packed_shape
+from service.pipeline.match.key_group import MatchOptions
 from service.pipeline.match.match import MatchProcessor
 from service.pipeline.wire.control import ControlRecord
-from service.pipeline.wire.event_packets import packet_of
+from service.pipeline.wire.event_packets import PackedPartitioning, packet_of
 from service.pipeline.wire.fragments import fragments, whole
 from service.pipeline.wire.packets import (
     EventTimes,
@@ -109,7 +109,7 @@ def events(*named: tuple[str, int]) -> tuple[int, bytes]:
         pa.binary(), pa.string(), pa.bool_(), pa.int64(),
         *(pa.string() for _ in part.slots),
     ]  # fmt: skip
-    schema = pa.schema(list(zip(packed_shape(0, part).columns, kinds, strict=True)))
+    schema = pa.schema(list(zip(PackedPartitioning.of(0, part).columns, kinds, strict=True)))
     batch = pa.RecordBatch.from_pylist(
         [dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema
     )

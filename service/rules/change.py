@@ -1,0 +1,103 @@
+"""From the rules that run and what a source holds now to the rules that run next.
+
+A file is taken whole or not at all: one with a problem is rejected, and the rules that came from it
+before run on. So a bad file disturbs no other rule. What a version means cannot change, since match
+ids contain the version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from service.compiler.lowering import lower
+from service.errors import Problem
+from service.pattern.document import LoadedRule
+from service.rules.rule_set import RuleFile, RuleSet, assemble, repeated
+
+#: The problems of a rule against the schemas of what is read.
+Check = Callable[[LoadedRule], Iterable[Problem]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``rules`` run next; ``rejected`` says what of the source does not, and why."""
+
+    rules: RuleSet
+    rejected: tuple[Problem, ...] = ()
+
+
+def next_rules(
+    running: RuleSet, files: Sequence[RuleFile], check: Check, *, most: int, allow_empty: bool
+) -> Change:
+    """The rules that run next. ``most``: how many may be enabled; with more, or with none where
+    there were some and ``allow_empty`` is off, all of ``running`` goes on."""
+    if running.rules and not files and not allow_empty:
+        return Change(running, (_empty(running),))
+    by_id = {one.rule.id: one for one in running.loaded}
+    good: list[LoadedRule] = []
+    bad: set[str] = set()
+    rejected: list[Problem] = []
+    # Where two files have the same version, the one that runs is the first.
+    for file in sorted(files, key=lambda each: not _runs(each, by_id)):
+        problems = [*file.problems]
+        if not problems:
+            for one in file.loaded:
+                before = by_id.get(one.rule.id)
+                problems += check(one)
+                problems += _reused(one, before)
+            problems += repeated([*good, *file.loaded])
+        if problems:
+            bad.add(_place(file.name))
+            rejected += problems
+        else:
+            good += file.loaded
+    ids = {one.rule.id for one in good}
+    kept = [
+        one for one in running.loaded if _place(one.places.source) in bad and one.rule.id not in ids
+    ]
+    rules = assemble([*good, *kept])
+    if len(rules.enabled) > most:
+        return Change(running, (*rejected, _too_many(rules, most)))
+    return Change(rules, tuple(rejected))
+
+
+def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:
+    return any(
+        one.rule.id in running and _place(running[one.rule.id].places.source) == _place(file.name)
+        for one in file.loaded
+    )
+
+
+def _place(source: str) -> str:
+    """A folder may be mounted elsewhere at the next start."""
+    return Path(source).name
+
+
+def _reused(one: LoadedRule, before: LoadedRule | None) -> list[Problem]:
+    if before is None or before.rule.version != one.rule.version or before.rule == one.rule:
+        return []
+    # Whether it is switched on is no part of what it means.
+    now, then = (replace(each.rule, enabled=True) for each in (one, before))
+    if lower(now).fingerprint == lower(then).fingerprint:
+        return []
+    version = one.rule.version
+    message = f"version {version} of this rule runs, and means something else"
+    allowed = f"a changed rule has a higher version: {version + 1}"
+    return [one.places.problem(message, ("version",), allowed=allowed)]
+
+
+def _empty(running: RuleSet) -> Problem:
+    count = len(running.rules)
+    return Problem(
+        message=f"there are no rules any more; the {count} there were run on",
+        allowed="rules.allow_empty: true, where all rules may be removed",
+    )
+
+
+def _too_many(rules: RuleSet, most: int) -> Problem:
+    return Problem(
+        message=f"{len(rules.enabled):,} rules would run; all rules of before run on",
+        allowed=f"rules.max_rules {most:,}",
+    )
