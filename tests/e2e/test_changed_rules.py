@@ -36,8 +36,8 @@ def spelled_otherwise(rule_id: str) -> dict[str, Any]:
 
 
 def another_condition(rule_id: str) -> dict[str, Any]:
-    """The same id and version, and another pattern."""
-    made = rule(rule_id)
+    """Another pattern."""
+    made = rule(rule_id, version=2)
     made["pattern"][1]["where"] = "name = 'b' AND v >= LAST(a.v)"
     return made
 
@@ -56,13 +56,13 @@ KEPT: dict[str, dict[str, Any]] = {
     "columns": rule("columns", emit={"events": ["name", "v"]}),
 }
 
-#: And for each kind that drops them.
+#: And for each kind that drops them; all have another version.
 DROPPED: dict[str, dict[str, Any]] = {
     "new-version": rule("new-version", version=2),
     "another-condition": another_condition("another-condition"),
-    "another-window": rule("another-window", within="2 hours"),
-    "another-strategy": rule("another-strategy", after_match="skip_to_next"),
-    "another-key": rule("another-key", key=["k", "k"]),
+    "another-window": rule("another-window", version=2, within="2 hours"),
+    "another-strategy": rule("another-strategy", version=2, after_match="skip_to_next"),
+    "another-key": rule("another-key", version=2, key=["k", "k"]),
 }
 
 

@@ -20,8 +20,6 @@ from hypothesis import strategies as st
 
 from service.codecs.avro_schema import AvroSchema, parse
 from service.codecs.framing import frame
-from service.codecs.registry import Registry
-from service.codecs.registry_settings import RegistrySettings
 from service.compiler.rule_set import compile_rules
 from service.config.topics import KAFKA_TIMESTAMP
 from service.pattern.document import load_rules
@@ -70,7 +68,6 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
         for name, n in numbers.items()
     )
     writers = {1 + n: (Writer(1 + n, known[name], None, n),) for name, n in numbers.items()}
-    registry = Registry(RegistrySettings("http://localhost:1"))
     records = []
     for offset, event in enumerate(events):
         body = BytesIO()
@@ -80,7 +77,7 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
         time = START_MS + event.after_ms
         records.append(Kafka(FULL[event.type], 0, offset, time, None, value))
     plan = compile_rules(each.rule for each in load_rules(rules, "rules.yaml"))
-    outputs = found(plan, ResolvedSchemas(registry, types, writers), records, END_MS)
+    outputs = found(plan, ResolvedSchemas(types, writers), records, END_MS)
     return (
         sorted(
             (m.rule_id, m.match_id, m.key or "", repr(dict(m.measures))) for m in outputs.matches

@@ -90,9 +90,8 @@ class Job:
         plan = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
         flow: Any = SimpleNamespace(
             settings=self.settings,
-            plan=plan,
-            schemas=SimpleNamespace(learn=self.learnt.append, unknown_ids={9}),
-            decoder=lambda: None,
+            rules=SimpleNamespace(current=SimpleNamespace(plan=plan)),
+            schemas=SimpleNamespace(unknown_ids={9}),
             start=self._start,
             limit=SimpleNamespace(batch_done=lambda records, size: False),
         )
@@ -112,8 +111,8 @@ class Job:
         self.breaker = CircuitBreaker(self.settings.circuit_breaker, lambda: 0)
         self.supervisor = Supervisor(
             spark, flow, run="run", stop=self.stopping.request, stopping=self.stopping,
-            partly_written=lambda: None, retry=lambda question: question(), outage=outage,
-            breaker=self.breaker, rules=self.rules, observer=observer, time=self.time,
+            partly_written=lambda: None, learn=self.learnt.append,
+            retry=lambda question: question(), outage=outage, breaker=self.breaker, rules=self.rules, observer=observer, time=self.time,
             metrics=self.metrics, health=self.health,
         )  # fmt: skip
 

@@ -1,0 +1,164 @@
+"""Rules that change while the job runs: what a batch runs under, and what untouched rules see."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.errors import RuleSetError
+from service.pipeline.driver.service import Service
+from tests.e2e.outputs import found
+from tests.e2e.scenario import Scenario
+from tests.e2e.stream import Stream, at, sequence
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+_QUICK = {"refresh_interval": "100 ms"}
+_SECONDS = 60.0
+
+
+def _until(service: Service, **states: str | None) -> None:
+    """Wait until rules have these states; ``None``: there is no such rule."""
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        now = {str(each["id"]): each["state"] for each in service.rules()}
+        if all(now.get(rule) == state for rule, state in states.items()):
+            return
+        assert time.monotonic() < deadline, f"timed out; there is: {service.rules()}"
+        time.sleep(0.05)
+
+
+def _rule(rule_id: str, second: str, **changes: Any) -> dict[str, Any]:
+    """``a``, then ``second``, within an hour."""
+    return {**sequence(rule_id, "a", f"followed_by {second}", within="1 hour"), **changes}
+
+
+def _rejected(service: Service) -> list[str]:
+    return [str(each["reason"]) for each in service.rules() if each["state"] == "rejected"]
+
+
+def _folder(scenario: Scenario) -> dict[str, Any]:
+    return {"folder": str(scenario.rules_folder), **_QUICK}
+
+
+def test_rules_come_change_and_go(scenario: Scenario) -> None:
+    """Without a restart of the query, and without an event: a batch comes for the rules. Matches of
+    the rule that stays are those of a job in which nothing changed."""
+    stream = Stream(scenario)
+    scenario.rule(_rule("stays", "b"))
+    scenario.rule(_rule("changes", "b"))
+    with scenario.running(rules=_folder(scenario)) as service:
+        stream.send(("k", "a", 0))
+        scenario.wait_for_records(1)
+        _until(service, stays="active", changes="active")
+
+        scenario.rule(_rule("comes", "c"))
+        scenario.rule(_rule("changes", "c", version=2))
+        _until(service, comes="active")
+        (changed,) = [each for each in service.rules() if each["id"] == "changes"]
+        assert (changed["version"], changed["state"]) == (2, "active")
+
+        stream.send(("k", "b", 10), ("k", "c", 20), ("k", "a", 30), ("k", "c", 40), ("k", "x", 45))
+        scenario.wait_for_records(6)
+        (scenario.rules_folder / "comes.yaml").unlink()
+        _until(service, comes=None)
+
+        stream.send(("k", "b", 50), ("k", "c", 60), ("k", "x", 99))
+        outputs = scenario.wait_for(lambda outputs: len(outputs.of("stays")[0]) == 2)
+    assert outputs.of("stays")[0] == [
+        found("stays", "k", at(10), a=0, b=1), found("stays", "k", at(50), a=3, b=6),
+    ]  # fmt: skip
+    assert outputs.of("comes") == ([found("comes", "k", at(40), a=3, c=4)], [])
+    (first, *_) = outputs.of("changes")[0]
+    assert first == found("changes", "k", at(40), a=3, c=4)
+    assert scenario.metric("spark_cep_query_restarts_total", reason="new_schema") in (None, 0)
+    assert scenario.metric("spark_cep_rule_set_number") == 3
+
+
+def test_a_bad_rule_disturbs_nobody(scenario: Scenario) -> None:
+    """Its old version runs on, whatever is wrong with it; also at the next start."""
+    stream = Stream(scenario)
+    scenario.rule(_rule("good", "b"))
+    scenario.rule(_rule("bad", "b"))
+    bad = scenario.rules_folder / "bad.yaml"
+    before = bad.read_text("utf-8")
+    with scenario.running(rules=_folder(scenario)) as service:
+        stream.send(("k", "a", 0))
+        _until(service, good="active", bad="active")
+        for text, told in (
+            (before.replace("pattern", "patern"), "unknown key `patern`"),
+            (before.replace("name", "nome"), "nome"),
+            (before.replace("1 hour", "2 hours"), "a changed rule has a higher version: 2"),
+            ("\x00", "bad.yaml"),
+        ):
+            bad.write_text(text, "utf-8")
+            _wait(lambda told=told: any(told in reason for reason in _rejected(service)))
+            assert scenario.metric("spark_cep_rules_last_refresh_successful") == 1
+        for file in scenario.rules_folder.iterdir():
+            file.rename(file.with_suffix(".off"))
+        _wait(lambda: any("the 2 there were run on" in reason for reason in _rejected(service)))
+        for file in scenario.rules_folder.iterdir():
+            file.rename(file.with_suffix(".yaml"))
+        _wait(lambda: any("bad.yaml" in reason for reason in _rejected(service)))
+        scenario.rules_folder.rename(scenario.rules_folder.with_name("away"))
+        _wait(lambda: scenario.metric("spark_cep_rules_last_refresh_successful") == 0)
+        scenario.rules_folder.with_name("away").rename(scenario.rules_folder)
+        _wait(lambda: scenario.metric("spark_cep_rules_last_refresh_successful") == 1)
+    with scenario.running(rules=_folder(scenario)) as service:
+        _until(service, good="active", bad="active")
+        assert _rejected(service)
+        stream.send(("k", "b", 10), ("k", "x", 99))
+        outputs = scenario.wait_for(lambda outputs: len(outputs.matches) == 2)
+        bad.write_text(before, "utf-8")
+        _wait(lambda: not _rejected(service))
+    for rule in ("good", "bad"):
+        assert outputs.of(rule)[0] == [found(rule, "k", at(10), a=0, b=1)]
+
+
+def test_a_batch_is_repeated_under_its_own_rules(scenario: Scenario) -> None:
+    """Killed after its output and before Spark's commit, while the rules changed: what is there is
+    not written twice, and the state is that of the rules which wrote it."""
+    stream = Stream(scenario)
+    scenario.rule(_rule("ab", "b"))
+    stream.send(("k", "a", 0), ("k", "b", 10), ("k", "a", 20))
+    first = scenario.run()
+    assert first.of("ab")[0] == [found("ab", "k", at(10), a=0, b=1)]
+    _undo_last_commit(scenario)
+
+    (scenario.rules_folder / "ab.yaml").unlink()
+    scenario.rule(_rule("ac", "c"))
+    stream.send(("k", "b", 30), ("k", "c", 40), ("k", "a", 50), ("k", "c", 60), ("k", "x", 99))
+    outputs = scenario.run()
+    # Under the new rules the repeated batch would have given "ac" the first two events.
+    assert outputs.of("ab") == first.of("ab")
+    assert outputs.of("ac")[0] == [found("ac", "k", at(60), a=5, c=6)]
+
+
+def test_a_first_start_refuses_bad_rules(scenario: Scenario) -> None:
+    """There is nothing that could run instead."""
+    scenario.input("events")
+    scenario.rules_folder.joinpath("bad.yaml").write_text("id: 7", "utf-8")
+    with pytest.raises(RuleSetError):
+        scenario.service().run()
+
+
+def _undo_last_commit(scenario: Scenario) -> None:
+    commits = scenario.folder / "checkpoint" / "commits"
+    last = max((file for file in commits.iterdir() if file.name.isdigit()), key=_number)
+    for file in (last, Path(commits / f".{last.name}.crc")):
+        file.unlink(missing_ok=True)
+
+
+def _number(file: Path) -> int:
+    return int(file.name)
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.05)
