@@ -180,7 +180,7 @@ class CheckpointFiles:
                 stream.cancel()
                 raise
         except Py4JError as error:
-            reason = (str(error).strip().splitlines() or [""])[-1][:200]
+            reason = str(getattr(error, "java_exception", error))[:200]
             raise StateError(f"{self.location}/{name} cannot be written: {reason}") from error
 
     def delete(self, name: str) -> None:

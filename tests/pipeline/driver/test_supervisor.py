@@ -112,8 +112,9 @@ class Job:
         self.supervisor = Supervisor(
             spark, flow, run="run", stop=self.stopping.request, stopping=self.stopping,
             partly_written=lambda: None, learn=self.learnt.append,
-            retry=lambda question: question(), outage=outage, breaker=self.breaker, rules=self.rules, observer=observer, time=self.time,
-            metrics=self.metrics, health=self.health,
+            retry=lambda question: question(), outage=outage, breaker=self.breaker,
+            rules=self.rules, observer=observer, time=self.time, metrics=self.metrics,
+            health=self.health,
         )  # fmt: skip
 
     def run(self, *ends: str | None) -> None:
