@@ -16,13 +16,19 @@ from rich.table import Table
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from tests.conftest import JARS
 from tests.e2e.scenario import Scenario
+from tests.faults import rule_changes as changing
 from tests.faults import trial, workload
 from tests.kafka_access import KafkaAccess
+
+_KILLS_TO_A_RUN = 20
 
 
 def main(
     kills: Annotated[int, typer.Option(help="SIGKILLs of the driver, JVM included.")] = 50,
     others: Annotated[int, typer.Option(help="Faults of each other kind.")] = 5,
+    rule_changes: Annotated[
+        int, typer.Option(help="SIGKILLs of the driver while rules change, 20 to a run.")
+    ] = 20,
     records: Annotated[int, typer.Option(help="Records in the stream.")] = 30_000,
     seed: Annotated[int, typer.Option(help="Of everything random; 0: from the clock.")] = 0,
     only: Annotated[str, typer.Option(help="Only the kind whose name begins so.")] = "",
@@ -67,6 +73,11 @@ def main(
                 left -= score.faults
                 scores.append(score)
                 console.print(score)
+        if "driver, rules change".startswith(only):
+            for first in range(0, rule_changes, _KILLS_TO_A_RUN):
+                most = min(_KILLS_TO_A_RUN, rule_changes - first)
+                scores.append(changing.killed(scenario, sent, most, random, None))
+                console.print(scores[-1])
     console.print(_table(scores))
     if not all(s.comparison and s.comparison.equal for s in scores):
         sys.exit(1)
@@ -76,7 +87,17 @@ def main(
 
 def _table(scores: list[trial.Score]) -> Table:
     table = Table()
-    for column in ("fault", "runs", "faults", "starts", "compared", "lost", "twice", "wrong"):
+    for column in (
+        "fault",
+        "runs",
+        "faults",
+        "starts",
+        "rule sets",
+        "compared",
+        "lost",
+        "twice",
+        "wrong",
+    ):
         table.add_column(column, justify="left" if column == "fault" else "right")
     for fault in dict.fromkeys(score.fault for score in scores):
         own = [score for score in scores if score.fault == fault]
@@ -89,6 +110,7 @@ def _table(scores: list[trial.Score]) -> Table:
                     len(own),
                     sum(s.faults for s in own),
                     sum(s.starts for s in own),
+                    sum(s.changes for s in own),
                     sum(c.compared for c in both),
                     sum(c.lost for c in both),
                     sum(c.twice for c in both),

@@ -8,11 +8,12 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
+from pyspark.sql import SparkSession
 
 from examples.embedded import EmbeddedBroker
 from tests.conftest import JARS
 from tests.e2e.scenario import Scenario
-from tests.faults import trial, workload
+from tests.faults import rule_changes, trial, workload
 from tests.faults.workload import Comparison
 from tests.kafka_access import KafkaAccess
 
@@ -69,3 +70,18 @@ def test_the_comparison_finds_what_is_lost_twice_or_wrong() -> None:
     assert comparison == Comparison(compared=7, lost=1, twice=1, wrong=1)
     assert not comparison.equal
     assert Comparison.of(wanted, wanted).equal
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_rules_change_and_the_job_is_killed(prepared: Prepared, spark: SparkSession) -> None:
+    """Each batch has the rules that it had at first, so nothing is lost, twice, or of other
+    rules."""
+    score = rule_changes.killed(prepared.scenario, prepared.sent, 2, Random(SEED), spark)
+    assert score.comparison is not None
+    assert score.undisturbed is not None
+    assert score.changes > 3
+    assert score.comparison.compared > 300
+    assert score.comparison.equal, score
+    assert score.undisturbed.equal, score

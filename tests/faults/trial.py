@@ -89,6 +89,8 @@ class Score:
     comparison: Comparison | None = None
     undisturbed: Comparison | None = None
     seconds: float = 0.0
+    #: Rule sets that batches ran under.
+    changes: int = 1
 
 
 #: Does harm to a running command; returns False when there was nothing to harm.

@@ -1,0 +1,189 @@
+"""Kills while rules change: what the job writes is what it writes without kills, given the rules
+that each batch ran under.
+
+The command runs without end and is killed at random times; meanwhile, also while it is down, rules
+come, change and go, and a file is wrong. The checkpoint's log says which rules each batch had. A
+second job, which nothing disturbs, gets them batch by batch. The rules that never change are held
+against the matcher without Spark, too.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+import yaml
+from pyspark.sql import SparkSession
+
+from service.config import Settings
+from service.pattern.document import load_rules
+from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
+from service.pipeline.driver.service import Service
+from service.rules.rule_set import RuleSet
+from tests.e2e.command import Command
+from tests.e2e.scenario import Scenario
+from tests.e2e.stream import sequence
+from tests.faults import workload
+from tests.faults.trial import Job, Score
+from tests.faults.workload import Comparison, Content, Workload, content, whole
+
+_SECONDS = 300.0
+_CHANGE_EVERY_SECONDS = 0.3
+_NAMES = 3
+
+
+class ChangingJob(Job):
+    """A job with a rules folder of its own."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.rules = self.folder / "rules"
+        self.rules.mkdir()
+        for rule in workload.rules():
+            self._write(rule["id"], rule)
+
+    def change(self, number: int) -> None:
+        """The change with this number: a rule comes, gets another version, is wrong, or goes."""
+        name = f"extra-{number % _NAMES}"
+        version = 1 + number // _NAMES
+        if version % 4 == 0:
+            (self.rules / f"{name}.yaml").unlink(missing_ok=True)
+        elif version % 5 == 0:
+            (self.rules / f"{name}.yaml").write_text("id: [", "utf-8")
+        else:
+            after = "followed_by" if version % 2 else "not_followed_by"
+            rule = sequence(name, "abcd"[number % 4], f"{after} x", within="20 seconds")
+            self._write(name, {**rule, "version": version})
+
+    def document(self, **sections: dict[str, Any]) -> dict[str, Any]:
+        """Its settings; ``sections`` take the place of some."""
+        rules = {"folder": str(self.rules), "refresh_interval": "100 ms"}
+        trigger = {"mode": "continuous", "interval": "100 ms"}
+        return {**self._document(), "rules": rules, "trigger": trigger, **sections}
+
+    def _write(self, name: str, rule: dict[str, Any]) -> None:
+        fresh = self.rules / f".{name}"
+        fresh.write_text(yaml.safe_dump(rule, sort_keys=False), "utf-8")
+        fresh.replace(self.rules / f"{name}.yaml")
+
+    @property
+    def checkpoint(self) -> Path:
+        """The folder."""
+        return self.folder / "checkpoint"
+
+    def history(self) -> list[tuple[int, RuleSet]]:
+        """The rules of batches, by the first one."""
+        found = []
+        for first in _numbers(self.checkpoint / "rules"):
+            text = (self.checkpoint / "rules" / str(first)).read_text("utf-8")
+            entries = json.loads(text)["rules"]
+            loaded = [one for each in entries for one in load_rules(each["rule"], each["source"])]
+            found.append((first, RuleSet(tuple(loaded))))
+        return found
+
+    def records_done(self) -> int:
+        """How many records committed batches have read."""
+        done = _numbers(self.checkpoint / "commits")
+        if not done:
+            return 0
+        _, _, *sources = (self.checkpoint / "offsets" / str(done[-1])).read_text().splitlines()
+        parsed = [json.loads(each) for each in sources if each != "-"]
+        ends = [each for each in parsed if "statement" not in each]
+        return sum(end for topics in ends for parts in topics.values() for end in parts.values())
+
+
+def killed(
+    scenario: Scenario, sent: Workload, kills: int, random: Random, spark: SparkSession | None
+) -> Score:
+    """One run with this many kills, and the comparisons."""
+    began = time.monotonic()
+    job = ChangingJob(scenario, f"changing-{random.randrange(10**6)}")
+    score = Score("driver, rules change", ends=[])
+    ended = threading.Event()
+    changes = threading.Thread(target=_keep_changing, args=(job, ended), daemon=True)
+    command = Command(job.folder, job.document())
+    try:
+        # A first start refuses what is wrong.
+        _wait(command, lambda: job.records_done() > 0)
+        changes.start()
+        while True:
+            score.starts += 1
+            if score.faults == kills:
+                break
+            size = job.records_done()
+            wanted = random.choice([0, 1, 1, 1])
+            _wait(command, lambda size=size, wanted=wanted: job.records_done() >= size + wanted)
+            time.sleep(random.uniform(0, 4))
+            command.kill()
+            score.faults += 1
+            # Rules change while it is down.
+            time.sleep(random.uniform(0, 3 * _CHANGE_EVERY_SECONDS))
+            command = Command(job.folder, job.document())
+        _wait(command, lambda: job.records_done() == sent.records)
+    finally:
+        ended.set()
+        if changes.ident is not None:
+            changes.join()
+        command.signal(signal.SIGTERM)
+        code = command.wait()
+    assert code == 0, command.end_of_log()
+    outputs = job.outputs()
+    untouched = {rule["id"] for rule in workload.rules()}
+    score.comparison = Comparison.of(_of_rules(content(outputs), untouched), sent.expected)
+    calm = _calm(scenario, job, spark)
+    score.undisturbed = Comparison.of(whole(outputs), calm)
+    score.changes = len(job.history())
+    score.seconds = time.monotonic() - began
+    return score
+
+
+def _keep_changing(job: ChangingJob, ended: threading.Event) -> None:
+    number = 0
+    while not ended.wait(_CHANGE_EVERY_SECONDS):
+        job.change(number)
+        number += 1
+
+
+def _calm(scenario: Scenario, job: ChangingJob, spark: SparkSession | None) -> Content:
+    """What a job writes whose batches have the same rules, and which nothing disturbs."""
+    calm = ChangingJob(scenario, f"{job.name}-calm")
+    history = [(first, CompiledRules.of(rules)) for first, rules in job.history()]
+
+    def of(_: BatchRules, batch: int) -> CompiledRules:
+        return [rules for first, rules in history if first <= batch][-1]
+
+    trigger = {"mode": "available_now", "interval": "0 ms"}
+    settings = Settings.model_validate(calm.document(trigger=trigger))
+    if spark is not None:
+        spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
+    with mock.patch.object(BatchRules, "of", of):
+        Service(settings, spark=spark).run()
+    return whole(calm.outputs())
+
+
+def _of_rules(found: Content, rules: set[str]) -> Content:
+    kept = ("matches", "timeouts")
+    return {
+        kind: type(what)({k: n for k, n in what.items() if kind not in kept or k[0] in rules})
+        for kind, what in found.items()
+    }
+
+
+def _wait(command: Command, condition: Any) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not condition():
+        assert command.ended(0) is None, command.end_of_log()
+        assert time.monotonic() < deadline, command.end_of_log()
+        time.sleep(0.05)
+
+
+def _numbers(folder: Path) -> list[int]:
+    if not folder.is_dir():
+        return []
+    return sorted(int(file.name) for file in folder.iterdir() if file.name.isdigit())
