@@ -1,6 +1,7 @@
 """What must come out of a stream, from the definitions of the example rules alone.
 
-Nothing here knows the engine: each of the four rules in ``examples/rules`` is one short function
+Nothing here knows the engine: each of the four rules in ``examples/rules``, and the one
+that is added while the stream runs, is one short function
 over the events of one key in the order of their times. What a stream's records become otherwise
 (late, dead letter, tombstone) follows from how they were made.
 """
@@ -8,14 +9,15 @@ over the events of one key in the order of their times. What a stream's records 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from examples.demo.stream import ALLOWED_DISORDER_MS, Item
+from examples.demo.stream import ALLOWED_DISORDER_MS, Wave
 
 _SECOND, _MINUTE = 1_000, 60_000
+_LARGE = 40
 
 
 class Found(NamedTuple):
@@ -43,11 +45,12 @@ class Counts:
 
 
 class Reading(NamedTuple):
-    """One event: its time, record type and fields."""
+    """One event: its time, record type and fields, and the number of its wave."""
 
     time: int
     type: str | None
     fields: Mapping[str, Any]
+    wave: int = 0
 
 
 def log_anomaly(events: Sequence[Reading], _now: int) -> Found:
@@ -105,33 +108,43 @@ def order_not_paid(events: Sequence[Reading], now: int) -> Found:
     return Found(matches, 0)
 
 
+def large_order(events: Sequence[Reading], now: int) -> Found:
+    """An order of 40 or more."""
+    placed = [e for e in events if e.type == "demo.OrderPlaced" and e.time <= now]
+    return Found(sum(event.fields["amount"] >= _LARGE for event in placed), 0)
+
+
 _RULES: Mapping[str, tuple[str, Callable[[Sequence[Reading], int], Found]]] = {
     "log-anomaly": ("logs", log_anomaly),
     "cost-timeout": ("sensors", cost_timeout),
     "brute-force": ("logins", brute_force),
     "order-not-paid": ("orders", order_not_paid),
+    "large-order": ("orders", large_order),
 }
 RULES = tuple(_RULES)
 
 
-def expected(items: Iterable[Item]) -> Counts:
-    """What must come out once everything was read and the last event is the newest."""
+def expected(waves: Sequence[Wave]) -> Counts:
+    """What must come out once everything was read and the last event is the newest. A rule that a
+    wave adds sees the events from that wave on."""
     counts = Counts()
     by_key: dict[tuple[str, str], list[Reading]] = defaultdict(list)
     newest = 0
-    for item in items:
+    added = {wave.adds: number for number, wave in enumerate(waves) if wave.adds is not None}
+    for number, item in ((n, item) for n, wave in enumerate(waves) for item in wave.items):
         if item.damage is not None:
             counts.dead_letters[item.damage.reason] += 1
         elif item.late:
             counts.late[item.topic] += 1
         elif item.fields is not None and item.key is not None:
             newest = max(newest, item.time)
-            by_key[item.topic, item.key].append(Reading(item.time, item.type, item.fields))
+            by_key[item.topic, item.key].append(Reading(item.time, item.type, item.fields, number))
     now = newest - ALLOWED_DISORDER_MS - 1
     for rule, (topic, definition) in _RULES.items():
         for (read_from, key), events in by_key.items():
             if read_from == topic:
-                found = definition(sorted(events, key=lambda event: event.time), now)
+                seen = [event for event in events if event.wave >= added.get(rule, 0)]
+                found = definition(sorted(seen, key=lambda event: event.time), now)
                 counts.matches += Counter({(rule, key): found.matches})
                 counts.timeouts += Counter({(rule, key): found.timeouts})
     return counts

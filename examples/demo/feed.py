@@ -8,6 +8,7 @@ so because the stream says so.
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from service.codecs.framing import frame
 from service.errors import StartError
 
 SCHEMAS = Path(__file__).parent / "schemas"
+_ADDED = Path(__file__).parent / "rules"
 _WAVE_SECONDS = 2.0
 _AT_ONCE = 0.3
 _PAUSE_SECONDS = 1.0
@@ -87,7 +89,8 @@ def encode_body(item: Item, schema: Any) -> bytes:
 
 
 class Feed:
-    """Produces the waves, a few records at each :meth:`tick`."""
+    """Produces the waves, a few records at each :meth:`tick`. ``rules``: the job's folder, for
+    rules that are added."""
 
     def __init__(
         self,
@@ -96,7 +99,9 @@ class Feed:
         encoder: Encoder,
         topics: Sequence[str],
         interruption: Interruption,
+        rules: Path,
     ) -> None:
+        self._rules = rules
         self.sent: Counter[str] = Counter(dict.fromkeys(topics, 0))
         self._waves = waves
         self._producer = producer
@@ -131,6 +136,8 @@ class Feed:
                 if waited < _PATIENCE_SECONDS:
                     return []
                 said.append(f"the job has not caught up after {waited:.0f} s; going on")
+            if wave.adds is not None and not self._added(wave.adds, progress, said):
+                return said
             for schema in wave.registers:
                 number = self._encoder.register(schema)
                 said.append(f"registered {schema.name} for {schema.topic}, id {number}")
@@ -145,6 +152,17 @@ class Feed:
             self._number, self._position = self._number + 1, 0
             self._began, self._ended = None, now
         return said
+
+    def _added(self, rule: str, progress: Progress, said: list[str]) -> bool:
+        """Whether the job runs a rule by now; it is put into the job's folder first."""
+        file = self._rules / f"{rule}.yaml"
+        if not file.exists():
+            shutil.copy(_ADDED / file.name, file)
+            said.append(f"rule {rule} is put into {file.parent}, while the job runs")
+        if rule not in progress.rules:
+            return False
+        said.append(f"rule {rule} is active, from batch {progress.rules[rule]} on")
+        return True
 
     def _caught_up(self, wave: Wave, progress: Progress) -> bool:
         if progress.read.total() < self.sent.total():

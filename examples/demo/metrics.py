@@ -1,12 +1,13 @@
-"""How far the job is, read from its ``/metrics`` as a monitoring system would."""
+"""How far the job is, read from its ``/metrics`` and ``/rules`` as a monitoring system would."""
 
 from __future__ import annotations
 
+import json
 import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -26,6 +27,8 @@ class Progress:
     batches: int = 0
     restarts: int = 0
     watermark: int | None = None
+    #: By id of each rule that is active, the first batch under it.
+    rules: Mapping[str, int] = field(default_factory=dict)
 
 
 class JobPages:
@@ -40,8 +43,15 @@ class JobPages:
 
     def progress(self) -> Progress | None:
         """The newest reading; None while the job does not answer."""
-        text = self._page("/metrics")
-        return None if text is None else read_progress(text)
+        text, rules = self._page("/metrics"), self._page("/rules")
+        if text is None or rules is None:
+            return None
+        active = {
+            each["id"]: each["since_batch"]
+            for each in json.loads(rules)
+            if each["state"] == "active"
+        }
+        return replace(read_progress(text), rules=active)
 
     def _page(self, path: str) -> str | None:
         try:

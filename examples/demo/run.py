@@ -37,6 +37,7 @@ _QUIET_SECONDS = 2.0
 _PATIENCE_SECONDS = 45.0
 _METRICS_EVERY_SECONDS = 0.4
 _POLL_SECONDS = 0.1
+_COPIED = "rules"
 _MARK = ".spark-cep-demo"
 
 
@@ -118,7 +119,7 @@ def _steps(options: Options, screen: Screen, interruption: Interruption, stack: 
     with _blaming(up.check, job.check):
         with screen.waiting("Spark starts"):
             _until_ready(job, up, pages, interruption)
-        result = _stream(up, job, pages, encoder, screen, interruption)
+        result = _stream(up, job, pages, encoder, screen, interruption, options.folder / _COPIED)
     screen.show(*tables(result))
     screen.show("")
     code = _verdict(result, screen)
@@ -138,12 +139,13 @@ def _stream(
     encoder: Encoder,
     screen: Screen,
     interruption: Interruption,
+    rules: Path,
 ) -> Result:
     """Produce everything and read what comes of it."""
     screen.say(f"the job is ready; metrics at {pages.address}/metrics")
     arrivals = Arrivals(up.broker.bootstrap, up.registry.url)
     producer = Producer(producer_settings(up.broker.bootstrap))
-    feed = Feed(waves(), producer, encoder, list(TOPICS), interruption)
+    feed = Feed(waves(), producer, encoder, list(TOPICS), interruption, rules)
     try:
         return _watch(_Watched(up, job, pages, feed, arrivals), screen, interruption)
     finally:
@@ -165,7 +167,7 @@ def _watch(running: _Watched, screen: Screen, interruption: Interruption) -> Res
     """Produce the stream and show what comes of it until nothing more is to come."""
     feed, arrivals = running.feed, running.arrivals
     items = [item for wave in waves() for item in wave.items]
-    wanted = expected(items)
+    wanted = expected(waves())
     tombstones = Counter(item.topic for item in items if item.fields is None)
     progress, asked, news = Progress(), 0.0, time.monotonic()
     with screen.progress():
@@ -217,11 +219,13 @@ def _prepare(up: Servers, encoder: Encoder, screen: Screen) -> None:
 def _configuration(options: Options, up: Servers, port: int) -> Path:
     """Fill the template in."""
     folder = options.folder
+    # A folder of its own: a rule is added to it.
+    shutil.copytree(_RULES, folder / _COPIED)
     text = string.Template(_TEMPLATE.read_text("utf-8")).safe_substitute(
         bootstrap_servers=up.broker.bootstrap,
         registry_url=up.registry.url,
         jars=os.path.relpath(options.jars, folder),
-        rules=os.path.relpath(_RULES, folder),
+        rules=_COPIED,
         metrics_port=port,
     )
     config = folder / "config.yaml"

@@ -179,7 +179,8 @@ def waves() -> tuple[Wave, ...]:
             seed=13,
         ),
         wave(
-            "costs of a and b; logins in a schema that did not exist when the job started",
+            "costs of a and b; logins in a schema, and a large order for a rule, that did not exist"
+            " when the job started",
             [
                 *traffic(120, 160, all_three, 4),
                 *costs_of_a_and_b(122.2),
@@ -188,6 +189,7 @@ def waves() -> tuple[Wave, ...]:
             ],
             seed=14,
             registers=(LOGIN_3,),
+            adds="large-order",
         ),
         wave(
             "late events, one in each topic: each would have changed a result in its time",

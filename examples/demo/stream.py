@@ -99,11 +99,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Records that are produced together. ``registers``: schemas that are new with this wave."""
+    """Records that are produced together. ``registers``: schemas that are new with this wave;
+    ``adds``: the rule that is added before it."""
 
     title: str
     items: tuple[Item, ...]
     registers: tuple[Schema, ...] = ()
+    adds: str | None = None
 
     @property
     def waits_for(self) -> int | None:
@@ -111,11 +113,17 @@ class Wave:
         return max((item.time for item in self.items if item.late), default=None)
 
 
-def wave(title: str, items: Iterable[Item], seed: int, registers: tuple[Schema, ...] = ()) -> Wave:
+def wave(
+    title: str,
+    items: Iterable[Item],
+    seed: int,
+    registers: tuple[Schema, ...] = (),
+    adds: str | None = None,
+) -> Wave:
     """A wave of ``items`` in their order of arrival, a third of them delayed a little."""
     chance = random.Random(seed)
     delayed = []
     for item in items:
         little = chance.randrange(LARGEST_DISORDER_MS + 1) if chance.random() < 1 / 3 else 0
         delayed.append(item if item.late else replace(item, delay=little))
-    return Wave(title, tuple(sorted(delayed, key=lambda item: item.arrival)), registers)
+    return Wave(title, tuple(sorted(delayed, key=lambda item: item.arrival)), registers, adds)
