@@ -20,6 +20,7 @@ from bench import history
 from bench import latency as live
 from bench import many_rules as by_rules
 from bench import memory as peaks
+from bench import rule_changes as changing
 from bench import scaling as scales
 from bench import start as starts
 from bench import state_growth as states
@@ -251,6 +252,22 @@ def latency(
     _measure_alone("latency", lambda bed: live.latency(bed, load, tiny_seconds), 1, cores)
 
 
+@app.command(name="rule-changes")
+def rule_changes(
+    changes: Annotated[int, typer.Option(min=2, help="Changes, one every two seconds.")] = 60,
+    rules_running: Annotated[int, typer.Option("--rules", min=1, help="Rules that run.")] = 1_000,
+    rate: Annotated[int, typer.Option(min=1, help="Events a second.")] = 5_000,
+    events: Events = 6_000_000,
+    runs: Runs = 3,
+    cores: Cores = None,
+) -> None:
+    """From publishing a rule to a committed batch under it; the speed while rules change."""
+    given = changing.Changes(changes, rules_running, rate)
+    _measure_alone(
+        "rule-changes", lambda bed: changing.rule_changes(bed, given, events, runs), runs, cores
+    )
+
+
 @app.command()
 def scaling(
     events: Events = 2_000_000,
@@ -329,6 +346,7 @@ def everything(record: Record = False) -> None:
     state_growth()
     rules(record=record)
     latency()
+    rule_changes()
     cliffs()
     memory()
     start()

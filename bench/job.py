@@ -3,8 +3,8 @@
 The protocol is that of :mod:`bench.side`. All runs share a Spark session; each has settings,
 checkpoint and outputs of its own. What can be asked, by ``do``:
 
-* ``run``: the service, to the end of the topic, or for ``for_seconds``; where it refuses the rules
-  the answer is why;
+* ``run``: the service, to the end of the topic, for ``for_seconds``, or until ``until_events`` are
+  read; where it refuses the rules the answer is why;
 * ``ceiling``: Spark alone reading the topic, with the service's options, into a sink that drops
   everything;
 * ``state``: what a checkpoint holds;
@@ -33,7 +33,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from service.config import Settings
 from service.errors import RuleSetError
 from service.observability.logs import configure
-from service.observability.metric_names import STAGE_DURATION
+from service.observability.metric_names import RULE_SET, STAGE_DURATION
 from service.observability.metrics import Metrics
 from service.pipeline.driver.dataflow import source_options
 from service.pipeline.driver.progress import BatchReport
@@ -44,6 +44,7 @@ from service.pipeline.wire.reports import Count
 
 #: So many batches of a query Spark remembers.
 _MOST_BATCHES = 10_000
+_LOOK_SECONDS = 0.02
 _TOTALS = {
     "events": Count.RECORDS,
     "matches": Count.MATCHED,
@@ -116,9 +117,16 @@ class JobRun:
         self._query: StreamingQuery | None = None
         self._committed = 0.0
         self._found: Counter[str] = Counter()
+        self._until: int | None = None
+        #: Numbers of rule sets, and when the job said that a batch under it is committed.
+        self._rule_sets: list[tuple[float, float]] = []
 
-    def go(self, for_seconds: float | None) -> dict[str, Any]:
-        """Run to the end of input, or for so long."""
+    def go(self, for_seconds: float | None, until_events: int | None) -> dict[str, Any]:
+        """Run to the end of input, or for so long, or until so many events are read."""
+        self._until = until_events
+        ended = threading.Event()
+        watch = threading.Thread(target=self._follow_rules, args=(ended,), daemon=True)
+        watch.start()
         timer = None
         if for_seconds is not None:
             timer = threading.Timer(for_seconds, self._service.stop)
@@ -127,6 +135,8 @@ class JobRun:
         self._service.run()
         if timer is not None:
             timer.cancel()
+        ended.set()
+        watch.join()
         if self._query is None:
             raise RuntimeError("the job ran no batch")
         if self._began is None:
@@ -141,6 +151,7 @@ class JobRun:
             of_spark.update(batch["milliseconds"])
         return {
             "batches": batches,
+            "rule_sets": self._rule_sets,
             "seconds": self._committed - self._began,
             **{name: self._found[name] for name in _TOTALS},
             "stages": self._stages() | {name: spent / 1000 for name, spent in of_spark.items()},
@@ -155,6 +166,16 @@ class JobRun:
         if report.total(Count.RECORDS) or report.total(Count.WRITTEN):
             self._committed = now
         self._found.update({name: report.total(what) for name, what in _TOTALS.items()})
+        if self._until is not None and self._found["events"] >= self._until:
+            self._service.stop()
+
+    def _follow_rules(self, ended: threading.Event) -> None:
+        number = None
+        while not ended.wait(_LOOK_SECONDS):
+            now = self._metrics.registry.get_sample_value(RULE_SET.name)
+            if now is not None and now != number:
+                number = now
+                self._rule_sets.append((now, time.time()))
 
     def _stages(self) -> dict[str, float]:
         """Seconds by stage, as the job's own metrics have them."""
@@ -180,7 +201,9 @@ class OurSide:
             self._spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", _MOST_BATCHES)
         if request["do"] == "run":
             try:
-                return JobRun(self._spark, settings).go(request.get("for_seconds"))
+                return JobRun(self._spark, settings).go(
+                    request.get("for_seconds"), request.get("until_events")
+                )
             except RuleSetError as error:
                 return {"refused": str(error)}
         if request["do"] == "ceiling":

@@ -23,6 +23,7 @@ _TITLES = {
     "rules": "Rules grow",
     "cliffs": "Kinds of condition",
     "latency": "Latency",
+    "rule-changes": "Rules that change",
     "start": "Start",
     "delivery": "Exactly once",
     "scaling": "Cores and state partitions",
@@ -65,6 +66,8 @@ def text(document: Mapping[str, Any]) -> str:
         parts += [growth(document["growth"]), costs(document["costs"])]
     if "latency" in document:
         parts += latency(document)
+    if "publish_to_active" in document:
+        parts += rule_changes(document)
     if "starts" in document:
         parts.append(starts(document["starts"]))
     parts += [curve(name, points) for name, points in document.get("rates", {}).items()
@@ -218,6 +221,22 @@ def latency(document: Mapping[str, Any]) -> list[str]:
         table(["", *(column.replace("aim_", "at most: ") for column in columns)], rows),
         f"{tiny['count']} tiny batches, median {tiny['median_milliseconds']} ms. Medians by stage:",
         table(["stage", "ms"], [[name, f"{ms:g}"] for name, ms in spent if ms and name != _SUM]),
+    ]
+
+
+def rule_changes(document: Mapping[str, Any]) -> list[str]:
+    """Percentiles from publishing a rule to a committed batch under it, and the speed kept."""
+    found, speed = document["publish_to_active"], document["speed"]
+    columns = ("changes", "median", "90th", "99th", "largest", "aim_median", "aim_99th")
+    rates = [f"{speed['no_change']:,}", f"{speed['changes']:,}", f"**{speed['kept']:.2f}**"]
+    return [
+        "Seconds from a rule's file to a committed batch under it:",
+        table(
+            [column.replace("aim_", "at most: ") for column in columns],
+            [[f"{found[column]:,}" for column in columns]],
+        ),
+        "Events per second, and with a change every two seconds:",
+        table(["no change", "changes", "kept", "at least"], [[*rates, f"{speed['aim']:g}"]]),
     ]
 
 
