@@ -100,6 +100,13 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         ("rule", "text"),
     ),
     LogEvent(
+        "rule_set_aside",
+        _ERROR,
+        "the first batch with this rule failed in three runs; it does not run until its text"
+        " changes",
+        ("rule", "version", "reason"),
+    ),
+    LogEvent(
         "rules_not_read",
         _ERROR,
         "the source of the rules cannot be read; the rules that run go on",

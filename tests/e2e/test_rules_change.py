@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from service.errors import RuleSetError
+from service.pipeline.driver.batch_rules import CompiledRules
+from service.pipeline.driver.failures import JobFailedError
 from service.pipeline.driver.service import Service
+from service.rules.rule_set import RuleSet
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
@@ -162,3 +166,40 @@ def _wait(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "timed out"
         time.sleep(0.05)
+
+
+def test_a_rule_that_crashes_its_first_batch(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is set aside after three runs, durably, until its text changes; the other rules lose
+    nothing by it."""
+    stream = Stream(scenario)
+    scenario.rule(_rule("good", "b"))
+    stream.send(("k", "a", 0))
+    scenario.run()
+    made = CompiledRules.of
+
+    def of(rules: RuleSet) -> CompiledRules:
+        compiled = made(rules)
+        crashes = any(rule.id == "crashes" for rule in rules.rules)
+        return replace(compiled, text="no rules") if crashes else compiled
+
+    monkeypatch.setattr(CompiledRules, "of", of)
+    scenario.rule(_rule("crashes", "b"))
+    scenario.rule(_rule("also-new", "b"))
+    stream.send(("k", "b", 10), ("k", "x", 20))
+    for _ in range(3):
+        with pytest.raises(JobFailedError):
+            scenario.run()
+    for _ in range(2):
+        service = scenario.service()
+        service.run()
+        assert [reason for reason in _rejected(service) if "[rule crashes]" in reason]
+    assert scenario.outputs().of("good")[0] == [found("good", "k", at(10), a=0, b=1)]
+
+    monkeypatch.undo()
+    scenario.rule(_rule("crashes", "b", description="Another text."))
+    scenario.rule(_rule("also-new", "b", description="As it was."))
+    stream.send(("k", "a", 30), ("k", "b", 40), ("k", "x", 99))
+    outputs = scenario.run()
+    assert outputs.of("crashes")[0] == [found("crashes", "k", at(40), a=3, b=4)]

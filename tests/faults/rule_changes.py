@@ -80,8 +80,12 @@ class ChangingJob(Job):
     def history(self) -> list[tuple[int, RuleSet]]:
         """The rules of batches, by the first one."""
         found = []
-        for first in _numbers(self.checkpoint / "rules"):
-            text = (self.checkpoint / "rules" / str(first)).read_text("utf-8")
+        log = self.checkpoint / "rules"
+        for first in _numbers(log):
+            # What is said again of a batch has its number, and a higher one behind a point.
+            again = [0, *(int(file.suffix[1:]) for file in log.glob(f"{first}.*"))]
+            name = f"{first}.{max(again)}" if max(again) else str(first)
+            text = (log / name).read_text("utf-8")
             entries = json.loads(text)["rules"]
             loaded = [one for each in entries for one in load_rules(each["rule"], each["source"])]
             found.append((first, RuleSet(tuple(loaded))))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from service.compiler.rule_set import RuleSetPlan
-from service.pipeline.driver.rule_log import LoggedRules, RuleLog
+from service.pattern.tree import Rule
+from service.pipeline.driver.rule_log import LoggedRules, RuleLog, digest
 from service.rules.rule_set import RuleSet
 from service.rules.texts import encoded, plan_of
 
@@ -52,11 +53,10 @@ class BatchRules:
         self._lock = threading.Lock()
         self._wanted = wanted
         self._changed = changed
-        self._number = 0 if logged is None else logged.number
-        self._fingerprint = None if logged is None else logged.rules.fingerprint
+        self._logged = logged
         #: The newest batch that was asked for, and its rules.
         self._batch, self._rules = (-1, wanted) if planned is None else planned
-        self._told = False
+        self._told = self._done = False
 
     @property
     def wanted(self) -> CompiledRules:
@@ -79,14 +79,40 @@ class BatchRules:
         down."""
         if batch > self._batch:
             rules = self.wanted
-            fingerprint = rules.rules.fingerprint
-            if fingerprint != self._fingerprint:
-                self._log.write(LoggedRules(batch, self._number + 1, rules.rules))
-                self._number += 1
-                self._fingerprint = fingerprint
+            logged = self._logged
+            if logged is None or rules.rules.fingerprint != logged.rules.fingerprint:
+                number, aside = (0, {}) if logged is None else (logged.number, logged.set_aside)
+                self._logged = LoggedRules(batch, number + 1, rules.rules, set_aside=aside)
+                self._log.write(self._logged)
                 self._told = False
-            self._batch, self._rules = batch, rules
+            self._batch, self._rules, self._done = batch, rules, False
+        elif not self._told and self._is_first(batch):
+            self._count_attempt(1)
         if not self._told:
-            self._changed(self._number, batch, self._rules)
+            assert self._logged is not None
+            self._changed(self._logged.number, batch, self._rules)
             self._told = True
         return self._rules
+
+    def not_at_fault(self) -> None:
+        """The run ends for a reason that no rule has: its attempt at a first batch does not
+        count. Raises StateError when that cannot be written down."""
+        if self._told and self._is_first(self._batch) and not self._done:
+            self._count_attempt(-1)
+
+    def done(self) -> None:
+        """The output of the newest batch is committed."""
+        self._done = True
+
+    def set_aside(self, rule: Rule) -> str | None:
+        """Why a rule does not run because its first batch failed too often, if that is so."""
+        logged = self._logged
+        return logged.set_aside.get(digest(rule)) if logged and logged.set_aside else None
+
+    def _is_first(self, batch: int) -> bool:
+        return self._logged is not None and self._logged.batch == batch
+
+    def _count_attempt(self, count: int) -> None:
+        assert self._logged is not None
+        self._logged = replace(self._logged, attempts=self._logged.attempts + count)
+        self._log.write(self._logged)

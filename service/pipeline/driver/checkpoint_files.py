@@ -125,7 +125,7 @@ class CheckpointFiles:
     def position(self) -> Position | None:
         """How far it has come; ``None`` when no batch was ever planned. StateError when a file that
         says so is missing or damaged."""
-        planned, done = self.batches("offsets"), self.batches("commits")
+        planned, done = self._batches("offsets"), self._batches("commits")
         if not planned:
             if done:
                 raise self._missing(f"offsets/{done[-1]}")
@@ -152,7 +152,7 @@ class CheckpointFiles:
     def offsets_digest(self, batch: int) -> str | None:
         """The digest of where a batch ends; ``None`` when its offsets are not there: Spark deletes
         old ones. StateError when they are damaged."""
-        if batch not in self.batches("offsets"):
+        if batch not in self._batches("offsets"):
             return None
         _, *sources = self.parsed(f"offsets/{batch}", after=1)
         return offsets_digest(sources)
@@ -187,13 +187,15 @@ class CheckpointFiles:
         """Delete a file that :meth:`files` named."""
         self._files.delete(self._path(name), False)
 
-    def batches(self, log: str) -> list[int]:
-        """The batches that a log (a folder) has a file of, in order."""
+    def names(self, log: str) -> list[str]:
+        """The names of a log's files; none where there is no such folder."""
         folder = self._path(self._root, log)
         if not self._files.exists(folder):
             return []
-        names = [status.getPath().getName() for status in self._files.listStatus(folder)]
-        return sorted(int(name) for name in names if name.isdigit())
+        return [status.getPath().getName() for status in self._files.listStatus(folder)]
+
+    def _batches(self, log: str) -> list[int]:
+        return sorted(int(name) for name in self.names(log) if name.isdigit())
 
     def _planned(
         self, batch: int

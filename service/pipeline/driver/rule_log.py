@@ -8,18 +8,23 @@ by then; and the files are the history of which rules any batch ran under.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from service.errors import RESTORE, RuleSetError, StateError
 from service.pattern.canonical import to_yaml
 from service.pattern.document import load_rules
+from service.pattern.tree import Rule
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
 from service.rules.rule_set import RuleSet
 
 LOG: Final = "rules"
 _FORMAT: Final = 1
+_FILE: Final = re.compile(r"(\d+)(?:\.(\d+))?")
 #: Spark keeps so many batches, too; each of them must find its rules.
 _MOST_SETS: Final = 100
 
@@ -27,15 +32,24 @@ _MOST_SETS: Final = 100
 @dataclass(frozen=True, slots=True)
 class LoggedRules:
     """``rules`` are those of batches from ``batch`` on; ``number`` counts the sets of a
-    checkpoint, from 1."""
+    checkpoint, from 1. ``attempts``: how many runs have begun the first batch. ``set_aside``: why,
+    by the digest of a rule that does not run because its first batch failed too often."""
 
     batch: int
     number: int
     rules: RuleSet
+    attempts: int = 1
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+
+
+def digest(rule: Rule) -> str:
+    """What tells a rule from any other: of its canonical text."""
+    return hashlib.sha256(to_yaml(rule).encode()).hexdigest()
 
 
 class RuleLog:
-    """The log of one checkpoint."""
+    """The log of one checkpoint. What is said again of batch N is in ``rules/N.1``, ``rules/N.2``,
+    …, of which the last one counts: not every storage replaces a file at once."""
 
     def __init__(self, checkpoint: CheckpointFiles) -> None:
         self._checkpoint = checkpoint
@@ -43,26 +57,44 @@ class RuleLog:
     def of(self, batch: int) -> LoggedRules | None:
         """The rules of a batch; ``None`` where nothing was done under any yet. StateError when the
         log is damaged."""
-        before = [first for first in self._checkpoint.batches(LOG) if first <= batch]
-        return self._read(before[-1]) if before else None
+        before = [name for name in self._names() if name[0] <= batch]
+        return self._read(*before[-1]) if before else None
 
     def history(self) -> list[LoggedRules]:
         """All sets that are there, the oldest first. StateError when the log is damaged."""
-        return [self._read(first) for first in self._checkpoint.batches(LOG)]
+        newest = dict(self._names())
+        return [self._read(*name) for name in newest.items()]
 
     def write(self, logged: LoggedRules) -> None:
-        """Write a set that is newer than all others, and remove what no batch can ask for. Raises
-        StateError when that fails."""
+        """Write a set that is newer than all others, or the newest one again, and remove what no
+        batch can ask for. Raises StateError when that fails."""
         rules = [
             {"source": one.places.source, "rule": to_yaml(one.rule)} for one in logged.rules.loaded
         ]
-        content = {"format": _FORMAT, "number": logged.number, "rules": rules}
-        self._checkpoint.write(f"{LOG}/{logged.batch}", json.dumps(content))
-        for first in self._checkpoint.batches(LOG)[:-_MOST_SETS]:
-            self._checkpoint.delete(f"{self._checkpoint.location}/{LOG}/{first}")
+        content = {
+            "format": _FORMAT,
+            "number": logged.number,
+            "rules": rules,
+            "attempts": logged.attempts,
+            "set_aside": dict(logged.set_aside),
+        }
+        there = self._names()
+        again = [revision for batch, revision in there if batch == logged.batch]
+        name = _name(logged.batch, again[-1] + 1 if again else 0)
+        self._checkpoint.write(name, json.dumps(content))
+        kept = sorted({batch for batch, _ in there})[-_MOST_SETS:]
+        for batch, revision in there:
+            if batch < kept[0]:
+                name = _name(batch, revision)
+                self._checkpoint.delete(f"{self._checkpoint.location}/{name}")
 
-    def _read(self, first: int) -> LoggedRules:
-        name = f"{LOG}/{first}"
+    def _names(self) -> list[tuple[int, int]]:
+        """Batches and revisions, in order."""
+        found = map(_FILE.fullmatch, self._checkpoint.names(LOG))
+        return sorted((int(each[1]), int(each[2] or 0)) for each in found if each is not None)
+
+    def _read(self, batch: int, revision: int) -> LoggedRules:
+        name = _name(batch, revision)
         (content,) = self._checkpoint.parsed(name)
         try:
             if content["format"] != _FORMAT:
@@ -75,9 +107,19 @@ class RuleLog:
                 for entry in content["rules"]
                 for one in load_rules(entry["rule"], entry["source"])
             ]
-            return LoggedRules(first, int(content["number"]), RuleSet(tuple(loaded)))
+            return LoggedRules(
+                batch,
+                int(content["number"]),
+                RuleSet(tuple(loaded)),
+                int(content["attempts"]),
+                content["set_aside"],
+            )
         except (LookupError, TypeError, ValueError, RuleSetError) as error:
             reason = str(error).partition("\n")[0][:200]
             raise StateError(
                 f"{self._checkpoint.location}/{name} is damaged ({reason}): {RESTORE}"
             ) from error
+
+
+def _name(batch: int, revision: int) -> str:
+    return f"{LOG}/{batch}.{revision}" if revision else f"{LOG}/{batch}"

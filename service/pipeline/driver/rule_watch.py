@@ -91,7 +91,7 @@ class RuleWatch:
         change = next_rules(
             before.rules,
             files,
-            lambda one: _problems(one, packing, before),
+            lambda one: _problems(one, packing, self._rules, before),
             most=self._settings.max_rules,
             allow_empty=self._settings.allow_empty,
         )
@@ -106,8 +106,13 @@ class RuleWatch:
         self._taken = found
 
 
-def _problems(one: LoadedRule, packing: Packing, before: CompiledRules) -> list[Problem]:
+def _problems(
+    one: LoadedRule, packing: Packing, rules: BatchRules, before: CompiledRules
+) -> list[Problem]:
     """Of a rule that does not run yet, also what compiling it says."""
+    aside = rules.set_aside(one.rule)
+    if aside is not None:
+        return [one.places.problem(aside, ("id",))]
     problems = problems_of(one, packing.schemas)
     if problems or any(one.rule == rule for rule in before.rules.rules):
         return problems

@@ -3,22 +3,30 @@ run with.
 
 A first start refuses rules with a problem. A job that has run before goes on: what is wrong is
 rejected, and what ran before runs. A batch that is planned and not done has the rules that were
-logged for it.
+logged for it; but where it is the first under them and three runs have failed in it, the rules that
+are new with it are set aside.
 """
 
 from __future__ import annotations
 
 from service.config import Settings
-from service.errors import RuleSetError
+from service.errors import Problem, RuleSetError
+from service.observability.logs import logger
+from service.pattern.document import LoadedRule
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, local_folder
 from service.pipeline.driver.job_plan import check_rules, load_rules, problems_of, warnings_of
-from service.pipeline.driver.rule_log import LOG, RuleLog
+from service.pipeline.driver.partly_written import PartlyWritten
+from service.pipeline.driver.rule_log import LOG, LoggedRules, RuleLog, digest
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.change import Change, next_rules
 from service.rules.folder import Stamp, read_files, stamp
 from service.rules.rule_set import RuleFile, RuleSet
+
+_log = logger(__name__)
+#: Runs that may fail in the first batch under other rules.
+_MOST_ATTEMPTS = 3
 
 
 class RulesAtStart:
@@ -52,11 +60,14 @@ class RulesAtStart:
         except RuleSetError as error:
             self._went_wrong(error)
 
-    def decide(self, checkpoint: CheckpointFiles) -> BatchRules:
-        """The rules of the run's batches. Raises RuleSetError, and StateError where the checkpoint
-        is damaged."""
+    def decide(self, checkpoint: CheckpointFiles, begun: PartlyWritten | None) -> BatchRules:
+        """The rules of the run's batches. ``begun``: the batch that is planned and not done, if
+        some of its output is there. Raises RuleSetError, and StateError where the checkpoint is
+        damaged."""
         log, position = RuleLog(checkpoint), checkpoint.position()
         logged = None if position is None else log.of(position.batch)
+        if logged is not None and position is not None and position.uncommitted:
+            logged = _without_crashing(log, logged, position.batch, begun)
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
@@ -67,7 +78,7 @@ class RulesAtStart:
             change = next_rules(
                 logged.rules,
                 self._files,
-                lambda one: problems_of(one, self._schemas),
+                lambda one: self._problems(one, logged),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
             )
@@ -79,8 +90,41 @@ class RulesAtStart:
             planned = position.batch, CompiledRules.of(logged.rules)
         return BatchRules(log, logged, CompiledRules.of(rules), planned, self._status.begins)
 
+    def _problems(self, one: LoadedRule, logged: LoggedRules) -> list[Problem]:
+        aside = logged.set_aside.get(digest(one.rule)) if logged.set_aside else None
+        if aside is not None:
+            return [one.places.problem(aside, ("id",))]
+        return problems_of(one, self._schemas)
+
     def _went_wrong(self, error: RuleSetError) -> None:
         folder = local_folder(str(self._settings.state.checkpoint))
         if folder is not None and not (folder / LOG).is_dir():
             raise error
         self._wrong = error
+
+
+def _without_crashing(
+    log: RuleLog, logged: LoggedRules, batch: int, begun: PartlyWritten | None
+) -> LoggedRules:
+    """The rules of a batch that was begun; without those that are new with it, if it failed too
+    often. Raises RuleSetError when it failed too often and cannot have other rules."""
+    before = log.of(batch - 1) if logged.batch == batch and batch > 0 else None
+    if before is None or logged.attempts < _MOST_ATTEMPTS:
+        return logged
+    new = [one for one in logged.rules.loaded if one.rule not in before.rules.rules]
+    if not new:
+        return logged
+    reason = f"set aside: batch {batch}, the first with this rule, failed {logged.attempts} times"
+    if begun is not None and begun.batch == batch:
+        problem = f"batch {batch} fails, and some of its output is there, so its rules must stay"
+        raise RuleSetError([one.places.problem(problem, ("id",)) for one in new])
+    ids = {one.rule.id for one in new}
+    kept = [one for one in logged.rules.loaded if one.rule.id not in ids]
+    back = [one for one in before.rules.loaded if one.rule.id in ids]
+    rules = RuleSet(tuple(sorted((*kept, *back), key=lambda one: one.rule.id)))
+    aside = {**logged.set_aside, **{digest(one.rule): reason for one in new}}
+    substitute = LoggedRules(batch, logged.number, rules, attempts=0, set_aside=aside)
+    log.write(substitute)
+    for one in new:
+        _log.error("rule_set_aside", rule=one.rule.id, version=one.rule.version, reason=reason)
+    return substitute

@@ -11,9 +11,9 @@ from __future__ import annotations
 import platform
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +24,14 @@ from service import __version__
 from service.codecs.compiled_code import prepare
 from service.codecs.registry import Registry
 from service.config import Settings
-from service.errors import CircuitBreakerError, GraceError
+from service.errors import (
+    CircuitBreakerError,
+    GraceError,
+    KafkaAwayError,
+    RegistryAwayError,
+    StateError,
+    TakenOverError,
+)
 from service.observability import metric_names as names
 from service.observability.health import Health
 from service.observability.logs import bound, logger
@@ -32,6 +39,7 @@ from service.observability.metrics import Metrics
 from service.observability.start_clock import Phase, StartClock
 from service.pipeline.decode.resolved_schemas import resolve_schemas
 from service.pipeline.driver.batch_limit import BatchLimit, mean_size
+from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, check_position, held
 from service.pipeline.driver.circuit_breaker import CircuitBreaker
 from service.pipeline.driver.dataflow import Dataflow
@@ -186,10 +194,11 @@ class Service:
             stack.callback(watch.stop)
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
             check_position(checkpoint.position(), settings, topics, ids)
-            rules = at_start.decide(checkpoint)
             self._observer.position.start()
             watch.start()
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
+            begun = partial(partly_written, delivery, settings.state.state_partitions, checkpoint)
+            rules = at_start.decide(checkpoint, retry(begun))
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, cluster.partitions(topics), sampling.result())
             flow = Dataflow(
@@ -208,9 +217,7 @@ class Service:
                 run=self.run_id,
                 stop=self.stop,
                 stopping=self._stopping,
-                partly_written=partial(
-                    partly_written, delivery, settings.state.state_partitions, checkpoint
-                ),
+                partly_written=begun,
                 learn=partial(schemas.learn, registry),
                 retry=self._retries.while_running,
                 outage=outage,
@@ -221,7 +228,19 @@ class Service:
                 metrics=self._metrics,
                 health=self._health,
             )
-            supervisor.run()
-            if settings.trigger.at_end_of_input == "decide" and not one_batch:
-                event_time.end_of_input()
+            with _attempts_counted(rules):
                 supervisor.run()
+                if settings.trigger.at_end_of_input == "decide" and not one_batch:
+                    event_time.end_of_input()
+                    supervisor.run()
+
+
+@contextmanager
+def _attempts_counted(rules: BatchRules) -> Iterator[None]:
+    """An end that says nothing against the rules of the batch in flight is no failure of theirs."""
+    try:
+        yield
+    except (StopRequestedError, KafkaAwayError, RegistryAwayError, TakenOverError):
+        with suppress(StateError):
+            rules.not_at_fault()
+        raise

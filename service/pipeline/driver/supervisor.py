@@ -175,6 +175,7 @@ class Supervisor:
         with self._bound(batch):
             report = self._observer.batch_done(batch, reports)
             self._protect(report)
+        self._flow.rules.done()
         self._outage.batch_done()
         self._time.batch_done(report)
         return report.total(Count.RECORDS), report.total(Count.BYTES)

@@ -1,0 +1,130 @@
+"""Which rules run next: a file is taken whole or not at all, and a bad one disturbs no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.errors import Problem
+from service.pattern.document import LoadedRule, examine_rules
+from service.rules.change import Change, next_rules
+from service.rules.rule_set import RuleFile, RuleSet, assemble
+
+RULE = "{{id: {0}, version: {1}, key: k, pattern: [{{step: a, where: n = {2}}}]}}"
+
+
+def text(rule_id: str, version: int = 1, value: int = 1, *more: str) -> str:
+    """A rule of one step; ``more``: further keys."""
+    return RULE.format(rule_id, version, value)[:-1] + "".join(f", {m}" for m in more) + "}"
+
+
+def file(name: str, *texts: str) -> RuleFile:
+    """A file of these rules."""
+    loaded, problems = examine_rules("\n---\n".join(texts), f"/rules/{name}.yaml")
+    return RuleFile(f"/rules/{name}.yaml", tuple(loaded), tuple(problems))
+
+
+def running(*files: RuleFile) -> RuleSet:
+    """The rules of files that were right."""
+    return assemble(one for each in files for one in each.loaded)
+
+
+def change(before: RuleSet, *files: RuleFile, most: int = 10, allow_empty: bool = False) -> Change:
+    """With a check that refuses rules whose condition is n = 99."""
+
+    def check(one: LoadedRule) -> list[Problem]:
+        wrong = "99" in str(one.rule.pattern)
+        return [one.places.problem("the event has no column", ("pattern",))] if wrong else []
+
+    return next_rules(before, files, check, most=most, allow_empty=allow_empty)
+
+
+def versions(rules: RuleSet) -> dict[str, int]:
+    """By id."""
+    return {rule.id: rule.version for rule in rules.rules}
+
+
+def messages(found: Change) -> list[str]:
+    """Of what is rejected."""
+    return [problem.message for problem in found.rejected]
+
+
+def test_rules_come_change_and_go() -> None:
+    """What the files hold runs."""
+    before = running(file("a", text("a")), file("b", text("b")))
+    found = change(before, file("a", text("a", 2, 5)), file("c", text("c")))
+    assert (versions(found.rules), found.rejected) == ({"a": 2, "c": 1}, ())
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ("id: [", "flow node"),
+        (text("b", 2, 99), "the event has no column"),
+        (text("b", 1, 7), "version 1 of this rule runs, and means something else"),
+        (text("a", 1, 1), "version 1 of this rule is also in /rules/a.yaml"),
+    ],
+)
+def test_a_bad_file_leaves_what_came_from_it(bad: str, told: str) -> None:
+    """Whole, with the good rules that it holds; other files are taken."""
+    before = running(file("a", text("a")), file("b", text("b"), text("beside")))
+    found = change(before, file("a", text("a")), file("b", bad, text("new")), file("c", text("c")))
+    assert versions(found.rules) == {"a": 1, "b": 1, "beside": 1, "c": 1}
+    assert found.rules.loaded[1].rule == before.loaded[1].rule
+    assert all(problem.source == "/rules/b.yaml" for problem in found.rejected)
+    assert told in messages(found)[0]
+
+
+def test_a_bad_file_that_never_ran() -> None:
+    """Nothing runs instead of it."""
+    found = change(running(file("a", text("a"))), file("a", text("a")), file("b", "id: ["))
+    assert versions(found.rules) == {"a": 1}
+    assert len(found.rejected) == 1
+
+
+def test_a_rule_that_moved_out_of_a_bad_file() -> None:
+    """It runs once, as the good file has it."""
+    before = running(file("a", text("a"), text("b")))
+    found = change(before, file("a", "id: ["), file("b", text("b", 2)))
+    assert versions(found.rules) == {"a": 1, "b": 2}
+
+
+def test_the_same_folder_elsewhere() -> None:
+    """A file is known by its name: a folder may be mounted at another place."""
+    before = running(file("a", text("a")))
+    moved = RuleFile("/mnt/rules/a.yaml", (), (Problem(message="wrong"),))
+    assert versions(change(before, moved).rules) == {"a": 1}
+
+
+def test_what_keeps_its_meaning_keeps_its_version() -> None:
+    """Texts, limits, and whether it is switched on, are no part of the meaning."""
+    before = running(file("a", text("a")))
+    for more in ("description: other", "enabled: false", "limits: {partial_matches: 7}"):
+        found = change(before, file("a", text("a", 1, 1, more)))
+        assert found.rejected == ()
+        assert found.rules.loaded[0].rule != before.loaded[0].rule
+
+
+def test_a_lower_version_is_taken() -> None:
+    """A roll-back."""
+    before = running(file("a", text("a", 2, 5)))
+    assert versions(change(before, file("a", text("a", 1, 3))).rules) == {"a": 1}
+
+
+def test_all_at_once_is_a_mistake() -> None:
+    """No rules any more, or too many: all go on, unless it is allowed."""
+    before = running(file("a", text("a")))
+    found = change(before)
+    assert (found.rules, len(found.rejected)) == (before, 1)
+    assert "the 1 there were run on" in messages(found)[0]
+    assert change(before, allow_empty=True).rules == RuleSet()
+    found = change(before, file("b", text("b"), text("c")), most=1)
+    assert found.rules == before
+    assert messages(found) == ["2 rules would run; all rules of before run on"]
+    off = file("b", text("b"), text("c", 1, 1, "enabled: false"))
+    assert versions(change(before, off, most=1).rules) == {"b": 1, "c": 1}
+
+
+def test_nothing_ran_before() -> None:
+    """What is right runs, in the order of ids."""
+    found = change(RuleSet(), file("b", text("b")), file("a", text("a")), file("c", "id: ["))
+    assert [rule.id for rule in found.rules.rules] == ["a", "b"]
