@@ -196,6 +196,13 @@ class Scenario:
             assert time.monotonic() < deadline, f"timed out; there is: {outputs}"
             time.sleep(0.25)
 
+    def wait_until_failed(self, seconds: float = _SECONDS) -> None:
+        """Wait until the job has ended with an error."""
+        deadline = time.monotonic() + seconds
+        while not self._failures:
+            assert time.monotonic() < deadline, "timed out waiting for an error"
+            time.sleep(0.05)
+
     def wait_for_records(self, count: int, seconds: float = _SECONDS) -> None:
         """Wait until batches with this many records in all are done."""
         deadline = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""An input topic that is deleted and created again between two starts."""
+"""An input topic that is deleted and created again, between two starts and while the job runs."""
 
 from __future__ import annotations
 
@@ -28,3 +28,23 @@ def test_offsets_of_another_topic_are_refused(scenario: Scenario) -> None:
         scenario.run()
     outputs = scenario.decide(source={"fail_on_data_loss": False})
     assert found("ab", "n", at(13), a=2, b=3) in outputs.of("ab")[0]
+
+
+def test_while_the_job_runs(scenario: Scenario) -> None:
+    """It ends before anything of the new topic is read, though that has more records; what it has
+    found stays."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    stream.send(("k", "a", 0), ("k", "b", 1), ("k", "x", 2))
+    with pytest.raises(StateError, match="deleted and created again while the job ran"):
+        _run_over_another_topic(scenario, stream)
+    assert [match.key for match in scenario.outputs().matches] == [b"k"]
+
+
+def _run_over_another_topic(scenario: Scenario, stream: Stream) -> None:
+    with scenario.running():
+        scenario.wait_for(lambda outputs: len(outputs.matches) == 1)
+        scenario.kafka.delete_topics([stream.topic])
+        scenario.kafka.create_topics({stream.topic: 1})
+        stream.send(*[("n", "a", 10), ("n", "b", 11)] * 5)
+        scenario.wait_until_failed()

@@ -62,6 +62,7 @@ from service.pipeline.driver.scratch import scratch_folder
 from service.pipeline.driver.stopping import Stopping
 from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
+from service.pipeline.driver.topic_ids import TopicIds
 from service.pipeline.spark.starting import StartingSpark
 
 _log = logger(__name__)
@@ -222,6 +223,7 @@ class Service:
                 retry=self._retries.while_running,
                 outage=outage,
                 breaker=self._breaker,
+                topics=TopicIds(settings, ids),
                 rules=self._rules,
                 observer=self._observer,
                 time=event_time,

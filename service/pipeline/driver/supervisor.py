@@ -32,6 +32,7 @@ from service.pipeline.driver.retry import RetryPolicy, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.stopping import Stopping
 from service.pipeline.driver.time_control import TimeControl
+from service.pipeline.driver.topic_ids import TopicIds
 from service.pipeline.wire.new_schema_ids import decode_ids
 from service.pipeline.wire.reports import Count
 
@@ -66,6 +67,7 @@ class Supervisor:
         retry: RetryPolicy,
         outage: Outage,
         breaker: CircuitBreaker,
+        topics: TopicIds,
         rules: RuleStatus,
         observer: Observer,
         time: TimeControl,
@@ -82,6 +84,7 @@ class Supervisor:
         self._retry = retry
         self._outage = outage
         self._breaker = breaker
+        self._topics = topics
         self._rules = rules
         self._observer = observer
         self._time = time
@@ -167,6 +170,7 @@ class Supervisor:
 
     def _before_batch(self, batch: int) -> int | None:
         self._stopping.hold(self._spark)
+        self._topics.check()
         with self._bound(batch):
             self._observer.batch_started(batch)
         return self._time.batch_started()

@@ -90,7 +90,7 @@ class Job:
         plan = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
         flow: Any = SimpleNamespace(
             settings=self.settings,
-            rules=SimpleNamespace(current=SimpleNamespace(plan=plan)),
+            rules=SimpleNamespace(current=SimpleNamespace(plan=plan), done=lambda: None),
             schemas=SimpleNamespace(unknown_ids={9}),
             start=self._start,
             limit=SimpleNamespace(batch_done=lambda records, size: False),
@@ -113,8 +113,8 @@ class Job:
             spark, flow, run="run", stop=self.stopping.request, stopping=self.stopping,
             partly_written=lambda: None, learn=self.learnt.append,
             retry=lambda question: question(), outage=outage, breaker=self.breaker,
-            rules=self.rules, observer=observer, time=self.time, metrics=self.metrics,
-            health=self.health,
+            topics=SimpleNamespace(check=lambda: None), rules=self.rules, observer=observer,
+            time=self.time, metrics=self.metrics, health=self.health,
         )  # fmt: skip
 
     def run(self, *ends: str | None) -> None:
