@@ -100,7 +100,7 @@ class Job:
         # Without types, columns are values as they are.
         self._matcher = KeysMatcher(part, RecordTypes())
         self._reader = EventReader(part, RecordTypes())
-        self._meaning = self._matcher.meaning
+        self._meaning = self._matcher.meaning()
 
     def advance(self, events: str, watermark: int) -> None:
         """Take in events and move to the watermark."""

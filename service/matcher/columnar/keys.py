@@ -77,6 +77,7 @@ class KeysMatcher:
             for rule in partitioning.rules
         ]
         self._plans = [rule.plan for rule in partitioning.rules]
+        self._meanings: dict[tuple[int, ...], Meaning] = {}
         self._plain = np.array([columns and reporter.plain for reporter in self._reporters], bool)
 
     @property
@@ -89,13 +90,14 @@ class KeysMatcher:
         """What names the rules in stored state, by number."""
         return [plan.fingerprint for plan in self._plans]
 
-    @cached_property
-    def meaning(self) -> Meaning:
-        """What the bits and columns of events mean."""
-        return Meaning(
-            tuple(condition.name for condition in self.partitioning.conditions),
-            tuple(slot.meaning for slot in self.slots),
-        )
+    def meaning(self, rules: tuple[int, ...] = ()) -> Meaning:
+        """What the bits and columns of events mean in a state that has these numbers for the rules.
+        Most key groups have the same."""
+        if rules not in self._meanings:
+            conditions = tuple(condition.name for condition in self.partitioning.conditions)
+            columns = tuple(slot.meaning for slot in self.slots)
+            self._meanings[rules] = Meaning(conditions, columns, rules)
+        return self._meanings[rules]
 
     def advance(
         self, state: KeysState, batch: InputBatch, watermark: int, names: Names

@@ -82,7 +82,8 @@ class MatchOptions:
 
 class KeyGroup:
     """Clock, topics, rules and buckets of one key group. ``paused``: fingerprints of the plans that
-    take no part; ``plan`` and ``matchers`` are without them."""
+    take no part; ``plan`` and ``matchers`` are without them. ``stored``: the group's state, if it
+    has one. StateError when it cannot be taken over."""
 
     def __init__(
         self,
@@ -91,40 +92,27 @@ class KeyGroup:
         options: MatchOptions,
         matchers: Sequence[KeysMatcher],
         paused: tuple[str, ...] = (),
+        stored: dict[str, Any] | None = None,
     ) -> None:
+        if stored is not None:
+            _check(stored, options)
         self.number = number
         self.clock = Clock(options.policy, options.allowed_disorder_ms)
+        if stored is not None:
+            self.clock.restore(stored["clock"])
         self._events = BatchEvents((), (), self.clock.watermark, ())
         #: Nanoseconds of the matcher in this batch, shared out to rules.
         self.processing: Counter[str] = Counter()
         self._options = options
         self._paused = paused
         self._matchers = matchers
-        self._names = Names()
-        self._by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
-        self._rules = KnownRules(plan, self._by_prefix)
-        self._entries = self._new_entries()
-
-    def restore(self, stored: dict[str, Any]) -> None:
-        """Take over the group's state as stored."""
-        check_format(stored)
-        groups = self._options.key_groups
-        if stored["key_groups"] != groups:
-            raise StateError(
-                f"the checkpoint was made with state.key_groups {stored['key_groups']}, not"
-                f" {groups}: the keys would not be found; set it back, or start from a new"
-                " checkpoint"
-            )
-        self.clock.restore(stored["clock"])
-        self._names = Names(stored["topics"], stored["types"])
+        self._names = Names() if stored is None else Names(stored["topics"], stored["types"])
+        by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
+        self._rules = KnownRules(plan, by_prefix, stored)
         # What bits mean says which rules there are, by their numbers in this state.
-        self._rules.restore(stored)
-        self._entries = self._new_entries()
-        self._entries.restore(stored, self._rules.same_columns)
-
-    def _new_entries(self) -> Entries:
-        meanings = {prefix: self._rules.meaning(prefix) for prefix in self._by_prefix}
-        return Entries(self.number, meanings)
+        self._entries = Entries(number, self._rules.meanings())
+        if stored is not None:
+            self._entries.restore(stored, self._rules.same_columns)
 
     @property
     def gone(self) -> list[tuple[str, int, int]]:
@@ -338,6 +326,16 @@ def _of_entries(events: EventTable) -> list[I64]:
     entry = (share.cumsum() - share).astype(np.int64)
     parts = np.split(np.arange(len(events)), np.flatnonzero(entry[1:] != entry[:-1]) + 1)
     return [part for part in parts if len(part)]
+
+
+def _check(stored: dict[str, Any], options: MatchOptions) -> None:
+    check_format(stored)
+    if stored["key_groups"] != options.key_groups:
+        raise StateError(
+            f"the checkpoint was made with state.key_groups {stored['key_groups']}, not"
+            f" {options.key_groups}: the keys would not be found; set it back, or start from a new"
+            " checkpoint"
+        )
 
 
 def _prefix(partitioning: Partitioning) -> str:

@@ -144,9 +144,7 @@ class MatchProcessor:
         if paused is None:
             paused = () if stored is None else tuple(stored.get("paused", ()))
         plan, matchers = self._active_without(paused)
-        group = KeyGroup(number, plan, self._options, matchers, paused)
-        if stored is not None:
-            group.restore(stored)
+        group = KeyGroup(number, plan, self._options, matchers, paused, stored)
         # Partitions to wait for, before what was read of them.
         group.clock.control(batch.control)
         for times in batch.times:

@@ -81,8 +81,7 @@ class Entries:
         for name, (due, size, checksum) in stored["entries"].items():
             self._due[name], self._sizes[name], self._checksums[name] = due, size, checksum
             prefix = name.partition("/")[0]
-            was = stored["fingerprints"][prefix]
-            was = self._stale.pop(name, was)
+            was = self._stale.pop(name, stored["fingerprints"][prefix])
             same = was == self._fingerprints.get(prefix)
             if not same and (bucket_of(name) is None or not same_columns(was, prefix)):
                 self._stale[name] = was

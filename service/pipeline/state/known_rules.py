@@ -7,7 +7,7 @@ keys. So what a rule has left that went, and came again, is not taken up.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -47,60 +47,46 @@ class KnownRule:
 
 class KnownRules:
     """The rules of a plan, as the state of one key group knows them. ``matchers`` by the prefix of
-    their partitioning's entries."""
+    their partitioning's entries; ``stored``: what :meth:`packed` gave under the rule set before."""
 
-    def __init__(self, plan: RuleSetPlan, matchers: Mapping[str, KeysMatcher]) -> None:
-        #: Id, version and partial matches of rules that went, or changed, since the last batch.
-        self.gone: list[tuple[str, int, int]] = []
-        self._rules = {
-            p.fingerprint: KnownRule(p.rule.id, p.rule.version, number, 0)
-            for number, p in enumerate(plan.plans)
-        }
+    def __init__(
+        self,
+        plan: RuleSetPlan,
+        matchers: Mapping[str, KeysMatcher],
+        stored: Mapping[str, Any] | None = None,
+    ) -> None:
+        stored = stored or {"rules": {}, "next_rule": 0, "meanings": {}}
+        known = {text: KnownRule(*values) for text, values in stored["rules"].items()}
         #: What the next rule that comes is called.
-        self._next = len(self._rules)
-        self._slots = {prefix: matcher.slots for prefix, matcher in matchers.items()}
+        self._next = stored["next_rule"]
+        self._rules: dict[str, KnownRule] = {}
+        for each in plan.plans:
+            rule = known.pop(each.fingerprint, None)
+            if rule is None:
+                rule = KnownRule(each.rule.id, each.rule.version, self._next, 0)
+                self._next += 1
+            self._rules[each.fingerprint] = rule
+        #: Id, version and partial matches of rules that went, or changed, since the last batch.
+        self.gone = [(rule.id, rule.version, rule.live) for rule in known.values()]
         self._matchers = matchers
-        self._now: dict[str, Meaning] = {}
-        self._meanings: dict[bytes, Meaning] = {}
-        self._numbered()
-
-    def meaning(self, prefix: str) -> bytes:
-        """What bits and columns of a partitioning mean under this rule set."""
-        return self._now[prefix].fingerprint
-
-    def _numbered(self) -> None:
-        """Rules have the numbers that they keep."""
         self._now = {
-            prefix: replace(matcher.meaning, rules=tuple(self.numbers(matcher.fingerprints)))
-            for prefix, matcher in self._matchers.items()
+            prefix: matcher.meaning(tuple(self.numbers(matcher.fingerprints)))
+            for prefix, matcher in matchers.items()
+        }
+        self._meanings = {
+            fingerprint: Meaning(*map(tuple, meant))
+            for fingerprint, meant in stored["meanings"].items()
         }
         self._meanings |= {each.fingerprint: each for each in self._now.values()}
+
+    def meanings(self) -> dict[str, bytes]:
+        """What bits and columns mean under this rule set, by the prefix of the partitioning."""
+        return {prefix: meaning.fingerprint for prefix, meaning in self._now.items()}
 
     def same_columns(self, fingerprint: bytes, prefix: str) -> bool:
         """Whether columns of a partitioning mean what they meant under another rule set."""
         old, now = self._meanings.get(fingerprint), self._now.get(prefix)
         return old is not None and now is not None and old.columns == now.columns
-
-    def restore(self, stored: Mapping[str, Any]) -> None:
-        """Take over what :meth:`packed` gave under the rule set before."""
-        self._meanings = {
-            fingerprint: Meaning(*map(tuple, meant))
-            for fingerprint, meant in stored["meanings"].items()
-        }
-        known = {text: KnownRule(*values) for text, values in stored["rules"].items()}
-        self._next = stored["next_rule"]
-        for text, rule in self._rules.items():
-            if text in known:
-                rule.number, rule.live = known[text].number, known[text].live
-            else:
-                rule.number = self._next
-                self._next += 1
-        self._numbered()
-        self.gone = [
-            (rule.id, rule.version, rule.live)
-            for text, rule in known.items()
-            if text not in self._rules
-        ]
 
     def packed(self, meanings: Collection[bytes]) -> dict[str, Any]:
         """Plain values. ``meanings``: fingerprints of those that are still needed."""
@@ -138,7 +124,7 @@ class KnownRules:
                 "the state holds events of a rule set that the checkpoint does not describe:"
                 f" it is damaged; {RESTORE}"
             )
-        return Translation(old, self._now[prefix], self._slots[prefix])
+        return Translation(old, self._now[prefix], self._matchers[prefix].slots)
 
 
 class Translation:
@@ -147,22 +133,18 @@ class Translation:
     hidden from rules that came after they were read."""
 
     def __init__(self, old: Meaning, now: Meaning, slots: Sequence[SlotType]) -> None:
+        bits = {name: bit for bit, name in enumerate(old.conditions)}
         self._bits = {
-            old.conditions.index(name): number
-            for number, name in enumerate(now.conditions)
-            if name in old.conditions
+            bits[name]: number for number, name in enumerate(now.conditions) if name in bits
         }
         # An entry may hold events that were read before one of its rules was there.
-        self._bits |= {
-            len(old.conditions) + old.rules.index(rule): len(now.conditions) + place
-            for place, rule in enumerate(now.rules)
-            if rule in old.rules
-        }
-        self._unseen = sum(
-            1 << len(now.conditions) + place
-            for place, rule in enumerate(now.rules)
-            if rule not in old.rules
-        )
+        rules = {rule: bit for bit, rule in enumerate(old.rules, len(old.conditions))}
+        self._unseen = 0
+        for bit, rule in enumerate(now.rules, len(now.conditions)):
+            if rule in rules:
+                self._bits[rules[rule]] = bit
+            else:
+                self._unseen |= 1 << bit
         before = {name.rpartition("|")[0]: number for number, name in enumerate(old.columns)}
         self._columns = [before.get(slot.name) for slot in slots]
         self._same = [

@@ -103,9 +103,8 @@ class Store:
         options = MatchOptions(
             1, self.bucket_size, "maximum", 0, True, TYPE_NAMES, self.types, self.slice_bytes
         )
-        group = KeyGroup(0, self.plan, options, self._matchers)
-        if self.group is not None:
-            group.restore(unpack(self.group))
+        stored = None if self.group is None else unpack(self.group)
+        group = KeyGroup(0, self.plan, options, self._matchers, stored=stored)
         group.clock.read([("t", 0, watermark + 1)])
         self.loaded.clear()
         self.stored.clear()

@@ -142,9 +142,8 @@ class Groups:
             self._run(number, packets[number])
 
     def _run(self, number: int, packets: list[tuple[int, bytes]]) -> None:
-        group = KeyGroup(number, PLAN, self._options, self._matchers)
-        if number in self._values:
-            group.restore(unpack(self._values[number]))
+        stored = unpack(self._values[number]) if number in self._values else None
+        group = KeyGroup(number, PLAN, self._options, self._matchers, stored=stored)
         events: list[tuple[int, pa.RecordBatch]] = []
         unkeyed: list[Unkeyed] = []
         for kind, packet in packets:
