@@ -60,6 +60,10 @@ _MOST_WAITING_BYTES = 4 << 20
 #: and taken apart by key.
 _UNPACKED = 4
 
+#: What columns of stored events meant under earlier rule sets is in the group's value, which each
+#: batch writes: with more than so many, a batch renews some buckets that nothing touches.
+_MOST_MEANINGS, _RENEWED = 4, 2
+
 #: Counts of what the matcher does: it tests events against partial matches, and reports.
 _WORK = frozenset({"tested", "matched", "timed_out"})
 
@@ -202,7 +206,8 @@ class KeyGroup:
         homes = buckets_of(hashes_of(batch.keys), spread.before)
         storage = BucketStorage(self._entries, spread, matcher.fingerprints, self._rules)
         of_due = (bucket for bucket in due.values() if bucket is not None)
-        touched = sorted({*homes.tolist(), *spread.split, *of_due})
+        outdated = self._entries.outdated(prefix, _MOST_MEANINGS, _RENEWED)
+        touched = sorted({*homes.tolist(), *spread.split, *of_due, *outdated})
         wanted = TextSet.of(batch.keys)
         for portion in self._entries.portions(spread, touched, _PORTION):
             mine = batch

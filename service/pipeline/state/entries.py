@@ -149,6 +149,18 @@ class Entries:
         else now."""
         return self._stale.get(name)
 
+    def outdated(self, prefix: str, meanings: int, most: int) -> list[int]:
+        """Buckets to be written under this rule set though nothing touches them: where they were
+        written under more than so many others, at most ``most`` of those that the fewest share."""
+        by_meaning: dict[bytes, list[int]] = {}
+        for name, meaning in self._stale.items():
+            bucket = bucket_of(name)
+            if bucket is not None and name.partition("/")[0] == prefix:
+                by_meaning.setdefault(meaning, []).append(bucket)
+        if len(by_meaning) <= meanings:
+            return []
+        return min(by_meaning.values(), key=len)[:most]
+
     def remove(self, name: str, store: Store) -> None:
         """Remove an entry, if there is one."""
         if name in self._due:

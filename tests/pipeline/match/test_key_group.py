@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ from service.packing import pack, unpack
 from service.pattern.document import load_rules
 from service.pattern.tree import Contiguity, Rule, Step, Times
 from service.pattern.types import BIGINT, STRING, RecordType
-from service.pipeline.match.key_group import KeyGroup, MatchOptions
+from service.pipeline.match.key_group import _MOST_MEANINGS, KeyGroup, MatchOptions
 from service.pipeline.match.spool import SLICE
 from service.pipeline.state.buckets import buckets_of, hashes_of
 from service.pipeline.state.entries import CHANGES, base_name
@@ -347,6 +348,14 @@ OTHER_TYPES = RecordTypes(
 FAST, SLOW = "price > LAST(a.price)", "LAST(a.price + 0) < price"
 
 
+MEASURE = """
+id: {0}
+key: key
+pattern: [{{step: a, where: name = 'never'}}]
+emit: {{measures: {{found: LAST(a.{1})}}}}
+"""
+
+
 def plan_of(*texts: str) -> RuleSetPlan:
     """The rules of these texts."""
     return compile_rules(one.rule for one in load_rules("---".join(texts).lstrip(), "rules"))
@@ -446,6 +455,30 @@ def test_buckets_and_portions_change_nothing(
 
 
 # Rules that come, go and come again.
+
+
+def test_cold_buckets_keep_few_rule_sets() -> None:
+    """What columns meant when they were written is in the group's value; each batch renews a few
+    buckets that nothing touches, and the others find what they hold."""
+    pair, texts = PAIR.format("r", "key", FAST), ["key", "name", "price"]
+    store = Store(plan_of(pair), bucket_size=100)
+    keys = [f"key {number}" for number in range(300)]
+    store.advance(several("a=1@1", keys), 1)
+    for number, columns in enumerate([*permutations(texts), *permutations(texts, 2)]):
+        measures = [MEASURE.format(f"m{place}", each) for place, each in enumerate(columns)]
+        store.change(plan_of(*measures, pair))
+        # Of one bucket at least, so each rule set is that of some entries.
+        store.advance(several(f"x=1@{number + 2}", [keys[number]]), number + 2)
+        store.advance(several(f"a=1@{number + 2}", [f"new {number}"]), number + 2)
+    for _ in range(40):
+        store.advance([], number + 2)
+    assert store.group is not None
+    stored = unpack(store.group)
+    # Some of them were there before, and this one.
+    assert 1 < len(set(stored["stale"].values())) <= _MOST_MEANINGS
+    assert len(stored["meanings"]) <= _MOST_MEANINGS + 1
+    store.advance(several("b=2@30", keys), 30)
+    assert len([match for match in store.outputs.matches if match.rule_id == "r"]) == len(keys)
 
 
 @pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
