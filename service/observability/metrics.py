@@ -98,6 +98,14 @@ class Metrics:
             for labels, value in totals.items():
                 gauge.labels(*labels).set(value)
 
+    def forget_rule(self, rule: str) -> None:
+        """Drop all counters of a rule that is gone, and let another one have its label."""
+        for metric, counter in self._counters.items():
+            if _RULE in metric.labels:
+                counter.remove_by_labels({_RULE: rule})
+        with self._lock:
+            self._rules.discard(rule)
+
     def _create(self, metric: Metric) -> None:
         if isinstance(metric, Counter):
             self._counters[metric] = prometheus_client.Counter(

@@ -70,6 +70,7 @@ def test_rules_come_change_and_go(scenario: Scenario) -> None:
         scenario.wait_for_records(6)
         (scenario.rules_folder / "comes.yaml").unlink()
         _until(service, comes=None)
+        _wait(lambda: scenario.metric("spark_cep_matches_total", rule="comes") is None)
 
         stream.send(("k", "b", 50), ("k", "c", 60), ("k", "x", 99))
         outputs = scenario.wait_for(lambda outputs: len(outputs.of("stays")[0]) == 2)

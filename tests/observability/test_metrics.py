@@ -102,6 +102,21 @@ def test_rules_beyond_the_cap_are_other() -> None:
     assert value(metrics, "spark_cep_partial_matches", rule="other") == 30
 
 
+def test_a_rule_that_is_gone_is_forgotten() -> None:
+    """Its series go, others stay, and its label is free for another rule."""
+    metrics = Metrics(max_rule_labels=2)
+    for rule in ("a", "b", "c"):
+        metrics.increment(names.MATCHES, rule=rule)
+    metrics.increment(names.RULE_ERRORS, rule="a", reason="condition_failed")
+    metrics.forget_rule("a")
+    assert value(metrics, "spark_cep_matches_total", rule="a") is None
+    labels = {"rule": "a", "reason": "condition_failed"}
+    assert value(metrics, "spark_cep_rule_errors_total", **labels) is None
+    metrics.increment(names.MATCHES, rule="d")
+    found = [value(metrics, "spark_cep_matches_total", rule=rule) for rule in ("b", "d", "other")]
+    assert found == [1, 1, 1]
+
+
 def test_replaced_gauges_forget_what_is_gone() -> None:
     """A rule that is no longer loaded has no series."""
     metrics = Metrics()

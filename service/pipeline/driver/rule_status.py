@@ -106,8 +106,15 @@ class RuleStatus:
         """Spark has committed a batch."""
         begun = self._begun
         if begun is not None and batch >= begun.batch:
+            gone = self._ids(self._running) - self._ids(begun)
             self._running, self._begun = begun, None
             self._metrics.set(names.RULE_SET, begun.number)
+            for rule in gone - {rule.id for rule in self.rules.rules}:
+                self._metrics.forget_rule(rule)
+
+    @staticmethod
+    def _ids(running: RunningRules | None) -> set[str]:
+        return set() if running is None else {rule for rule, _ in running.since}
 
     def pause(self, rule: Rule, reason: str) -> None:
         """A rule is paused until the end of the run."""
