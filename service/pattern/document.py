@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +27,7 @@ from pydantic import ValidationError
 from service.documents.places import Path, Places
 from service.documents.reading import UNREADABLE, Document, read_documents
 from service.errors import MOST_PROBLEMS, Problem, RuleSetError
+from service.pattern.canonical import to_yaml
 from service.pattern.expressions import Expression, ExpressionError, parse
 from service.pattern.shape import (
     RuleShape,
@@ -52,13 +53,18 @@ from service.pattern.tree import (
 from service.pattern.validation import check_rule, loop_on_single, optional_after_greedy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadedRule:
     """A rule that may run, the warnings about it, and where its parts stand in the text."""
 
     rule: Rule
     warnings: tuple[Problem, ...]
     places: Places
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical text."""
+        return to_yaml(self.rule)
 
 
 def load_rules(text: str, source: str) -> list[LoadedRule]:

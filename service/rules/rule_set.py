@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from service.errors import Problem, RuleSetError
-from service.pattern.canonical import to_yaml
 from service.pattern.document import LoadedRule
 from service.pattern.tree import Rule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleSet:
     """One version of each rule, by id. Rules that are switched off are members too.
 
@@ -33,10 +33,10 @@ class RuleSet:
         """The rules that are switched on, in the order of their ids."""
         return tuple(rule for rule in self.rules if rule.enabled)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the canonical texts: equal for equal rules, however they were written."""
-        text = "---\n".join(to_yaml(rule) for rule in self.rules)
+        text = "---\n".join(one.text for one in self.loaded)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from service.compiler.rule_set import RuleSetPlan
-from service.pattern.tree import Rule
+from service.pattern.document import LoadedRule
 from service.pipeline.driver.rule_log import LoggedRules, RuleLog, digest
 from service.rules.rule_set import RuleSet
-from service.rules.texts import encoded, plan_of
+from service.rules.texts import encoded, plan_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,7 @@ class CompiledRules:
     @classmethod
     def of(cls, rules: RuleSet) -> CompiledRules:
         """The plan is what every task makes of the text."""
-        text = encoded(rules.rules)
-        return cls(rules, plan_of(text), text)
+        return cls(rules, plan_for(rules), encoded(rules))
 
 
 #: Called with the number of a rule set, the batch that is the first under it, and the rules.
@@ -104,7 +103,7 @@ class BatchRules:
         """The output of the newest batch is committed."""
         self._done = True
 
-    def set_aside(self, rule: Rule) -> str | None:
+    def set_aside(self, rule: LoadedRule) -> str | None:
         """Why a rule does not run because its first batch failed too often, if that is so."""
         logged = self._logged
         return logged.set_aside.get(digest(rule)) if logged and logged.set_aside else None

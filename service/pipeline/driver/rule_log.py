@@ -16,9 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from service.errors import RESTORE, RuleSetError, StateError
-from service.pattern.canonical import to_yaml
-from service.pattern.document import load_rules
-from service.pattern.tree import Rule
+from service.pattern.document import LoadedRule, load_rules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
 from service.rules.rule_set import RuleSet
 
@@ -42,9 +40,9 @@ class LoggedRules:
     set_aside: Mapping[str, str] = field(default_factory=dict)
 
 
-def digest(rule: Rule) -> str:
+def digest(rule: LoadedRule) -> str:
     """What tells a rule from any other: of its canonical text."""
-    return hashlib.sha256(to_yaml(rule).encode()).hexdigest()
+    return hashlib.sha256(rule.text.encode()).hexdigest()
 
 
 class RuleLog:
@@ -68,9 +66,7 @@ class RuleLog:
     def write(self, logged: LoggedRules) -> None:
         """Write a set that is newer than all others, or the newest one again, and remove what no
         batch can ask for. Raises StateError when that fails."""
-        rules = [
-            {"source": one.places.source, "rule": to_yaml(one.rule)} for one in logged.rules.loaded
-        ]
+        rules = [{"source": one.places.source, "rule": one.text} for one in logged.rules.loaded]
         content = {
             "format": _FORMAT,
             "number": logged.number,

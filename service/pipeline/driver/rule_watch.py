@@ -110,7 +110,7 @@ def _problems(
     one: LoadedRule, packing: Packing, rules: BatchRules, before: CompiledRules
 ) -> list[Problem]:
     """Of a rule that does not run yet, also what compiling it says."""
-    aside = rules.set_aside(one.rule)
+    aside = rules.set_aside(one)
     if aside is not None:
         return [one.places.problem(aside, ("id",))]
     problems = problems_of(one, packing.schemas)

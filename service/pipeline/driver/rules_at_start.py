@@ -91,7 +91,7 @@ class RulesAtStart:
         return BatchRules(log, logged, CompiledRules.of(rules), planned, self._status.begins)
 
     def _problems(self, one: LoadedRule, logged: LoggedRules) -> list[Problem]:
-        aside = logged.set_aside.get(digest(one.rule)) if logged.set_aside else None
+        aside = logged.set_aside.get(digest(one)) if logged.set_aside else None
         if aside is not None:
             return [one.places.problem(aside, ("id",))]
         return problems_of(one, self._schemas)
@@ -122,7 +122,7 @@ def _without_crashing(
     kept = [one for one in logged.rules.loaded if one.rule.id not in ids]
     back = [one for one in before.rules.loaded if one.rule.id in ids]
     rules = RuleSet(tuple(sorted((*kept, *back), key=lambda one: one.rule.id)))
-    aside = {**logged.set_aside, **{digest(one.rule): reason for one in new}}
+    aside = {**logged.set_aside, **{digest(one): reason for one in new}}
     substitute = LoggedRules(batch, logged.number, rules, attempts=0, set_aside=aside)
     log.write(substitute)
     for one in new:

@@ -1,0 +1,79 @@
+"""Rules as the text that travels with a batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.compiler.rule_set import RuleSetPlan, compile_rules
+from service.pattern.document import load_rules
+from service.rules import texts
+from service.rules.folder import read_rules
+from service.rules.rule_set import RuleSet, assemble
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
+AWKWARD = """\
+id: awkward
+key: k
+description: "\\0 --- \\u2028 end"
+pattern: [{step: a, where: "name = '\\0' AND other = 'ü'"}]
+"""
+
+
+def described(plan: RuleSetPlan) -> list[tuple[object, ...]]:
+    """All that tells a plan from another."""
+    return [
+        (
+            part.key_name,
+            [condition.name for condition in part.conditions],
+            [slot.name for slot in part.slots],
+            [(rule.plan.fingerprint, rule.input_bit, rule.bits) for rule in part.rules],
+            [rule.plan.rule for rule in part.rules],
+        )
+        for part in plan.partitionings
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has seen no rules."""
+    monkeypatch.setattr(texts, "_plans", {})
+    texts.plan_of.cache_clear()
+
+
+@pytest.mark.parametrize("rules", [read_rules(EXAMPLES), assemble(load_rules(AWKWARD, "awkward"))])
+def test_a_worker_has_the_plan_of_the_driver(
+    rules: RuleSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one reads the text, the other has the rules; both are what the compiler makes of them."""
+    expected = described(compile_rules(rules.enabled))
+    assert described(texts.plan_for(rules)) == expected
+    monkeypatch.setattr(texts, "_plans", {})
+    assert described(texts.plan_of(texts.encoded(rules))) == expected
+
+
+def test_rules_that_are_off_do_not_travel() -> None:
+    """Nor does their order matter to the others."""
+    on, off = ("{{id: {}, key: k, enabled: {}, pattern: [{{step: a, where: n = 1}}]}}".format(*each)
+               for each in (("on", "true"), ("off", "false")))  # fmt: skip
+    rules = assemble(load_rules(f"{off}\n---\n{on}", "t"))
+    assert texts.encoded(rules) == texts.encoded(assemble(load_rules(on, "t")))
+    assert [plan.rule.id for plan in texts.plan_of(texts.encoded(rules)).plans] == ["on"]
+    assert texts.plan_of(texts.encoded(RuleSet())).plans == ()
+
+
+def test_a_rule_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often those around it change."""
+    read: list[str] = []
+
+    def load(text: str, source: str) -> object:
+        read.append(text)
+        return load_rules(text, source)
+
+    monkeypatch.setattr(texts, "load_rules", load)
+    rule = "{{id: r{0}, key: k, pattern: [{{step: a, where: n = {0}}}]}}"
+    for newest in (2, 3, 4):
+        given = "\n---\n".join(rule.format(number) for number in (1, newest))
+        texts.plan_of(texts.encoded(assemble(load_rules(given, "t"))))
+    assert len(read) == 4
