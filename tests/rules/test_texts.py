@@ -56,10 +56,10 @@ def test_a_worker_has_the_plan_of_the_driver(
 def test_rules_that_are_off_do_not_travel() -> None:
     """Nor does their order matter to the others."""
     on, off = ("{{id: {}, key: k, enabled: {}, pattern: [{{step: a, where: n = 1}}]}}".format(*each)
-               for each in (("on", "true"), ("off", "false")))  # fmt: skip
+               for each in (("runs", "true"), ("rests", "false")))  # fmt: skip
     rules = assemble(load_rules(f"{off}\n---\n{on}", "t"))
     assert texts.encoded(rules) == texts.encoded(assemble(load_rules(on, "t")))
-    assert [plan.rule.id for plan in texts.plan_of(texts.encoded(rules)).plans] == ["on"]
+    assert [plan.rule.id for plan in texts.plan_of(texts.encoded(rules)).plans] == ["runs"]
     assert texts.plan_of(texts.encoded(RuleSet())).plans == ()
 
 

@@ -10,7 +10,7 @@ are new with it are set aside.
 from __future__ import annotations
 
 from service.config import Settings
-from service.errors import Problem, RuleSetError
+from service.errors import ConfigurationError, Problem, RuleSetError
 from service.observability.logs import logger
 from service.pattern.document import LoadedRule
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
@@ -36,7 +36,7 @@ class RulesAtStart:
     def __init__(self, settings: Settings, status: RuleStatus) -> None:
         self._settings = settings
         self._status = status
-        self._wrong: RuleSetError | None = None
+        self._wrong: RuleSetError | ConfigurationError | None = None
         self._files: list[RuleFile] = []
         self._rules = RuleSet()
         #: What the folder was; ``None`` when it could not be read.
@@ -45,7 +45,7 @@ class RulesAtStart:
             self.taken = stamp(settings.rules.folder)
             self._files = read_files(settings.rules.folder)
             self._rules = load_rules(settings)
-        except RuleSetError as error:
+        except (RuleSetError, ConfigurationError) as error:
             self._went_wrong(error)
         status.rules = self._rules
 
@@ -96,7 +96,7 @@ class RulesAtStart:
             return [one.places.problem(aside, ("id",))]
         return problems_of(one, self._schemas)
 
-    def _went_wrong(self, error: RuleSetError) -> None:
+    def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
         folder = local_folder(str(self._settings.state.checkpoint))
         if folder is not None and not (folder / LOG).is_dir():
             raise error
