@@ -45,3 +45,14 @@ are refused in _refusals.tpl, so nothing is overwritten in silence.
   "spark" $spark -}}
 {{- toYaml (mergeOverwrite $made $config) -}}
 {{- end -}}
+
+{{/*
+Not empty where the service is known to read rules while it runs; settings from elsewhere may say otherwise.
+*/}}
+{{- define "spark-cep.watchesRules" -}}
+{{- $known := kindIs "string" (dig "rules" "refresh_interval" "" .Values.config) -}}
+{{- range .Values.env -}}
+{{- if hasPrefix "SPARK_CEP__RULES__REFRESH_INTERVAL" (upper .name) }}{{ $known = false }}{{ end -}}
+{{- end -}}
+{{- ternary "yes" "" $known -}}
+{{- end -}}

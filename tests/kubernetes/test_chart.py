@@ -88,22 +88,35 @@ def test_executors_pods_are_admitted(api: Cluster, executors: str) -> None:
 
 
 def test_upgrade_and_rollback(api: Cluster, local: str) -> None:
-    """New rules and resources make new pods; a rollback brings back what was; the claim stays."""
+    """New rules leave the pod as it is, new resources make another one; a rollback brings back what
+    was; the claim stays."""
     before = stateful_set(api, local)
+    (mounted,) = (
+        volume["configMap"]["name"]
+        for volume in before["spec"]["template"]["spec"]["volumes"]
+        if volume["name"] == "rules"
+    )
+    rules = f"/api/v1/namespaces/{local}/configmaps/{mounted}"
     rule = "rules.files.other\\.yaml=id: other\nkey: user_id\npattern: [{step: a\\, where: 'TRUE'}]"
-    api.helm(
+    upgrade = (
         "upgrade", "cep", CHART, "--namespace", local, "--values", LOCAL, "--set", rule,
-        "--set", "driver.resources.requests.cpu=700m",
     )  # fmt: skip
+    api.helm(*upgrade)
+    assert "other.yaml" in api.request(rules)["data"]
+    changed = stateful_set(api, local)
+    assert changed["metadata"]["generation"] == before["metadata"]["generation"]
+    assert changed["spec"]["template"] == before["spec"]["template"]
+    api.helm(*upgrade, "--set", "driver.resources.requests.cpu=700m")
     after = stateful_set(api, local)
     assert after["spec"]["template"] != before["spec"]["template"]
     container = after["spec"]["template"]["spec"]["containers"][0]
     assert container["resources"]["requests"]["cpu"] == "700m"
     api.helm("rollback", "cep", "1", "--namespace", local)
     assert stateful_set(api, local)["spec"]["template"] == before["spec"]["template"]
+    assert "other.yaml" not in api.request(rules)["data"]
     history = api.helm("history", "cep", "--namespace", local, "--output", "json").stdout
     assert [each["status"] for each in yaml.safe_load(history)] == [
-        "superseded", "superseded", "deployed",
+        "superseded", "superseded", "superseded", "deployed",
     ]  # fmt: skip
 
 
