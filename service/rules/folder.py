@@ -91,11 +91,12 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 def stamp(path: Path) -> Stamp:
     """What changes when a folder's rule files do: name, inode, size and time of each, as its links
     lead now. ``RuleSetError`` when the folder cannot be read."""
+    # The inode's own time: copies may keep that of the content, and an inode is used again.
     try:
         found = []
         for file in [path] if path.is_file() else rule_files(path):
             of = file.stat()
-            found.append((file.name, of.st_ino, of.st_size, of.st_mtime_ns))
+            found.append((file.name, of.st_ino, of.st_size, of.st_ctime_ns))
     except OSError as error:
         message = f"the rules cannot be read: {error.strerror}"
         raise RuleSetError([Problem(message=message, source=str(path))]) from error

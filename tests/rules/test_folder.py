@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 from service.errors import Problem, RuleSetError
-from service.rules.folder import read_rules
+from service.rules.folder import read_files, read_rules, stamp
 from service.rules.rule_set import RuleSet, assemble
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
@@ -74,6 +77,72 @@ def test_links_are_followed(tmp_path: Path) -> None:
     (data / "a.yaml").write_text(rule("a"))
     (tmp_path / "a.yaml").symlink_to(data / "a.yaml")
     assert [one.id for one in read_rules(tmp_path).rules] == ["a"]
+
+
+def mount(path: Path, name: str, /, **files: str) -> None:
+    """A ConfigMap's data as the kubelet puts it into a folder that is mounted: into a new folder,
+    to which one link is swapped; then the links of files, then the old data goes. All files have
+    the same time of their content."""
+    time.sleep(0.02)  # The clock of the file system has moved since.
+    data, before = path / f"..{name}", path / "..data"
+    data.mkdir()
+    for file, text in files.items():
+        written = data / file.replace("__", ".")
+        written.write_text(text, encoding="utf-8")
+        os.utime(written, ns=(1, 1))
+    old = before.resolve() if before.is_symlink() else None
+    (path / "..data_tmp").symlink_to(data.name)
+    (path / "..data_tmp").rename(before)
+    for each in data.iterdir():
+        if not (path / each.name).is_symlink():
+            (path / each.name).symlink_to(f"..data/{each.name}")
+    for link in path.iterdir():
+        if not link.name.startswith(".") and not link.exists():
+            link.unlink()
+    if old is not None:
+        shutil.rmtree(old)
+
+
+def ids(path: Path) -> list[str]:
+    """The rules of all files, in the order of files; none of them has a problem."""
+    files = read_files(path)
+    assert not any(file.problems for file in files)
+    return [one.rule.id for file in files for one in file.loaded]
+
+
+def test_config_map_is_swapped(tmp_path: Path) -> None:
+    """Old data before, new data after, with files that come and go; the stamp is another one each
+    time, also where sizes and times are equal and the disk gives out the same inodes again."""
+    stamps = []
+    for name in "abcde":
+        mount(tmp_path, name, rules__yaml=rule(name))
+        assert ids(tmp_path) == [name]
+        stamps.append(stamp(tmp_path))
+        assert stamp(tmp_path) == stamps[-1]
+    mount(tmp_path, "f", rules__yaml=rule("e"), more__yaml=rule("f"))
+    assert ids(tmp_path) == ["f", "e"]
+    stamps.append(stamp(tmp_path))
+    mount(tmp_path, "g", more__yaml=rule("f"))
+    assert ids(tmp_path) == ["f"]
+    stamps.append(stamp(tmp_path))
+    assert len(set(stamps)) == 7
+
+
+def test_config_map_halfway(tmp_path: Path) -> None:
+    """New data is there, and the links of its files are not yet, or are still those of files that
+    went: what has a link is read, a link to nothing is not there."""
+    mount(tmp_path, "a", gone__yaml=rule("gone"), stays__yaml=rule("before"))
+    (tmp_path / "..b").mkdir()
+    (tmp_path / "..b" / "stays.yaml").write_text(rule("after"))
+    (tmp_path / "..b" / "new.yaml").write_text(rule("new"))
+    before = stamp(tmp_path)
+    (tmp_path / "..data").unlink()
+    (tmp_path / "..data").symlink_to("..b")
+    assert ids(tmp_path) == ["after"]
+    halfway = stamp(tmp_path)
+    (tmp_path / "new.yaml").symlink_to("..data/new.yaml")
+    assert ids(tmp_path) == ["new", "after"]
+    assert len({before, halfway, stamp(tmp_path)}) == 3
 
 
 def test_empty_folder_is_warned_about(tmp_path: Path) -> None:
