@@ -80,7 +80,6 @@ class RuleStatus:
             {(each.source or "", each.rule or ""): 1 for each in self.rejected},
         )
         begin_rules(self._metrics, [rule.id for rule in rules.enabled])
-        self.read()
 
     def read(self) -> None:
         """The source of the rules was read."""

@@ -86,6 +86,10 @@ class RuleWatch:
                 self._status.read()
             return
         files = read_files(self._settings.folder)
+        if stamp(self._settings.folder) != found:
+            # A rule that moves from file to file would be there twice, or not at all.
+            return
+        self._status.read()
         before = self._rules.wanted
         packing = self._packing()
         change = next_rules(

@@ -42,11 +42,15 @@ class RulesAtStart:
         #: What the folder was; ``None`` when it could not be read.
         self.taken: Stamp | None = None
         try:
-            self.taken = stamp(settings.rules.folder)
+            found = stamp(settings.rules.folder)
             self._files = read_files(settings.rules.folder)
+            self.taken = found
+            status.read()
             self._rules = load_rules(settings)
         except (RuleSetError, ConfigurationError) as error:
             self._went_wrong(error)
+            if self.taken is None:
+                status.not_read(error.problems)
         status.rules = self._rules
 
     def check(self, schemas: ResolvedSchemas) -> None:
