@@ -161,8 +161,9 @@ def sending(stream: Stream) -> Iterator[threading.Event]:
 
 
 def test_alerts_fire_and_resolve(kafka: KafkaAccess, registry: str, tmp_path: Path) -> None:
-    """None of a healthy job. Dead letters while they flow and for ten minutes more; the absence of
-    a job that was killed, until it is back, and then its dead letters of the first batch."""
+    """None of a healthy job. Dead letters while they flow and for ten minutes more; a rule that is
+    rejected, and a folder of rules that is gone; the absence of a job that was killed, until it is
+    back, and then its dead letters of the first batch."""
     tool("prometheus")
     scenario = Scenario(kafka, registry, None, tmp_path / "job")
     stream = Stream(scenario)
@@ -193,6 +194,16 @@ def test_alerts_fire_and_resolve(kafka: KafkaAccess, registry: str, tmp_path: Pa
             assert server.green() == TITLES - {"Dead letters, last hour"}
             poison.clear()
             server.wait_until(lambda: not firing(), 60, "dead letters are over")
+
+            wrong = scenario.rules_folder / "wrong.yaml"
+            wrong.write_text("id: [", "utf-8")
+            server.wait_until(lambda: firing() == {"SparkCepRuleRejected"}, 30, "a rule is wrong")
+            wrong.unlink()
+            server.wait_until(lambda: not firing(), 30, "the wrong rule is gone")
+            away = scenario.rules_folder.rename(scenario.folder / "away")
+            server.wait_until(lambda: firing() == {"SparkCepRulesNotRead"}, 30, "no folder")
+            away.rename(scenario.rules_folder)
+            server.wait_until(lambda: not firing(), 30, "the folder is back")
 
             command.kill()
             server.wait_until(lambda: not server.green(), 3, "nothing is green")
