@@ -156,7 +156,7 @@ def test_signals_at_start_and_idle(scenario: Scenario) -> None:
     stream = Stream(scenario)
     document = _document(scenario)
     with running(scenario.folder, document) as command:
-        command.wait_for(lambda: command.events("rule_loaded"))
+        command.wait_for(lambda: command.events("topics_created"))
         command.signal(signal.SIGTERM)
         assert command.wait() == ExitCode.DONE
         command.wait_until_alone(1.0)

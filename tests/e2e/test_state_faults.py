@@ -18,8 +18,9 @@ from service.cli.exit_codes import exit_code
 from service.errors import StateError
 from service.packing import pack, unpack, unsealed
 from service.pipeline.driver import dataflow
-from service.pipeline.match.match import MatchProcessor
+from service.pipeline.match.match import Matching, MatchProcessor
 from service.pipeline.state.pipelined_map import PipelinedMap
+from service.rules.texts import plan_of
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
 from tests.e2e.stream import EVENT
@@ -146,16 +147,20 @@ def test_offsets_and_commits_missing(halfway: Halfway, tmp_path: Path) -> None:
 # Bytes of ours.
 
 
-def writing(change: Callable[[MatchProcessor], None]) -> type[MatchProcessor]:
-    """A matcher whose writing to the state is changed; defined here, so that it reaches the workers
-    by value."""
+def writing(change: Callable[[MatchProcessor], None]) -> type[Matching]:
+    """Makes matchers whose writing to the state is changed; defined here, so that it reaches the
+    workers by value."""
 
     class Changed(MatchProcessor):
         def open(self, group: ValueState, entries: PipelinedMap) -> None:
             super().open(group, entries)
             change(self)
 
-    return Changed
+    class ChangedMatching(Matching):
+        def processor(self, rules: str) -> MatchProcessor:
+            return Changed(plan_of(rules), self.encoder, self.options)
+
+    return ChangedMatching
 
 
 def test_a_bit_of_a_bucket(
@@ -176,7 +181,7 @@ def test_a_bit_of_a_bucket(
         entries.put = flipping  # type: ignore[method-assign]
 
     copy = halfway.copy(tmp_path)
-    monkeypatch.setattr(dataflow, "MatchProcessor", writing(change))
+    monkeypatch.setattr(dataflow, "Matching", writing(change))
     copy.run_one_batch(20)
     monkeypatch.undo()
     with pytest.raises(
@@ -200,7 +205,7 @@ def test_state_of_an_older_version(
         group.update = older  # type: ignore[method-assign]
 
     copy = halfway.copy(tmp_path)
-    monkeypatch.setattr(dataflow, "MatchProcessor", writing(change))
+    monkeypatch.setattr(dataflow, "Matching", writing(change))
     copy.run_one_batch(20)
     monkeypatch.undo()
     with pytest.raises(StateError, match=r"has format 1, .* or run the version that wrote it"):
