@@ -8,13 +8,13 @@ ConfigMap changes its links one behind the other. One that cannot be read leaves
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.errors import Problem, RuleSetError
-from service.observability.logs import bound, logger
+from service.observability.logs import bound
 from service.pattern.document import LoadedRule
 from service.pipeline.decode.packing import Packing
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
@@ -23,7 +23,6 @@ from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.change import next_rules
 from service.rules.folder import Stamp, read_files, stamp
 
-_log = logger(__name__)
 _STOP_SECONDS: Final = 3.0
 
 
@@ -72,9 +71,10 @@ class RuleWatch:
                     self.look()
                 except RuleSetError as error:
                     self._status.not_read(error.problems)
-                except Exception as error:  # noqa: BLE001  the rules that run go on, whatever is wrong here
-                    _log.exception("rules_not_read")
-                    self._status.not_read([Problem(message=f"{type(error).__name__}: {error}")])
+                except Exception as error:  # noqa: BLE001  the rules that run go on
+                    # Not again until the folder changes.
+                    self._taken = self._seen
+                    self._status.wants(self._rules.wanted.rules, [_defect(error)], ())
 
     def look(self) -> None:
         """Look once. Raises RuleSetError when the folder cannot be read."""
@@ -92,33 +92,36 @@ class RuleWatch:
         self._status.read()
         before = self._rules.wanted
         packing = self._packing()
+        known = {one.text for one in before.rules.loaded}
         change = next_rules(
             before.rules,
             files,
-            lambda one: _problems(one, packing, self._rules, before),
+            lambda one: _problems(one, packing, self._rules, known),
             most=self._settings.max_rules,
             allow_empty=self._settings.allow_empty,
         )
         warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
-        self._status.wants(change.rules, change.rejected, warnings)
-        if change.rules.fingerprint != before.rules.fingerprint:
-            compiled = CompiledRules.of(change.rules)
+        compiled = CompiledRules.of(change.rules)
+        changed = change.rules.fingerprint != before.rules.fingerprint
+        if changed:
             # As every task will; what fails here would fail there.
             packing.packer(compiled.plan)
+        self._status.wants(change.rules, change.rejected, warnings)
+        if changed:
             self._rules.want(compiled)
             self._wake(change.rules.fingerprint)
         self._taken = found
 
 
 def _problems(
-    one: LoadedRule, packing: Packing, rules: BatchRules, before: CompiledRules
+    one: LoadedRule, packing: Packing, rules: BatchRules, known: Container[str]
 ) -> list[Problem]:
-    """Of a rule that does not run yet, also what compiling it says."""
+    """Of a rule that is not ``known`` by its text, also what compiling it says."""
     aside = rules.set_aside(one)
     if aside is not None:
         return [one.places.problem(aside, ("id",))]
     problems = problems_of(one, packing.schemas)
-    if problems or any(one.rule == rule for rule in before.rules.rules):
+    if problems or one.text in known:
         return problems
     try:
         packing.packer(compile_rules([one.rule]))
@@ -126,3 +129,9 @@ def _problems(
         message = f"the rule cannot be compiled: {error}"
         return [one.places.problem(message, ("id",))]
     return []
+
+
+def _defect(error: Exception) -> Problem:
+    """Of the rules together; each of them alone can be compiled."""
+    message = f"the rules cannot be taken: {type(error).__name__}: {error}"
+    return Problem(message=message, allowed="the rules that ran before run on")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.rule_watch import RuleWatch
 from service.pipeline.driver.rules_at_start import RulesAtStart
 from service.rules import folder as rules_folder
-from service.rules.folder import read_files, stamp
+from service.rules.folder import read_files, read_rules, stamp
 from service.rules.rule_set import RuleFile
 from tests.pipeline.driver.test_job_plan import settings
 from tests.rules.test_folder import mount, rule
@@ -129,3 +130,44 @@ def test_a_start_without_its_folder(
     assert could_be_read(metrics) == 0
     status.wants(status.rules, (), ())
     assert could_be_read(metrics) == 0
+
+
+def test_a_defect_of_ours(
+    tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules that cannot be taken for a reason that nobody thought of are rejected, once; those that
+    ran before run on."""
+    looks = []
+
+    class Broken(RuleWatch):
+        def look(self) -> None:
+            looks.append(self._taken)
+            if len(looks) == 3:
+                self._stop.set()
+            super().look()
+
+    def fails(*_: object, **__: object) -> None:
+        raise LookupError("nobody thought of it")
+
+    monkeypatch.setattr(rule_watch, "next_rules", fails)
+    mount(tmp_path, "a", a__yaml=rule("a"))
+    status = RuleStatus(metrics)
+    running = read_rules(tmp_path)
+    rules: Any = SimpleNamespace(wanted=SimpleNamespace(rules=running))
+    given = settings(tmp_path, INPUT, refresh_interval="1 ms")
+    schemas = SimpleNamespace(types=())
+    watching = Broken(
+        given, None, rules, lambda: SimpleNamespace(schemas=schemas), status, print, "run"
+    )
+    watching.start()
+    watching._thread.join(10)
+    assert looks == [None, None, stamp(tmp_path)]
+    assert status.rules == running
+    (shown,) = [each for each in status.listing() if each["state"] == "rejected"]
+    assert "LookupError: nobody thought of it" in str(shown["reason"])
+    assert (
+        metrics.registry.get_sample_value(
+            "spark_cep_rules_rejected_info", {"source": "", "rule": ""}
+        )
+        == 1
+    )
