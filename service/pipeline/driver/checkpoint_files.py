@@ -16,29 +16,20 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from service.config import Settings
-from service.errors import RESTORE, StateError
-from service.pipeline.spark.session import is_local
+from service.errors import StateError
+from service.pipeline.driver.local_files import damaged, missing, parsed_lines
+from service.pipeline.spark.local_folder import local_folder
 
 _MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager$"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 #: Of a digest of offsets.
 _DIGITS = 16
-
-
-def local_folder(location: str) -> Path | None:
-    """The folder of a checkpoint; ``None`` for one that is not on a local disk."""
-    if not is_local(location):
-        return None
-    url = urlparse(location)
-    return Path(unquote(url.path) if url.scheme else location)
 
 
 @contextmanager
@@ -128,7 +119,7 @@ class CheckpointFiles:
         planned, done = self._batches("offsets"), self._batches("commits")
         if not planned:
             if done:
-                raise self._missing(f"offsets/{done[-1]}")
+                raise missing(self.location, f"offsets/{done[-1]}")
             return None
         (query,) = self.parsed("metadata")
         batch, committed = planned[-1], done[-1] if done else None
@@ -136,7 +127,7 @@ class CheckpointFiles:
         before = conf
         if committed is not None:
             if committed not in planned:
-                raise self._missing(f"offsets/{committed}")
+                raise missing(self.location, f"offsets/{committed}")
             self.parsed(f"commits/{committed}", after=1)
             before, _, _ = self._planned(committed)
         return Position(
@@ -221,25 +212,16 @@ class CheckpointFiles:
         missing or damaged."""
         path = self._path(self._root, name)
         if not self._files.exists(path):
-            raise self._missing(name)
+            raise missing(self.location, name)
         try:
             stream = self._files.open(path)
             try:
-                lines = self._text(stream, "UTF-8").splitlines()[after:]
+                text = self._text(stream, "UTF-8")
             finally:
                 stream.close()
-            # Spark writes a dash for a source that has no offset yet.
-            parsed = [json.loads(line) for line in lines if line != "-"]
-            if not parsed:
-                raise ValueError("it ends too early")
+            return parsed_lines(text, after)
         except (Py4JError, ValueError) as error:
-            # A checksum that does not fit, a cut line, a file of something else.
-            reason = (str(error).strip().splitlines() or [""])[-1][:200]
-            raise StateError(f"{self.location}/{name} is damaged ({reason}): {RESTORE}") from error
-        return parsed
-
-    def _missing(self, name: str) -> StateError:
-        return StateError(f"{self.location}/{name} is missing: {RESTORE}")
+            raise damaged(self.location, name, error) from error
 
 
 def offsets_digest(sources: Iterable[Any]) -> str:

@@ -16,7 +16,6 @@ from service.observability.health import Health
 from service.observability.logs import logger
 from service.observability.metrics import Metrics
 from service.observability.start_clock import Phase, StartClock
-from service.pipeline.driver.checkpoint_files import local_folder
 from service.pipeline.driver.input_position import InputPosition, Lag
 from service.pipeline.driver.listening_clock import awaits_data
 from service.pipeline.driver.progress import BatchReport, count, merge, show
@@ -24,6 +23,7 @@ from service.pipeline.driver.query_progress import is_batch, offsets_read, publi
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.match.latency import publish_latency, source_delay
 from service.pipeline.match.watermark import BEGINNING, END
+from service.pipeline.spark.local_folder import local_folder
 from service.pipeline.spark.memory import by_process, driver_jvm
 from service.pipeline.wire.reports import Count, ProcessMemory
 

@@ -13,12 +13,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from service.errors import RESTORE, RuleSetError, StateError
 from service.pattern.document import LoadedRule, load_rules
-from service.pipeline.driver.checkpoint_files import CheckpointFiles
 from service.rules.rule_set import RuleSet
+
+if TYPE_CHECKING:
+    from service.pipeline.driver.checkpoint_files import CheckpointFiles
 
 LOG: Final = "rules"
 _FORMAT: Final = 1
@@ -45,23 +47,82 @@ def digest(rule: LoadedRule) -> str:
     return hashlib.sha256(rule.text.encode()).hexdigest()
 
 
-class RuleLog:
-    """The log of one checkpoint. What is said again of batch N is in ``rules/N.1``, ``rules/N.2``,
-    …, of which the last one counts: not every storage replaces a file at once."""
+class LogFiles(Protocol):
+    """What is read of a checkpoint's files."""
 
-    def __init__(self, checkpoint: CheckpointFiles) -> None:
-        self._checkpoint = checkpoint
+    location: str
+
+    def names(self, log: str) -> list[str]:
+        """The names of a log's files; none where there is no such folder."""
+
+    def parsed(self, name: str) -> list[Any]:
+        """A file's lines, each of them JSON. StateError when it is missing or damaged."""
+
+
+#: Rules that were read, by canonical text and source: sets have most of theirs in common.
+_Known = dict[tuple[str, str], list[LoadedRule]]
+
+
+class RuleHistory:
+    """The log of one checkpoint, as it can be read. What is said again of batch N is in
+    ``rules/N.1``, ``rules/N.2``, …, of which the last one counts: not every storage replaces a file
+    at once."""
+
+    def __init__(self, files: LogFiles) -> None:
+        self._files = files
 
     def of(self, batch: int) -> LoggedRules | None:
         """The rules of a batch; ``None`` where nothing was done under any yet. StateError when the
         log is damaged."""
         before = [name for name in self._names() if name[0] <= batch]
-        return self._read(*before[-1]) if before else None
+        return self._read(*before[-1], {}) if before else None
 
     def history(self) -> list[LoggedRules]:
         """All sets that are there, the oldest first. StateError when the log is damaged."""
         newest = dict(self._names())
-        return [self._read(*name) for name in newest.items()]
+        known: _Known = {}
+        return [self._read(*name, known) for name in newest.items()]
+
+    def _names(self) -> list[tuple[int, int]]:
+        """Batches and revisions, in order."""
+        found = map(_FILE.fullmatch, self._files.names(LOG))
+        return sorted((int(each[1]), int(each[2] or 0)) for each in found if each is not None)
+
+    def _read(self, batch: int, revision: int, known: _Known) -> LoggedRules:
+        name = _name(batch, revision)
+        (content,) = self._files.parsed(name)
+        try:
+            if content["format"] != _FORMAT:
+                raise StateError(
+                    f"{self._files.location}/{name} has format {content['format']}, of another"
+                    f" version of spark-cep; this one reads {_FORMAT}"
+                )
+            loaded: list[LoadedRule] = []
+            for entry in content["rules"]:
+                place = entry["rule"], entry["source"]
+                if place not in known:
+                    known[place] = load_rules(*place)
+                loaded += known[place]
+            return LoggedRules(
+                batch,
+                int(content["number"]),
+                RuleSet(tuple(loaded)),
+                int(content["attempts"]),
+                content["set_aside"],
+            )
+        except (LookupError, TypeError, ValueError, RuleSetError) as error:
+            reason = str(error).partition("\n")[0][:200]
+            raise StateError(
+                f"{self._files.location}/{name} is damaged ({reason}): {RESTORE}"
+            ) from error
+
+
+class RuleLog(RuleHistory):
+    """The same for the job, which writes it."""
+
+    def __init__(self, checkpoint: CheckpointFiles) -> None:
+        super().__init__(checkpoint)
+        self._checkpoint = checkpoint
 
     def write(self, logged: LoggedRules) -> None:
         """Write a set that is newer than all others, or the newest one again, and remove what no
@@ -83,38 +144,6 @@ class RuleLog:
             if batch < kept[0]:
                 name = _name(batch, revision)
                 self._checkpoint.delete(f"{self._checkpoint.location}/{name}")
-
-    def _names(self) -> list[tuple[int, int]]:
-        """Batches and revisions, in order."""
-        found = map(_FILE.fullmatch, self._checkpoint.names(LOG))
-        return sorted((int(each[1]), int(each[2] or 0)) for each in found if each is not None)
-
-    def _read(self, batch: int, revision: int) -> LoggedRules:
-        name = _name(batch, revision)
-        (content,) = self._checkpoint.parsed(name)
-        try:
-            if content["format"] != _FORMAT:
-                raise StateError(
-                    f"{self._checkpoint.location}/{name} has format {content['format']}, of another"
-                    f" version of spark-cep; this one reads {_FORMAT}"
-                )
-            loaded = [
-                one
-                for entry in content["rules"]
-                for one in load_rules(entry["rule"], entry["source"])
-            ]
-            return LoggedRules(
-                batch,
-                int(content["number"]),
-                RuleSet(tuple(loaded)),
-                int(content["attempts"]),
-                content["set_aside"],
-            )
-        except (LookupError, TypeError, ValueError, RuleSetError) as error:
-            reason = str(error).partition("\n")[0][:200]
-            raise StateError(
-                f"{self._checkpoint.location}/{name} is damaged ({reason}): {RESTORE}"
-            ) from error
 
 
 def _name(batch: int, revision: int) -> str:

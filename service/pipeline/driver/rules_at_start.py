@@ -15,11 +15,12 @@ from service.observability.logs import logger
 from service.pattern.document import LoadedRule
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
-from service.pipeline.driver.checkpoint_files import CheckpointFiles, local_folder
+from service.pipeline.driver.checkpoint_files import CheckpointFiles
 from service.pipeline.driver.job_plan import check_rules, load_rules, problems_of, warnings_of
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.driver.rule_log import LOG, LoggedRules, RuleLog, digest
 from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.spark.local_folder import local_folder
 from service.rules.change import Change, next_rules
 from service.rules.folder import Stamp, read_files, stamp
 from service.rules.rule_set import RuleFile, RuleSet

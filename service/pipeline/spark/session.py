@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import urlparse
 
 import pyspark
 from pydantic import SecretStr
@@ -23,6 +22,7 @@ from service.errors import DependencyError, StartError
 from service.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
 from service.pipeline.spark.jars import fetch, resolve
 from service.pipeline.spark.jvm import launch_jvm
+from service.pipeline.spark.local_folder import local_folder
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -157,7 +157,7 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         }
     else:
         conf["spark.jars"] = ",".join(f"{sent}{jar}" for jar in jars)
-    if is_local(state.checkpoint):
+    if local_folder(str(state.checkpoint)) is not None:
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
         if alone:
             # Nobody else writes or reads the checkpoint; executors may run as another user.
@@ -277,8 +277,3 @@ def connector_jars(folder: Path | None) -> tuple[Path, list[Path]]:
         return cache, resolve("spark", cache)
     except DependencyError:
         return cache, fetch(["spark"], cache)
-
-
-def is_local(location: str) -> bool:
-    """Whether a checkpoint location is on a local disk."""
-    return urlparse(str(location)).scheme in ("", "file")
