@@ -15,6 +15,7 @@
     ├── CircuitBreakerError    too many records became dead letters
     ├── StartError             Spark, a port or Kafka is not available
     │   └── KafkaAwayError         Kafka does not answer
+    ├── PagesAwayError         the pages of a running job do not answer
     ├── JavaEndedError         the Java process that Spark runs in ended by itself
     └── GraceError             the job was told to stop and took too long
 
@@ -81,6 +82,10 @@ class StartError(SparkCepError):
 
 class KafkaAwayError(StartError):
     """Kafka does not answer; asked again later, it may."""
+
+
+class PagesAwayError(SparkCepError):
+    """The pages of a running job do not answer; asked again later, they may."""
 
 
 class JavaEndedError(SparkCepError):

@@ -16,6 +16,7 @@ from service.errors import (
     JavaEndedError,
     KafkaAwayError,
     OutputError,
+    PagesAwayError,
     RegistryAwayError,
     RegistryError,
     RuleSetError,
@@ -52,6 +53,7 @@ class ExitCode(IntEnum):
 _BY_ERROR: dict[type[SparkCepError], ExitCode] = {
     SparkCepError: ExitCode.JOB_FAILED,
     OutputError: ExitCode.JOB_FAILED,
+    PagesAwayError: ExitCode.JOB_FAILED,
     ConfigurationError: ExitCode.CONFIGURATION,
     RuleSetError: ExitCode.RULES,
     StartError: ExitCode.START_FAILED,

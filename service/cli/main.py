@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from service import __version__
-from service.cli.ending import Ending, problems_of, summary
-from service.cli.exit_codes import ExitCode, exit_code
+from service.cli.ending import Ending
+from service.cli.exit_codes import ExitCode
 from service.cli.forms import Form
+from service.cli.rules import commands as rules_commands
 from service.cli.signals import run_until_signalled
+from service.cli.terminal import ConfigFile, err, fail, out, tell
 from service.codecs.dead_letters import Reason
 from service.config import Settings, load
-from service.errors import Problem, SparkCepError, printable, printable_lines, rendered
+from service.errors import Problem, SparkCepError, printable, rendered
 from service.observability.access import access_to
 from service.observability.health import Health, HealthServer
 from service.observability.logs import as_json, configure, identify
@@ -39,19 +40,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-_out = Console(highlight=False, soft_wrap=True)
-_err = Console(stderr=True, highlight=False, soft_wrap=True)
+app.add_typer(rules_commands)
 
 _CLOSING_SECONDS = 5.0
 """What closing may take beyond the grace period of the batch in flight."""
 _TELLING_SECONDS = 1.0
 """What the last line may take when the process is ended at once."""
-
-ConfigFile = Annotated[
-    Path,
-    typer.Option("--config", "-c", help="The settings, a YAML file.", dir_okay=False),
-]
-
 
 #: Wrong use of a command; typer exports only what is below it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -101,7 +95,7 @@ def run(config: ConfigFile) -> None:
         _run(settings, start, ending)
     except Exception as error:  # noqa: BLE001  told, whatever it is
         if not as_json():
-            _tell(error)
+            tell(error)
         sys.exit(ending.failed(error))
 
 
@@ -198,7 +192,7 @@ def rescale(
         configure(settings.observability.log_level, settings.observability.log_format)
         done = rescaling.rescale(settings, partitions)
     except SparkCepError as error:
-        _fail(error)
+        fail(error)
     place = settings.state.checkpoint
     if done.before == done.after:
         typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
@@ -237,11 +231,11 @@ def state(
         report = read_state(settings, key)
         steps = {} if key is None else state_text.step_names(settings)
     except SparkCepError as error:
-        _fail(error)
+        fail(error)
     if as_json:
         typer.echo(state_text.as_json(report, steps))
     else:
-        state_text.show(report, steps, _out)
+        state_text.show(report, steps, out)
 
 
 @app.command(name="dead-letters")
@@ -272,11 +266,11 @@ def dead_letters(
         settings = load(config)
         letters, foreign = newest_letters(settings, most, wanted)
     except SparkCepError as error:
-        _fail(error)
+        fail(error)
     topic = settings.outputs.topics.dead_letters
     for each in foreign:
         at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
-        _err.print(f"warning: {at}: no dead letter: {printable(each.why)}", markup=False)
+        err.print(f"warning: {at}: no dead letter: {printable(each.why)}", markup=False)
     for letter in letters:
         if as_json:
             typer.echo(dead_letters_text.as_json(letter))
@@ -310,7 +304,7 @@ def check(
     try:
         report = check_rules(rules, config, schema or [])
     except SparkCepError as error:
-        _fail(error)
+        fail(error)
     _warn(report.warnings)
     typer.echo(report.summary)
 
@@ -346,32 +340,16 @@ def explain(
         if output is not None:
             explaining.save(explaining.written(found, form), output)
         elif form is Form.TEXT:
-            explaining.show(found, _out)
+            explaining.show(found, out)
         else:
             typer.echo(explaining.written(found, form), nl=False)
     except SparkCepError as error:
-        _fail(error)
+        fail(error)
 
 
 def _warn(warnings: Sequence[Problem]) -> None:
     for warning in rendered(warnings, "warning: "):
-        _err.print(f"{warning}\n", markup=False)
-
-
-def _fail(error: SparkCepError) -> NoReturn:
-    _tell(error)
-    sys.exit(exit_code(error))
-
-
-def _tell(error: Exception) -> None:
-    if not isinstance(error, SparkCepError):
-        traceback.print_exception(error)
-        return
-    problems = problems_of(error)
-    for problem in rendered(problems, "error: "):
-        _err.print(f"{problem}\n", markup=False)
-    told = summary(error) if problems else f"error: {printable_lines(str(error))}"
-    _err.print(told, markup=False)
+        err.print(f"{warning}\n", markup=False)
 
 
 if __name__ == "__main__":

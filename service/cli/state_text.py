@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
+from service.cli.terminal import table
 from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.errors import RuleSetError
@@ -129,7 +129,7 @@ def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Conso
     width = max(len(name) for name, _ in head)
     for name, text in head:
         console.print(f"{name:{width}}  {text}", markup=False)
-    _table(
+    table(
         console,
         "Rules",
         (
@@ -143,7 +143,7 @@ def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Conso
         ),
         [[_text(value) for value in _rule(rule).values()] for rule in report.rules],
     )  # fmt: skip
-    _table(
+    table(
         console,
         "Clock",
         ("topic", "partition", "largest event time"),
@@ -152,26 +152,26 @@ def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Conso
             for topic, number, time in report.clock
         ],
     )
-    _table(
+    table(
         console,
         "State partitions",
         ("partition", *_SIZE),
         [[str(number), *_size(size)] for number, size in report.partitions.items()],
     )
-    _table(
+    table(
         console,
         "Largest key groups",
         ("key group", "partition", *_SIZE),
         [[str(number), str(at), *_size(size)] for number, at, size in report.groups],
     )
-    _table(
+    table(
         console,
         "Largest buckets",
         ("key group", "bucket", *_SIZE),
         [[str(number), name, *_size(size)] for number, name, size in report.buckets],
     )
     if report.of_key is not None:
-        _table(
+        table(
             console,
             "Partial matches of the key",
             ("rule", "version", "key group", "began", "deadline", "events"),
@@ -201,16 +201,3 @@ def _size_text(size: Size) -> str:
 
 def _text(value: Any) -> str:
     return "-" if value is None else str(value)
-
-
-def _table(
-    console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> None:
-    console.print(f"\n{title}", style="bold")
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="")
-    for number, column in enumerate(columns):
-        numeric = all(row[number].isdigit() for row in rows)
-        table.add_column(column, justify="right" if rows and numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table if rows else "none")

@@ -38,6 +38,7 @@ def test_every_error_has_its_code() -> None:
         "DependencyError": 5,
         "StateError": 7,
         "OutputError": 1,
+        "PagesAwayError": 1,
         "TakenOverError": 8,
         "StartError": 5,
         "KafkaAwayError": 10,
