@@ -129,7 +129,7 @@ def test_list_with_login_and_tls(start: Start, tmp_path: Path) -> None:
     authority = Authority(tmp_path / "authority")
     own = authority.identity("pages", hosts=["elsewhere.example"])
     login = {"username": "ops", "password": SECRET}
-    tls = {"ssl_certificate_file": own.certificate, "ssl_key_file": own.key}
+    tls: dict[str, Any] = {"ssl_certificate_file": own.certificate, "ssl_key_file": own.key}
     job = start(**login, **tls)
     job.rules = [row("ab")]
     assert json.loads(rules("list", "-c", job.config, "--json").stdout) == job.rules

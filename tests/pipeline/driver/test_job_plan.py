@@ -117,10 +117,15 @@ def test_several_types_in_one_input_are_refused(tmp_path: Path) -> None:
         ("service.pipeline.driver.rescale", "service.pipeline.driver.service"),
         ("service.pipeline.driver.state_report", "service.pipeline.driver.service"),
         ("service.cli.explaining", "service.pipeline"),
+        ("service.cli.rules", "service.pipeline"),
+        ("service.cli.rules_text", "service.pipeline"),
+        ("service.cli.rules_page", "service.pipeline"),
+        ("service.cli.rules_wait", "service.pipeline"),
+        ("service.pipeline.driver.rule_history", "pyspark"),
     ],
 )
 def test_commands_load_no_service(module: str, without: str) -> None:
-    """What `check`, `rescale`, `state` and `explain` import."""
+    """What `check`, `rescale`, `state`, `explain` and `rules` import."""
     program = f"import sys, {module}; print({without!r} in sys.modules)"
     asked = [sys.executable, "-c", program]
     assert subprocess.run(asked, check=True, capture_output=True, text=True).stdout == "False\n"

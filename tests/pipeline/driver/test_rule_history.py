@@ -1,0 +1,38 @@
+"""The log of rule sets, written as the job writes it and read with and without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from service.pattern.document import load_rules
+from service.pipeline.driver.checkpoint_files import CheckpointFiles
+from service.pipeline.driver.local_files import LocalFiles
+from service.pipeline.driver.rule_log import LoggedRules, RuleHistory, RuleLog
+from service.rules.rule_set import assemble
+
+pytestmark = pytest.mark.spark
+
+_RULE = "id: a\nversion: {0}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 'ä{0}'}}]\n"
+
+
+def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where a set was logged again; beside the files are Hadoop's checksums."""
+    log = RuleLog(CheckpointFiles(spark, str(tmp_path)))
+    written = [
+        LoggedRules(batch, number, assemble(load_rules(_RULE.format(number), "a.yaml")))
+        for number, batch in ((1, 0), (2, 9), (3, 10))
+    ]
+    for each in written:
+        log.write(each)
+    again = LoggedRules(10, 3, written[-1].rules, attempts=2, set_aside={"digest": "why"})
+    log.write(again)
+    assert (tmp_path / "rules" / ".9.crc").exists()
+    for files in (CheckpointFiles(spark, str(tmp_path)), LocalFiles(tmp_path)):
+        found = RuleHistory(files).history()
+        assert [each.batch for each in found] == [0, 9, 10]
+        assert [each.number for each in found] == [1, 2, 3]
+        assert [each.rules.rules for each in found] == [each.rules.rules for each in written]
+        assert (found[-1].attempts, found[-1].set_aside) == (2, {"digest": "why"})
