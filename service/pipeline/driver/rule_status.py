@@ -105,6 +105,13 @@ class RuleStatus:
         """Spark has committed a batch."""
         begun = self._begun
         if begun is not None and batch >= begun.batch:
+            # Another version of a paused rule runs.
+            self.paused = {
+                rule.id: rule
+                for rule in self.paused.values()
+                if (rule.id, rule.version) in begun.since
+            }
+            self._metrics.replace(names.RULE_PAUSED, _labels(self.paused.values()))
             gone = self._ids(self._running) - self._ids(begun)
             self._running, self._begun = begun, None
             self._metrics.set(names.RULE_SET, begun.number)

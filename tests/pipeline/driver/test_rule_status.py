@@ -69,6 +69,22 @@ def test_states_of_rules(status: RuleStatus) -> None:
     assert (one["partial_matches"], one["since_batch"]) == (4, 3)
 
 
+def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Path) -> None:
+    """The pause is that of the version."""
+    status.begins(1, 0, CompiledRules.of(status.rules))
+    status.committed(0)
+    status.pause(status.rules.enabled[0], "too many dead letters")
+    assert states(status)["one"] == "paused"
+    (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
+    status.wants(read_rules(tmp_path), (), ())
+    status.begins(2, 5, CompiledRules.of(status.rules))
+    status.committed(5)
+    assert (states(status)["one"], status.paused) == ("active", {})
+    paused = {"rule": "one", "version": "1"}
+    value = status._metrics.registry.get_sample_value
+    assert value("spark_cep_rule_paused_info", paused) is None
+
+
 def test_why_partial_matches_went(status: RuleStatus, monkeypatch: pytest.MonkeyPatch) -> None:
     """A warning where a rule was changed under its version, and something was lost by it."""
     said: list[tuple[str, int, str]] = []
