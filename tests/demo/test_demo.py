@@ -96,13 +96,14 @@ def test_the_demo_comes_to_its_results(tmp_path: Path) -> None:
     with _demo(tmp_path / "demo") as demo:
         code = demo.end()
         assert code == 0, demo.output
-        assert "all 42 results are as expected" in demo.output
+        assert "all 43 results are as expected" in demo.output
         assert "the job stopped, exit code 0" in demo.output
         rows = {line[:36].strip(): line[36:].split() for line in demo.output.splitlines()}
         assert rows["all"] == ["536", "536", "2", "4"]
         assert rows["log-anomaly: matches"] == ["15", "15", "ok"]
         assert rows["cost-timeout: timeouts"] == ["3", "3", "ok"]
         assert rows["order-not-paid: matches"] == ["3", "3", "ok"]
+        assert rows["large-order: matches"] == ["1", "1", "ok"]
         assert "start 09:02:22.200, not complete by 09:02:32.200" in demo.output
         assert "\x1b" not in demo.output
         assert demo.processes() == {}
