@@ -24,6 +24,8 @@ from service.rules.change import next_rules
 from service.rules.folder import Stamp, read_files, stamp
 
 _STOP_SECONDS: Final = 3.0
+#: A change is looked at again so soon.
+_SETTLED_AFTER_SECONDS: Final = 0.5
 
 
 class RuleWatch:
@@ -66,7 +68,7 @@ class RuleWatch:
         interval = self._settings.refresh_interval
         assert interval is not None
         with bound(run=self._run):
-            while not self._stop.wait(interval / 1000):
+            while not self._stop.wait(self._until_next_look(interval / 1000)):
                 try:
                     self.look()
                 except RuleSetError as error:
@@ -75,6 +77,9 @@ class RuleWatch:
                     # Not again until the folder changes.
                     self._taken = self._seen
                     self._status.wants(self._rules.wanted.rules, [_defect(error)], ())
+
+    def _until_next_look(self, seconds: float) -> float:
+        return seconds if self._seen == self._taken else min(seconds, _SETTLED_AFTER_SECONDS)
 
     def look(self) -> None:
         """Look once. Raises RuleSetError when the folder cannot be read."""
