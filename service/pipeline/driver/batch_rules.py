@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from service.compiler.rule_set import RuleSetPlan
+from service.errors import Problem
 from service.pattern.document import LoadedRule
-from service.pipeline.driver.rule_log import LoggedRules, RuleLog, digest
+from service.pipeline.driver.rule_log import LoggedRules, RuleLog
 from service.rules.rule_set import RuleSet
 from service.rules.texts import encoded, plan_for
 
@@ -103,10 +104,9 @@ class BatchRules:
         """The output of the newest batch is committed."""
         self._done = True
 
-    def set_aside(self, rule: LoadedRule) -> str | None:
-        """Why a rule does not run because its first batch failed too often, if that is so."""
-        logged = self._logged
-        return logged.set_aside.get(digest(rule)) if logged and logged.set_aside else None
+    def against(self, rule: LoadedRule) -> list[Problem]:
+        """That a rule is set aside because its first batch failed too often, if it is."""
+        return [] if self._logged is None else self._logged.against(rule)
 
     def _is_first(self, batch: int) -> bool:
         return self._logged is not None and self._logged.batch == batch

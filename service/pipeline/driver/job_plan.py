@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from service.codecs.registry_settings import RegistrySettings
-from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
@@ -20,6 +19,7 @@ from service.pipeline.decode.decoder_plan import check_columns
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
 from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet
+from service.rules.texts import plan_for
 
 
 def check_rules(rules: RuleSet, schemas: ResolvedSchemas) -> tuple[Problem, ...]:
@@ -32,7 +32,7 @@ def check_rules(rules: RuleSet, schemas: ResolvedSchemas) -> tuple[Problem, ...]
     problems = [problem for loaded in rules.loaded for problem in problems_of(loaded, schemas)]
     if problems:
         raise RuleSetError(problems)
-    check_columns(compile_rules(rules.enabled), schemas)
+    check_columns(plan_for(rules), schemas)
     return tuple(warnings_of(rules, schemas))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from service.errors import RESTORE, RuleSetError, StateError
+from service.errors import RESTORE, Problem, RuleSetError, StateError
 from service.pattern.document import LoadedRule, load_rules
 from service.rules.rule_set import RuleSet
 
@@ -40,6 +40,11 @@ class LoggedRules:
     rules: RuleSet
     attempts: int = 1
     set_aside: Mapping[str, str] = field(default_factory=dict)
+
+    def against(self, rule: LoadedRule) -> list[Problem]:
+        """That a rule is set aside, if it is."""
+        reason = self.set_aside.get(digest(rule)) if self.set_aside else None
+        return [] if reason is None else [rule.places.problem(reason, ("id",))]
 
 
 def digest(rule: LoadedRule) -> str:

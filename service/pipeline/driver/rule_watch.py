@@ -122,10 +122,7 @@ def _problems(
     one: LoadedRule, packing: Packing, rules: BatchRules, known: Container[str]
 ) -> list[Problem]:
     """Of a rule that is not ``known`` by its text, also what compiling it says."""
-    aside = rules.set_aside(one)
-    if aside is not None:
-        return [one.places.problem(aside, ("id",))]
-    problems = problems_of(one, packing.schemas)
+    problems = rules.against(one) or problems_of(one, packing.schemas)
     if problems or one.text in known:
         return problems
     try:

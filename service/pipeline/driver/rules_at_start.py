@@ -10,9 +10,8 @@ are new with it are set aside.
 from __future__ import annotations
 
 from service.config import Settings
-from service.errors import ConfigurationError, Problem, RuleSetError
+from service.errors import ConfigurationError, RuleSetError
 from service.observability.logs import logger
-from service.pattern.document import LoadedRule
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
@@ -83,7 +82,7 @@ class RulesAtStart:
             change = next_rules(
                 logged.rules,
                 self._files,
-                lambda one: self._problems(one, logged),
+                lambda one: logged.against(one) or problems_of(one, self._schemas),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
             )
@@ -94,12 +93,6 @@ class RulesAtStart:
         if logged is not None and position is not None and position.uncommitted:
             planned = position.batch, CompiledRules.of(logged.rules)
         return BatchRules(log, logged, CompiledRules.of(rules), planned, self._status.begins)
-
-    def _problems(self, one: LoadedRule, logged: LoggedRules) -> list[Problem]:
-        aside = logged.set_aside.get(digest(one)) if logged.set_aside else None
-        if aside is not None:
-            return [one.places.problem(aside, ("id",))]
-        return problems_of(one, self._schemas)
 
     def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
         folder = local_folder(str(self._settings.state.checkpoint))
