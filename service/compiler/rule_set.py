@@ -7,8 +7,8 @@ the matcher with one bit mask and one row of columns.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from service.compiler.lowering import lower
@@ -130,18 +130,6 @@ class RuleSetPlan:
     def plans(self) -> tuple[Plan, ...]:
         """Every rule's plan."""
         return tuple(rule.plan for part in self.partitionings for rule in part.rules)
-
-    def without(self, fingerprints: Container[str]) -> RuleSetPlan:
-        """The plan without these rules' plans; partitionings, bits and slots keep their numbers."""
-        return RuleSetPlan(
-            tuple(
-                replace(
-                    part,
-                    rules=tuple(r for r in part.rules if r.plan.fingerprint not in fingerprints),
-                )
-                for part in self.partitionings
-            )
-        )
 
 
 def compile_rules(rules: Iterable[Rule]) -> RuleSetPlan:

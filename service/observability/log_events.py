@@ -155,9 +155,10 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent(
         "rule_paused",
         _WARNING,
-        "the circuit breaker paused a rule: share, limit, reasons",
-        ("version", "reason"),
+        "a rule takes no part until it is resumed; `by`: who paused it, also the circuit breaker",
+        ("version", "by", "reason"),
     ),
+    LogEvent("rule_resumed", _INFO, "a rule that was paused takes part again", ("version",)),
     LogEvent(
         "schemas_learnt",
         _INFO,

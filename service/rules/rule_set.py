@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.tree import Rule
+from service.rules.pauses import Pause, holding
 
 
 @dataclass(frozen=True)
 class RuleSet:
-    """One version of each rule, by id. Rules that are switched off are members too.
+    """One version of each rule, by id. Rules that are switched off, or ``paused`` (by id), are
+    members too.
 
     A set with ``problems`` is no more than read: all versions, wrong parts left out.
     """
@@ -22,6 +24,7 @@ class RuleSet:
     loaded: tuple[LoadedRule, ...] = ()
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
+    paused: Mapping[str, Pause] = field(default_factory=dict)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -33,10 +36,28 @@ class RuleSet:
         """The rules that are switched on, in the order of their ids."""
         return tuple(rule for rule in self.rules if rule.enabled)
 
+    @property
+    def running(self) -> tuple[LoadedRule, ...]:
+        """The rules that take part: switched on, and not paused. In the order of their ids."""
+        return tuple(
+            one for one in self.loaded if one.rule.enabled and one.rule.id not in self.paused
+        )
+
+    def pausing(self, pauses: Mapping[str, Pause]) -> RuleSet:
+        """The same rules with those of ``pauses``, by id, that are of one of them."""
+        return replace(self, paused=holding(pauses, self.rules))
+
+    @property
+    def texts(self) -> list[str]:
+        """The canonical texts, in the order of the ids."""
+        return [one.text for one in self.loaded]
+
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical texts: equal for equal rules, however they were written."""
-        text = "---\n".join(one.text for one in self.loaded)
+        """SHA-256 of the canonical texts and of the pauses: equal for equal rules, however they
+        were written."""
+        paused = [f"{rule}: {pause}\n" for rule, pause in sorted(self.paused.items())]
+        text = "---\n".join([*self.texts, *paused])
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Rules as a text that travels with each batch, and the plan that every process makes of it.
 
-The canonical texts of the enabled rules, together and compressed: 16 KB for a thousand rules of the
-same make. Each process reads a rule once, however often the rules around it change.
+The canonical texts of the rules that take part, together and compressed: 16 KB for a thousand rules
+of the same make. Each process reads a rule once, however often the rules around it change.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ _plans: dict[str, Plan] = {}
 
 
 def encoded(rules: RuleSet) -> str:
-    """The rules that are enabled, in their order, as ASCII."""
-    texts = _BETWEEN.join(one.text for one in rules.loaded if one.rule.enabled)
+    """The rules that take part, in their order, as ASCII."""
+    texts = _BETWEEN.join(one.text for one in rules.running)
     return base64.b64encode(zlib.compress(texts.encode())).decode()
 
 
 def plan_for(rules: RuleSet) -> RuleSetPlan:
     """The plan that :func:`plan_of` makes of the rules' text, without reading it."""
-    enabled = [one for one in rules.loaded if one.rule.enabled]
-    return plan_together([_kept(one.text) or _keep(one.text, one.rule) for one in enabled])
+    return plan_together([_kept(one.text) or _keep(one.text, one.rule) for one in rules.running])
 
 
 @lru_cache(maxsize=_MOST_SETS)

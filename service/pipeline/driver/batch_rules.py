@@ -7,13 +7,14 @@ of it is done, and told to all its tasks. A batch that runs again has the rules 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from service.compiler.rule_set import RuleSetPlan
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pipeline.driver.rule_log import LoggedRules, RuleLog
+from service.rules.pauses import Pause
 from service.rules.rule_set import RuleSet
 from service.rules.texts import encoded, plan_for
 
@@ -69,10 +70,23 @@ class BatchRules:
         """The rules of the newest batch."""
         return self._rules
 
-    def want(self, rules: CompiledRules) -> None:
-        """From the next batch on."""
+    def want(self, rules: RuleSet) -> bool:
+        """These rules from the next batch on; those that are paused stay so. Returns whether they
+        are others than before."""
         with self._lock:
-            self._wanted = rules
+            return self._want(rules.pausing(self._wanted.rules.paused))
+
+    def pause(self, pauses: Mapping[str, Pause]) -> bool:
+        """Pause rules from the next batch on, by id. Returns whether one was not paused."""
+        with self._lock:
+            before = self._wanted.rules
+            return self._want(before.pausing({**pauses, **before.paused}))
+
+    def _want(self, rules: RuleSet) -> bool:
+        if rules.fingerprint == self._wanted.rules.fingerprint:
+            return False
+        self._wanted = CompiledRules.of(rules)
+        return True
 
     def of(self, batch: int) -> CompiledRules:
         """The rules of a batch that is about to run. Raises StateError when they cannot be written

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from service.errors import RESTORE, Problem, RuleSetError, StateError
 from service.pattern.document import LoadedRule, load_rules
+from service.rules.pauses import Pause
 from service.rules.rule_set import RuleSet
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class RuleHistory:
             return LoggedRules(
                 batch,
                 int(content["number"]),
-                RuleSet(tuple(loaded)),
+                RuleSet(tuple(loaded), paused=_pauses(content)),
                 int(content["attempts"]),
                 content["set_aside"],
             )
@@ -139,6 +140,7 @@ class RuleLog(RuleHistory):
             "rules": rules,
             "attempts": logged.attempts,
             "set_aside": dict(logged.set_aside),
+            "paused": {rule: pause.as_json() for rule, pause in logged.rules.paused.items()},
         }
         there = self._names()
         again = [revision for batch, revision in there if batch == logged.batch]
@@ -149,6 +151,11 @@ class RuleLog(RuleHistory):
             if batch < kept[0]:
                 name = _name(batch, revision)
                 self._checkpoint.delete(f"{self._checkpoint.location}/{name}")
+
+
+def _pauses(content: dict[str, Any]) -> dict[str, Pause]:
+    # Logs had none while a pause ended with its run.
+    return {rule: Pause.from_json(pause) for rule, pause in content.get("paused", {}).items()}
 
 
 def _name(batch: int, revision: int) -> str:

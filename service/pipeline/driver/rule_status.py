@@ -34,15 +34,13 @@ class RuleStatus:
     another thread.
 
     ``rules``: those that run, or will from the next batch on. ``live``: partial matches by rule id.
-    ``paused``: rules that the circuit breaker paused, by id. ``rejected``: what of the source does
-    not run, and why.
+    ``rejected``: what of the source does not run, and why.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self.rules = RuleSet()
         self.live: Mapping[str, int] = {}
-        self.paused: dict[str, Rule] = {}
         self.rejected: tuple[Problem, ...] = ()
         self._running: RunningRules | None = None
         #: Under which a batch has begun that Spark has not committed.
@@ -57,7 +55,7 @@ class RuleStatus:
     ) -> None:
         """The rules are checked and will run from the next batch on; of ``rejected`` the old
         versions do, if there are any."""
-        self.rules = rules
+        self.takes(rules)
         for warning in warnings:
             if (warning.rule, warning.message) not in self._warned:
                 _log.warning(
@@ -80,6 +78,23 @@ class RuleStatus:
             {(each.source or "", each.rule or ""): 1 for each in self.rejected},
         )
         begin_rules(self._metrics, [rule.id for rule in rules.enabled])
+
+    def takes(self, rules: RuleSet) -> None:
+        """These rules will run from the next batch on; says which of them are paused now, and which
+        no longer are."""
+        before, self.rules = self.rules, rules
+        versions = {rule.id: rule.version for rule in rules.rules}
+        for rule, pause in rules.paused.items():
+            if before.paused.get(rule) != pause:
+                with bound(rule=rule):
+                    _log.warning(
+                        "rule_paused", version=versions[rule], by=pause.by, reason=pause.reason
+                    )
+        for rule in before.paused.keys() & versions.keys() - rules.paused.keys():
+            with bound(rule=rule):
+                _log.info("rule_resumed", version=versions[rule])
+        paused = [rule for rule in rules.rules if rule.id in rules.paused]
+        self._metrics.replace(names.RULE_PAUSED, _labels(paused))
 
     def read(self) -> None:
         """The source of the rules was read."""
@@ -105,13 +120,6 @@ class RuleStatus:
         """Spark has committed a batch."""
         begun = self._begun
         if begun is not None and batch >= begun.batch:
-            # Another version of a paused rule runs.
-            self.paused = {
-                rule.id: rule
-                for rule in self.paused.values()
-                if (rule.id, rule.version) in begun.since
-            }
-            self._metrics.replace(names.RULE_PAUSED, _labels(self.paused.values()))
             gone = self._ids(self._running) - self._ids(begun)
             self._running, self._begun = begun, None
             self._metrics.set(names.RULE_SET, begun.number)
@@ -122,13 +130,6 @@ class RuleStatus:
     def _ids(running: RunningRules | None) -> set[str]:
         return set() if running is None else {rule for rule, _ in running.since}
 
-    def pause(self, rule: Rule, reason: str) -> None:
-        """A rule is paused until the end of the run."""
-        self.paused[rule.id] = rule
-        with bound(rule=rule.id):
-            _log.warning("rule_paused", version=rule.version, reason=reason)
-        self._metrics.replace(names.RULE_PAUSED, _labels(self.paused.values()))
-
     def batch_done(self, report: BatchReport) -> None:
         """Take in which partial matches live, and log which went with rules that changed or were
         removed."""
@@ -136,14 +137,15 @@ class RuleStatus:
         self._watermark = report.watermark
         now = {loaded.rule.id: loaded.rule.version for loaded in self.rules.loaded}
         for (rule, version), live in report.gone.items():
-            changed = now.get(rule) == version and rule not in self.paused
+            paused = self.rules.paused.get(rule)
+            changed = now.get(rule) == version and paused is None
             reason = "changed without a new version" if changed else "replaced or removed"
             with bound(rule=rule):
                 (_log.warning if changed and live else _log.info)(
                     "rule_state_dropped",
                     version=version,
                     partial_matches=live,
-                    reason="paused by the circuit breaker" if rule in self.paused else reason,
+                    reason=reason if paused is None else f"paused by {paused.by}",
                 )
 
     def listing(self) -> list[dict[str, object]]:
@@ -172,7 +174,7 @@ class RuleStatus:
     def _state_of(self, rule: Rule, *, known: bool) -> str:
         if not rule.enabled:
             return "disabled"
-        if rule.id in self.paused:
+        if rule.id in self.rules.paused:
             return "paused"
         if not known:
             return "accepted"

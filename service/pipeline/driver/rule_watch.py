@@ -17,11 +17,12 @@ from service.errors import Problem, RuleSetError
 from service.observability.logs import bound
 from service.pattern.document import LoadedRule
 from service.pipeline.decode.packing import Packing
-from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
+from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.job_plan import problems_of, warnings_of
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.change import next_rules
 from service.rules.folder import Stamp, read_files, stamp
+from service.rules.texts import plan_for
 
 _STOP_SECONDS: Final = 3.0
 #: A change is looked at again so soon.
@@ -106,15 +107,14 @@ class RuleWatch:
             allow_empty=self._settings.allow_empty,
         )
         warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
-        compiled = CompiledRules.of(change.rules)
-        changed = change.rules.fingerprint != before.rules.fingerprint
-        if changed:
+        if change.rules.texts != before.rules.texts:
             # As every task will; what fails here would fail there.
-            packing.packer(compiled.plan)
-        self._status.wants(change.rules, change.rejected, warnings)
+            packing.packer(plan_for(change.rules))
+        changed = self._rules.want(change.rules)
+        wanted = self._rules.wanted.rules
+        self._status.wants(wanted, change.rejected, warnings)
         if changed:
-            self._rules.want(compiled)
-            self._wake(change.rules.fingerprint)
+            self._wake(wanted.fingerprint)
         self._taken = found
 
 

@@ -86,7 +86,7 @@ class RulesAtStart:
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
             )
-        rules = change.rules
+        rules = change.rules if logged is None else change.rules.pausing(logged.rules.paused)
         warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
         self._status.wants(rules, change.rejected, warnings)
         planned = None
@@ -109,7 +109,8 @@ def _without_crashing(
     before = log.of(batch - 1) if logged.batch == batch and batch > 0 else None
     if before is None or logged.attempts < _MOST_ATTEMPTS:
         return logged
-    new = [one for one in logged.rules.loaded if one.rule not in before.rules.rules]
+    ran = [one.rule for one in before.rules.running]
+    new = [one for one in logged.rules.running if one.rule not in ran]
     if not new:
         return logged
     reason = f"set aside: batch {batch}, the first with this rule, failed {logged.attempts} times"
@@ -120,6 +121,7 @@ def _without_crashing(
     kept = [one for one in logged.rules.loaded if one.rule.id not in ids]
     back = [one for one in before.rules.loaded if one.rule.id in ids]
     rules = RuleSet(tuple(sorted((*kept, *back), key=lambda one: one.rule.id)))
+    rules = rules.pausing({**before.rules.paused, **logged.rules.paused})
     aside = {**logged.set_aside, **{digest(one): reason for one in new}}
     substitute = LoggedRules(batch, logged.number, rules, attempts=0, set_aside=aside)
     log.write(substitute)

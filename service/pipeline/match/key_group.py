@@ -85,9 +85,8 @@ class MatchOptions:
 
 
 class KeyGroup:
-    """Clock, topics, rules and buckets of one key group. ``paused``: fingerprints of the plans that
-    take no part; ``plan`` and ``matchers`` are without them. ``stored``: the group's state, if it
-    has one. StateError when it cannot be taken over."""
+    """Clock, topics, rules and buckets of one key group. ``stored``: the group's state, if it has
+    one. StateError when it cannot be taken over."""
 
     def __init__(
         self,
@@ -95,7 +94,6 @@ class KeyGroup:
         plan: RuleSetPlan,
         options: MatchOptions,
         matchers: Sequence[KeysMatcher],
-        paused: tuple[str, ...] = (),
         stored: dict[str, Any] | None = None,
     ) -> None:
         if stored is not None:
@@ -108,7 +106,6 @@ class KeyGroup:
         #: Nanoseconds of the matcher in this batch, shared out to rules.
         self.processing: Counter[str] = Counter()
         self._options = options
-        self._paused = paused
         self._matchers = matchers
         self._names = Names() if stored is None else Names(stored["topics"], stored["types"])
         by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
@@ -131,7 +128,6 @@ class KeyGroup:
             "clock": self.clock.packed(),
             "topics": self._names.topics,
             "types": self._names.types,
-            "paused": list(self._paused),
             **self._rules.packed(self._entries.meanings_needed()),
             **self._entries.packed(),
         }

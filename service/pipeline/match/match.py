@@ -110,8 +110,9 @@ class MatchProcessor:
         self._plan = plan
         self._encoder = encoder
         self._options = options
-        #: Plan and matchers without the paused plans, by their fingerprints.
-        self._active: dict[tuple[str, ...], tuple[RuleSetPlan, list[KeysMatcher]]] = {}
+        self._matchers = [
+            KeysMatcher(part, options.types, columns=True) for part in plan.partitionings
+        ]
         self._read_ns = self._write_ns = 0
         self._unwritten: list[tuple[str, bytes | None]] = []
         self._unwritten_bytes = 0
@@ -122,17 +123,6 @@ class MatchProcessor:
         self._group_state = group
         self._entry_state = entries
 
-    def _active_without(self, paused: tuple[str, ...]) -> tuple[RuleSetPlan, list[KeysMatcher]]:
-        """Plan and matchers, built once per task for each set of paused plans. Bits and columns
-        keep their numbers."""
-        if paused not in self._active:
-            plan = self._plan.without(paused)
-            matchers = [
-                KeysMatcher(part, self._options.types, columns=True) for part in plan.partitionings
-            ]
-            self._active[paused] = (plan, matchers)
-        return self._active[paused]
-
     def _group(self, number: int, batch: _Input, offsets_before: str) -> KeyGroup:
         """The key group as the batch finds it."""
         began = perf_counter_ns()
@@ -140,11 +130,7 @@ class MatchProcessor:
         self._read_ns += perf_counter_ns() - began
         stored = None if value is None else unpack(unsealed(bytes(value[0])))
         check_written(stored, number, offsets_before, self._options.key_groups)
-        paused = batch.control.paused
-        if paused is None:
-            paused = () if stored is None else tuple(stored.get("paused", ()))
-        plan, matchers = self._active_without(paused)
-        group = KeyGroup(number, plan, self._options, matchers, paused, stored)
+        group = KeyGroup(number, self._plan, self._options, self._matchers, stored)
         # Partitions to wait for, before what was read of them.
         group.clock.control(batch.control)
         for times in batch.times:

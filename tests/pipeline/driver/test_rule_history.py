@@ -11,6 +11,7 @@ from service.pattern.document import load_rules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
 from service.pipeline.driver.local_files import LocalFiles
 from service.pipeline.driver.rule_log import LoggedRules, RuleHistory, RuleLog
+from service.rules.pauses import Pause
 from service.rules.rule_set import assemble
 
 pytestmark = pytest.mark.spark
@@ -27,7 +28,9 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
     ]
     for each in written:
         log.write(each)
-    again = LoggedRules(10, 3, written[-1].rules, attempts=2, set_aside={"digest": "why"})
+    pauses = {"a": Pause("too many dead letters", "circuit breaker", 3)}
+    paused = written[-1].rules.pausing(pauses)
+    again = LoggedRules(10, 3, paused, attempts=2, set_aside={"digest": "why"})
     log.write(again)
     assert (tmp_path / "rules" / ".9.crc").exists()
     for files in (CheckpointFiles(spark, str(tmp_path)), LocalFiles(tmp_path)):
@@ -36,3 +39,4 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
         assert [each.number for each in found] == [1, 2, 3]
         assert [each.rules.rules for each in found] == [each.rules.rules for each in written]
         assert (found[-1].attempts, found[-1].set_aside) == (2, {"digest": "why"})
+        assert [each.rules.paused for each in found] == [{}, {}, pauses]

@@ -13,6 +13,7 @@ from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.folder import read_rules
+from service.rules.pauses import Pause
 
 RULES = """
 id: {0}
@@ -62,7 +63,7 @@ def test_states_of_rules(status: RuleStatus) -> None:
     assert states(status)["one"] == "accepted"
     status.committed(3)
     status.batch_done(BatchReport(0, live=Counter(one=4)))
-    status.pause(status.rules.enabled[1], "too many dead letters")
+    status.takes(status.rules.pausing({"two": Pause("too many", "circuit breaker", 3)}))
     assert states(status)["one"] == "active"
     assert list(states(status).values()).count("paused") == 1
     (one,) = [each for each in status.listing() if each["id"] == "one"]
@@ -73,15 +74,16 @@ def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Pat
     """The pause is that of the version."""
     status.begins(1, 0, CompiledRules.of(status.rules))
     status.committed(0)
-    status.pause(status.rules.enabled[0], "too many dead letters")
-    assert states(status)["one"] == "paused"
-    (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
-    status.wants(read_rules(tmp_path), (), ())
-    status.begins(2, 5, CompiledRules.of(status.rules))
-    status.committed(5)
-    assert (states(status)["one"], status.paused) == ("active", {})
     paused = {"rule": "one", "version": "1"}
     value = status._metrics.registry.get_sample_value
+    pauses = {"one": Pause("too many dead letters", "circuit breaker", 1)}
+    status.takes(status.rules.pausing(pauses))
+    assert (states(status)["one"], value("spark_cep_rule_paused_info", paused)) == ("paused", 1)
+    (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
+    status.wants(read_rules(tmp_path).pausing(pauses), (), ())
+    status.begins(2, 5, CompiledRules.of(status.rules))
+    status.committed(5)
+    assert (states(status)["one"], status.rules.paused) == ("active", {})
     assert value("spark_cep_rule_paused_info", paused) is None
 
 

@@ -501,39 +501,6 @@ def test_a_rule_that_comes_again_finds_nothing(looks: str) -> None:
     assert store.live == {"s": 0, "r": 0}
 
 
-@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
-@pytest.mark.parametrize("key", ["key", "[name, key]"], ids=["shared key", "key of its own"])
-def test_a_paused_rule(looks: str, key: str) -> None:
-    """It takes no part and its state is gone; bits keep their numbers, so the others find what
-    they find without it; and it comes back with nothing."""
-    other = PAIR.format("s", "key", looks)
-    plan = plan_of(PAIR.format("r", key, looks), other)
-    store, alone = Store(plan), Store(plan_of(other))
-    pausing = plan.without([p.fingerprint for p in plan.plans if p.rule.id == "r"])
-    assert [(part.conditions, part.slots) for part in pausing.partitionings] == [
-        (part.conditions, part.slots) for part in plan.partitionings
-    ]
-    for active, events, watermark in [
-        (plan, "a=1@1", 1),
-        (pausing, "x=1@2 a=1@3", 3),
-        (pausing, "b=2@4 a=1@5", 5),
-        (plan, "b=3@6", 6),
-    ]:
-        store.change(active)
-        for one in (store, alone):
-            one.advance(several(events, "kl"), watermark)
-        assert store.gone == ([("r", 1, 2)] if watermark == 3 else [])
-        assert ("r" in store.live) == (active is plan)
-    for one in (store, alone):
-        one.advance([], 1_000)
-    assert {m.rule_id for m in store.outputs.matches} == {"s"}
-    assert {m.match_id for m in store.outputs.matches} == {
-        m.match_id for m in alone.outputs.matches
-    }
-    assert [t.match_id for t in store.outputs.timeouts if t.rule_id == "r"] == []
-    assert store.entries == {}
-
-
 def test_a_key_that_no_rule_has_any_more() -> None:
     """Its entries are removed with the next batch, unread."""
     kept, gone = PAIR.format("r", "key", FAST), PAIR.format("s", "[name, key]", SLOW)

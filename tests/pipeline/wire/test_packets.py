@@ -83,7 +83,7 @@ SAMPLES = {
     PacketKind.EVENT_TIMES: sample(
         EventTimes((PartitionTime("t", 0, 1_700_000_000_000), PartitionTime("t", 1, None)))
     ),
-    PacketKind.CONTROL: sample(ControlRecord((("t", 0), ("t", 1)), 17, ("f1", "f2"))),
+    PacketKind.CONTROL: sample(ControlRecord((("t", 0), ("t", 1)), 17)),
     PacketKind.RECORDS: sample(
         OutputRecords((("m", b"k", b"v", [("h", b"x"), ("n", None)]), ("l", None, None, [])))
     ),
