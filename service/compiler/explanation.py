@@ -103,6 +103,8 @@ def _head_rows(plan: Plan, rule: Rule) -> Iterator[_Row]:
         yield "effective from", instant(rule.effective_from_ms)
     if not rule.enabled:
         yield "enabled", "no: the rule does not run"
+    if rule.shadow:
+        yield "mode", "shadow: results go to a topic of their own"
 
 
 class _Steps:

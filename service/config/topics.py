@@ -123,9 +123,13 @@ class OutputTopics(Section):
         "cep.dead-letters", description="Records that could not be processed, and why."
     )
 
-    def all(self) -> tuple[str, str, str, str]:
-        """The four topics."""
-        return (self.matches, self.timeouts, self.late, self.dead_letters)
+    shadow: Topic = setting(
+        "cep.shadow", description="Matches and timeouts of rules with `mode: shadow`."
+    )
+
+    def all(self) -> tuple[str, ...]:
+        """The topics."""
+        return (self.matches, self.timeouts, self.late, self.dead_letters, self.shadow)
 
     @model_validator(mode="after")
     def _distinct(self) -> OutputTopics:
@@ -157,9 +161,7 @@ class NewTopics(Section):
 class Outputs(Section):
     """Results: where they go and how surely."""
 
-    topics: OutputTopics = setting(
-        OutputTopics(), description="Topics of the four kinds of output."
-    )
+    topics: OutputTopics = setting(OutputTopics(), description="Topics of the kinds of output.")
     create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
     delivery: Literal["exactly_once", "at_least_once"] = setting(
         "exactly_once",

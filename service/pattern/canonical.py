@@ -57,6 +57,7 @@ def to_data(rule: Rule) -> dict[str, Any]:
         version=rule.version,
         description=rule.description or None,
         enabled=None if rule.enabled else False,
+        mode="shadow" if rule.shadow else None,
         effective_from=None if rule.effective_from_ms is None else instant(rule.effective_from_ms),
         events=_one_or_many(rule.events),
         key=_one_or_many(tuple(expression.canonical for expression in rule.key)),

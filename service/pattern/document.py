@@ -326,6 +326,7 @@ def _rule(shape: RuleShape, expressions: Mapping[Path, Expression]) -> Rule:
         cooldown_ms=shape.cooldown,
         description=shape.description,
         enabled=shape.enabled,
+        shadow=shape.mode == "shadow",
         effective_from_ms=shape.effective_from,
     )
 

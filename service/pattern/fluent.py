@@ -221,6 +221,7 @@ class Pattern:
         cooldown: Duration | None = None,
         effective_from: str | date | None = None,
         enabled: bool = True,
+        mode: Literal["live", "shadow"] = "live",
         description: str = "",
     ) -> Rule:
         """The rule of this pattern, as the YAML document with the same fields would give it.
@@ -238,6 +239,7 @@ class Pattern:
             effective_from: Event time from which the rule runs: ISO 8601 text, a ``datetime``, or a
                 ``date``; without a zone it is UTC.
             enabled: ``False``: the rule is checked, and does not run.
+            mode: ``"shadow"``: its results go to a topic of their own.
             description: Text for people.
 
         Raises:
@@ -249,6 +251,7 @@ class Pattern:
             version=version,
             description=description or None,
             enabled=None if enabled is True else enabled,
+            mode=None if mode == "live" else mode,
             effective_from=effective_from,
             events=events,
             key=key,

@@ -262,6 +262,10 @@ class RuleShape(Shape):
     )
     description: str = Field(default="", description="text for people")
     enabled: bool = Field(default=True, description="`true` (default) or `false`")
+    mode: Literal["live", "shadow"] = Field(
+        default="live",
+        description="`live` (default), or `shadow`: results go to a topic of their own",
+    )
     effective_from: Instant | None = Field(
         default=None,
         description=f"the event time from which the rule runs: {_ALLOWED_INSTANTS}",

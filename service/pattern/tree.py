@@ -138,7 +138,8 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One whole rule. ``events`` names inputs (empty: the only one); ``key`` empty: one global
-    partition; ``effective_from_ms`` is event time in milliseconds since 1970 (UTC)."""
+    partition; ``effective_from_ms`` is event time in milliseconds since 1970 (UTC). Results of a
+    ``shadow`` rule go to a topic of their own."""
 
     id: str
     version: int
@@ -152,6 +153,7 @@ class Rule:
     cooldown_ms: int | None = None
     description: str = ""
     enabled: bool = True
+    shadow: bool = False
     effective_from_ms: int | None = None
     source: str | None = field(default=None, compare=False)
 

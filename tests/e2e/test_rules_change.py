@@ -124,6 +124,34 @@ def test_a_bad_rule_disturbs_nobody(scenario: Scenario) -> None:
         assert outputs.of(rule)[0] == [found(rule, "k", at(10), a=0, b=1)]
 
 
+def test_a_shadow_rule_is_promoted(scenario: Scenario) -> None:
+    """Its results go to a topic of their own, a match of a single event in columns like one with
+    measures; promoted, it goes on with what it has begun."""
+    stream = Stream(scenario)
+    scenario.rule(_rule("live", "b"))
+    scenario.rule(_rule("shadow", "b", mode="shadow"))
+    scenario.rule(_rule("told", "b", mode="shadow", emit={"measures": {"at": "LAST(b.name)"}}))
+    with scenario.running(rules=_folder(scenario)) as service:
+        stream.send(("k", "a", 0), ("k", "b", 10), ("k", "a", 20), ("k", "x", 30))
+        scenario.wait_for(lambda outputs: len(outputs.shadow) == 2 and len(outputs.matches) == 1)
+        scenario.rule(_rule("shadow", "b"))
+        _wait(lambda: scenario.metric("spark_cep_rule_set_number") == 2)
+        _until(service, live="active", shadow="active", told="shadow")
+        stream.send(("k", "b", 40), ("k", "x", 99))
+        outputs = scenario.wait_for(
+            lambda outputs: len(outputs.shadow) == 3 and len(outputs.matches) == 3
+        )
+    first, second = (
+        {rule: found(rule, "k", at(time), a=a, b=b) for rule in ("live", "shadow", "told")}
+        for time, a, b in ((10, 0, 1), (40, 2, 4))
+    )
+    assert outputs.of("live")[0] == [first["live"], second["live"]]
+    assert outputs.of("shadow")[0] == [second["shadow"]]
+    assert sorted(each.found for each in outputs.shadow) == [
+        first["shadow"], first["told"], second["told"],
+    ]  # fmt: skip
+
+
 def test_a_batch_is_repeated_under_its_own_rules(scenario: Scenario) -> None:
     """Killed after its output and before Spark's commit, while the rules changed: what is there is
     not written twice, and the state is that of the rules which wrote it."""

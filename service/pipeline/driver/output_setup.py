@@ -33,7 +33,9 @@ def output_encoder(
             dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
         )
     )
-    names = OutputTopics(topics.matches, topics.timeouts, topics.late, topics.dead_letters)
+    names = OutputTopics(
+        topics.matches, topics.timeouts, topics.late, topics.dead_letters, topics.shadow
+    )
     return OutputEncoder(names, ids, largest=cluster.largest_record(topics.all()))
 
 

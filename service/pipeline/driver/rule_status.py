@@ -181,7 +181,7 @@ class RuleStatus:
         begins = rule.effective_from_ms
         if begins is not None and self._watermark is not None and self._watermark < begins:
             return "scheduled"
-        return "active"
+        return "shadow" if rule.shadow else "active"
 
 
 def _labels(rules: Collection[Rule]) -> dict[tuple[str, ...], float]:
