@@ -8,43 +8,71 @@ author's to see. All problems of all files are reported at once.
 
 from __future__ import annotations
 
-from functools import lru_cache
+import time
 from pathlib import Path
 
 from service.documents.reading import MOST_CHARACTERS
 from service.errors import Problem, RuleSetError
-from service.pattern import document
-from service.rules.rule_set import RuleFile, RuleSet, assemble, repeated
+from service.rules.rule_set import RuleFile, RuleSet, examine, valid
+from service.rules.source import MOST_ENTRIES, rule_file
 
 SUFFIXES = (".yaml", ".yml", ".json")
-MOST_FILES = 10_000
 
 _MOST_BYTES = 4 * MOST_CHARACTERS
+#: At a folder that changes, each time it is read.
+_MOST_LOOKS = 4
+
+
+class FolderSource:
+    """The folder as a source. A change is taken once two looks, ``settle_seconds`` apart, have
+    found the same: files may be written in parts, and a mounted ConfigMap changes its links one
+    behind the other. The first read waits for nothing."""
+
+    def __init__(self, path: Path, settle_seconds: float = 0.5) -> None:
+        self.name = str(path)
+        self._path = path
+        self._settle_seconds = settle_seconds
+        self._begun = False
+        self._taken: Stamp | None = None
+
+    def read(self) -> list[RuleFile] | None:
+        """See :class:`~service.rules.source.RuleSource`."""
+        begun, self._begun = self._begun, True
+        found: Stamp | None = stamp(self._path)
+        if found == self._taken:
+            return None
+        if begun:
+            found = self._settled()
+        if found is None:
+            return None
+        files = read_files(self._path)
+        if begun and stamp(self._path) != found:
+            # A rule that moves from file to file would be there twice, or not at all.
+            return None
+        self._taken = found
+        return files
+
+    def _settled(self) -> Stamp | None:
+        found = stamp(self._path)
+        for _ in range(_MOST_LOOKS):
+            time.sleep(self._settle_seconds)
+            before, found = found, stamp(self._path)
+            if found == before:
+                return found
+        return None
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def read_rules(path: Path) -> RuleSet:
     """The rules of a folder, or of one file; ``RuleSetError`` with every problem found."""
-    rules = examine_rules(path)
-    if rules.problems:
-        raise RuleSetError(rules.problems)
-    return rules
+    return valid(examine_rules(path))
 
 
 def examine_rules(path: Path) -> RuleSet:
-    """The same with its problems: if there is one, what is right of the rules can be checked, and
-    none of them may run. ``RuleSetError`` when the folder cannot be read."""
-    files = read_files(path)
-    warnings = []
-    if not files:
-        allowed = "files named *.yaml, *.yml or *.json"
-        warnings.append(
-            Problem(message="the folder holds no rules", source=str(path), allowed=allowed)
-        )
-    loaded = [one for file in files for one in file.loaded]
-    problems = [problem for file in files for problem in file.problems] + repeated(loaded)
-    if problems:
-        return RuleSet(tuple(loaded), tuple(warnings), tuple(problems))
-    return assemble(loaded, warnings)
+    """The same with its problems. ``RuleSetError`` when the folder cannot be read."""
+    return examine(read_files(path), str(path), "files named *.yaml, *.yml or *.json")
 
 
 def read_files(path: Path) -> list[RuleFile]:
@@ -59,9 +87,9 @@ def read_files(path: Path) -> list[RuleFile]:
             allowed="a folder of rule files that may be read",
         )
         raise RuleSetError([problem]) from error
-    if len(files) > MOST_FILES:
+    if len(files) > MOST_ENTRIES:
         message = f"the folder holds {len(files):,} rule files"
-        allowed = f"at most {MOST_FILES:,}"
+        allowed = f"at most {MOST_ENTRIES:,}"
         raise RuleSetError([Problem(message=message, source=str(path), allowed=allowed)])
     inside = path.resolve()
     return [_read_file(file, path, inside) for file in files]
@@ -71,18 +99,9 @@ def _read_file(file: Path, path: Path, inside: Path) -> RuleFile:
     try:
         if file is not path and not file.resolve().is_relative_to(inside):
             raise RuleSetError([_leads_out(file, path)])
-        return _parsed(_text(file), str(file))
+        return rule_file(_text(file), str(file))
     except RuleSetError as error:
         return RuleFile(str(file), (), tuple(error.problems))
-
-
-@lru_cache(maxsize=MOST_FILES)
-def _parsed(text: str, name: str) -> RuleFile:
-    try:
-        rules, problems = document.examine_rules(text, name)
-    except RuleSetError as error:
-        return RuleFile(name, (), tuple(error.problems))
-    return RuleFile(name, tuple(rules), tuple(problems))
 
 
 Stamp = tuple[tuple[str, int, int, int], ...]

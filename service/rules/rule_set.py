@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -69,6 +69,27 @@ class RuleFile:
     name: str
     loaded: tuple[LoadedRule, ...]
     problems: tuple[Problem, ...] = ()
+
+
+def examine(files: Sequence[RuleFile], source: str, allowed: str | None = None) -> RuleSet:
+    """The rules of all files of ``source``, with their problems: if there is one, what is right of
+    the rules can be checked, and none of them may run. ``allowed``: what a source without rules is
+    told."""
+    warnings = []
+    if not files:
+        warnings.append(Problem(message="there are no rules", source=source, allowed=allowed))
+    loaded = [one for file in files for one in file.loaded]
+    problems = [problem for file in files for problem in file.problems] + repeated(loaded)
+    if problems:
+        return RuleSet(tuple(loaded), tuple(warnings), tuple(problems))
+    return assemble(loaded, warnings)
+
+
+def valid(rules: RuleSet) -> RuleSet:
+    """The same rules; ``RuleSetError`` with every problem found in them."""
+    if rules.problems:
+        raise RuleSetError(rules.problems)
+    return rules
 
 
 def assemble(loaded: Iterable[LoadedRule], warnings: Iterable[Problem] = ()) -> RuleSet:

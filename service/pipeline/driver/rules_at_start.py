@@ -1,5 +1,5 @@
-"""The rules that a run begins with: those of the folder, held against those that the checkpoint has
-run with.
+"""The rules that a run begins with: those of their source, held against those that the checkpoint
+has run with.
 
 A first start refuses rules with a problem. A job that has run before goes on: what is wrong is
 rejected, and what ran before runs. A batch that is planned and not done has the rules that were
@@ -9,20 +9,22 @@ are new with it are set aside.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from service.config import Settings
 from service.errors import ConfigurationError, RuleSetError
 from service.observability.logs import logger
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
-from service.pipeline.driver.job_plan import check_rules, load_rules, problems_of, warnings_of
+from service.pipeline.driver.job_plan import check_rules, problems_of, warnings_of, within_limit
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.driver.rule_log import LOG, LoggedRules, RuleLog, digest
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.spark.local_folder import local_folder
 from service.rules.change import Change, next_rules
-from service.rules.folder import Stamp, read_files, stamp
-from service.rules.rule_set import RuleFile, RuleSet
+from service.rules.rule_set import RuleFile, RuleSet, examine, valid
+from service.rules.source import RuleSource
 
 _log = logger(__name__)
 #: Runs that may fail in the first batch under other rules.
@@ -30,26 +32,23 @@ _MOST_ATTEMPTS = 3
 
 
 class RulesAtStart:
-    """Reads the folder at once. Raises RuleSetError, and ConfigurationError for too many rules,
+    """Reads the source at once. Raises RuleSetError, and ConfigurationError for too many rules,
     where the checkpoint cannot know rules that could run instead."""
 
-    def __init__(self, settings: Settings, status: RuleStatus) -> None:
+    def __init__(self, settings: Settings, source: RuleSource, status: RuleStatus) -> None:
         self._settings = settings
         self._status = status
         self._wrong: RuleSetError | ConfigurationError | None = None
-        self._files: list[RuleFile] = []
+        #: ``None``: the source could not be read.
+        self._files: Sequence[RuleFile] | None = None
         self._rules = RuleSet()
-        #: What the folder was; ``None`` when it could not be read.
-        self.taken: Stamp | None = None
         try:
-            found = stamp(settings.rules.folder)
-            self._files = read_files(settings.rules.folder)
-            self.taken = found
+            self._files = source.read() or ()
             status.read()
-            self._rules = load_rules(settings)
+            self._rules = within_limit(valid(examine(self._files, source.name)), settings, source)
         except (RuleSetError, ConfigurationError) as error:
             self._went_wrong(error)
-            if self.taken is None:
+            if self._files is None:
                 status.not_read(error.problems)
         status.rules = self._rules
 
@@ -76,7 +75,8 @@ class RulesAtStart:
             if self._wrong is not None:
                 raise self._wrong
             change = Change(self._rules)
-        elif self._wrong is not None and self.taken is None:
+        elif self._files is None:
+            assert self._wrong is not None
             change = Change(logged.rules, tuple(self._wrong.problems))
         else:
             change = next_rules(

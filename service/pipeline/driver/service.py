@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -64,6 +64,8 @@ from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.driver.topic_ids import TopicIds
 from service.pipeline.spark.starting import StartingSpark
+from service.rules.source import RuleSource
+from service.rules.sources import source_of
 
 _log = logger(__name__)
 
@@ -138,11 +140,12 @@ class Service:
                 scratch = stack.enter_context(scratch_folder(self._settings))
             stack.enter_context(bound(run=self.run_id))
             registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
+            source = stack.enter_context(closing(source_of(self._settings)))
             try:
                 # In transactions the newer run may take over from one that does not end.
                 alone = self._settings.outputs.delivery == "at_least_once"
                 with held(str(self._settings.state.checkpoint), alone=alone):
-                    self._run(registry, scratch, planned_batch_only)
+                    self._run(registry, source, scratch, planned_batch_only)
             except StopRequestedError:
                 pass
             finally:
@@ -161,10 +164,10 @@ class Service:
                 )
             _log.info("stopped")
 
-    def _run(self, registry: Registry, scratch: Path, one_batch: bool) -> None:
+    def _run(self, registry: Registry, source: RuleSource, scratch: Path, one_batch: bool) -> None:
         settings, retry = self._settings, self._retries.at_start
         starting = self._spark or StartingSpark(settings, scratch, self._start.meanwhile)
-        at_start = RulesAtStart(settings, self._rules)
+        at_start = RulesAtStart(settings, source, self._rules)
         cluster = Cluster(settings, retry)
         existing = cluster.topics()
         topics = input_topics(settings, existing)
@@ -207,7 +210,7 @@ class Service:
             )
             if settings.trigger.mode == "continuous" and not one_batch:
                 rule_watch = RuleWatch(
-                    settings, at_start.taken, rules, lambda: flow.packing, self._rules,
+                    settings, source, rules, lambda: flow.packing, self._rules,
                     event_time.rules_changed, self.run_id,
                 )  # fmt: skip
                 rule_watch.start()
