@@ -52,6 +52,11 @@ class KafkaAccess:
         admin = self.admin()
         for deleted in admin.delete_topics(topics, operation_timeout=_SECONDS).values():
             deleted.result(_SECONDS)
+        # The controller has; a broker that has not yet would still take records for them.
+        deadline = time.monotonic() + _SECONDS
+        while not _producer(self.bootstrap).list_topics().topics.keys().isdisjoint(topics):
+            assert time.monotonic() < deadline, f"{topics} are still there"
+            time.sleep(0.01)
 
     def add_partitions(self, topic: str, count: int) -> None:
         """Let the topic have ``count`` partitions; wait until records can go to all of them."""

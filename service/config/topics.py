@@ -127,13 +127,28 @@ class OutputTopics(Section):
         "cep.shadow", description="Matches and timeouts of rules with `mode: shadow`."
     )
 
+    rule_status: Topic | None = setting(
+        "cep.rule-status",
+        description=(
+            "The state of each rule, for each version; compacted. `null`: it is not written."
+        ),
+    )
+    rule_audit: Topic | None = setting(
+        "cep.rule-audit",
+        description=(
+            "Every decision about rules, from which the rule set of any batch can be rebuilt. "
+            "`null`: it is not written."
+        ),
+    )
+
     def all(self) -> tuple[str, ...]:
-        """The topics."""
+        """The topics of results."""
         return (self.matches, self.timeouts, self.late, self.dead_letters, self.shadow)
 
     @model_validator(mode="after")
     def _distinct(self) -> OutputTopics:
-        if len(set(self.all())) < len(self.all()):
+        told = [topic for topic in (self.rule_status, self.rule_audit) if topic is not None]
+        if len({*self.all(), *told}) < len(self.all()) + len(told):
             raise contradiction("each kind of output needs a topic of its own")
         return self
 

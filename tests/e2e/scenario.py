@@ -110,7 +110,9 @@ class Scenario:
             "kafka": {"bootstrap_servers": self.kafka.bootstrap},
             "inputs": self.inputs,
             "outputs": {
-                "topics": {kind: self.topic(kind) for kind in Outputs.KINDS},
+                "topics": {
+                    kind: self.topic(kind) for kind in (*Outputs.KINDS, "rule_status", "rule_audit")
+                },
                 "create_topics": {"partitions": 1, "replication": 1},
             },
             "registry": {"url": self._registry_url, "max_attempts": 2},

@@ -19,6 +19,7 @@ from service.errors import RESTORE, Problem, RuleSetError, StateError
 from service.pattern.document import LoadedRule, load_rules
 from service.rules.pauses import Pause
 from service.rules.rule_set import RuleSet
+from service.rules.topic_records import Offsets
 
 if TYPE_CHECKING:
     from service.pipeline.driver.checkpoint_files import CheckpointFiles
@@ -34,13 +35,41 @@ _MOST_SETS: Final = 100
 class LoggedRules:
     """``rules`` are those of batches from ``batch`` on; ``number`` counts the sets of a
     checkpoint, from 1. ``attempts``: how many runs have begun the first batch. ``set_aside``: why,
-    by the digest of a rule that does not run because its first batch failed too often."""
+    by the digest of a rule that does not run because its first batch failed too often. ``since``:
+    the first batch of each rule that takes part, by id; ``starts``: where these batches begin."""
 
     batch: int
     number: int
     rules: RuleSet
     attempts: int = 1
     set_aside: Mapping[str, str] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
+    starts: Mapping[int, Offsets] = field(default_factory=dict)
+
+    @classmethod
+    def following(
+        cls, before: LoggedRules | None, batch: int, offsets: Offsets, rules: RuleSet
+    ) -> LoggedRules:
+        """The set that follows ``before`` with a batch that begins at ``offsets``."""
+        if before is None:
+            before = cls(batch, 0, RuleSet())
+        versions = {one.rule.id: one.rule.version for one in before.rules.running}
+        since = {
+            one.rule.id: before.since.get(one.rule.id, before.batch)
+            if versions.get(one.rule.id) == one.rule.version
+            else batch
+            for one in rules.running
+        }
+        known = {**before.starts, batch: offsets}
+        starts = {each: known[each] for each in sorted({batch, *since.values()} & known.keys())}
+        return cls(
+            batch,
+            before.number + 1,
+            rules,
+            set_aside=before.set_aside,
+            since=since,
+            starts=starts,
+        )
 
     def against(self, rule: LoadedRule) -> list[Problem]:
         """That a rule is set aside, if it is."""
@@ -115,6 +144,8 @@ class RuleHistory:
                 RuleSet(tuple(loaded), paused=_pauses(content)),
                 int(content["attempts"]),
                 content["set_aside"],
+                content.get("since", {}),
+                _starts(content),
             )
         except (LookupError, TypeError, ValueError, RuleSetError) as error:
             reason = str(error).partition("\n")[0][:200]
@@ -140,6 +171,8 @@ class RuleLog(RuleHistory):
             "rules": rules,
             "attempts": logged.attempts,
             "set_aside": dict(logged.set_aside),
+            "since": dict(logged.since),
+            "starts": dict(logged.starts),
             "paused": {rule: pause.as_json() for rule, pause in logged.rules.paused.items()},
         }
         there = self._names()
@@ -156,6 +189,13 @@ class RuleLog(RuleHistory):
 def _pauses(content: dict[str, Any]) -> dict[str, Pause]:
     # Logs had none while a pause ended with its run.
     return {rule: Pause.from_json(pause) for rule, pause in content.get("paused", {}).items()}
+
+
+def _starts(content: dict[str, Any]) -> dict[int, Offsets]:
+    return {
+        int(batch): {topic: {int(p): at for p, at in each.items()} for topic, each in ends.items()}
+        for batch, ends in content.get("starts", {}).items()
+    }
 
 
 def _name(batch: int, revision: int) -> str:

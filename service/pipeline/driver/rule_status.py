@@ -12,6 +12,7 @@ from service.observability.metrics import Metrics
 from service.pattern.tree import Rule
 from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.progress import BatchReport, begin_rules
+from service.pipeline.driver.rule_log import LoggedRules
 from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
@@ -19,13 +20,11 @@ _log = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RunningRules:
-    """The rules that batches run under: set ``number`` of the checkpoint, from ``batch`` on.
-    ``since``: the first batch of each rule that is known to have run without a break, by id and
-    version; ``fingerprints`` of plans, by id and version."""
+    """The rules that batches run under from ``batch`` on; ``fingerprints`` of plans, by id and
+    version."""
 
-    number: int
     batch: int
-    since: Mapping[tuple[str, int], int]
+    logged: LoggedRules
     fingerprints: Mapping[tuple[str, int], str]
 
 
@@ -108,13 +107,11 @@ class RuleStatus:
             _log.error("rules_not_read", text="\n".join(each.render() for each in problems))
         self._failed = True
 
-    def begins(self, number: int, batch: int, rules: CompiledRules) -> None:
-        """A batch begins that is the first under set ``number``, or the first of the run."""
-        before = {} if self._running is None else self._running.since
+    def begins(self, batch: int, logged: LoggedRules, rules: CompiledRules) -> None:
+        """A batch begins that is the first under other rules, or the first of the run."""
         fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
-        since = {rule: before.get(rule, batch) for rule in fingerprints}
-        self._begun = RunningRules(number, batch, since, fingerprints)
-        _log.info("rules_begin", number=number, rules=len(fingerprints))
+        self._begun = RunningRules(batch, logged, fingerprints)
+        _log.info("rules_begin", number=logged.number, rules=len(fingerprints))
 
     def committed(self, batch: int) -> None:
         """Spark has committed a batch."""
@@ -122,13 +119,13 @@ class RuleStatus:
         if begun is not None and batch >= begun.batch:
             gone = self._ids(self._running) - self._ids(begun)
             self._running, self._begun = begun, None
-            self._metrics.set(names.RULE_SET, begun.number)
+            self._metrics.set(names.RULE_SET, begun.logged.number)
             for rule in gone - {rule.id for rule in self.rules.rules}:
                 self._metrics.forget_rule(rule)
 
     @staticmethod
     def _ids(running: RunningRules | None) -> set[str]:
-        return set() if running is None else {rule for rule, _ in running.since}
+        return set() if running is None else {rule for rule, _ in running.fingerprints}
 
     def batch_done(self, report: BatchReport) -> None:
         """Take in which partial matches live, and log which went with rules that changed or were
@@ -154,14 +151,19 @@ class RuleStatus:
         shown: list[dict[str, object]] = []
         for rule in self.rules.rules:
             this = rule.id, rule.version
-            known = running is not None and this in running.since
+            pause = self.rules.paused.get(rule.id)
+            known = running is not None and this in running.fingerprints
+            logged = running.logged if running is not None and known else None
+            since = None if logged is None else logged.since.get(rule.id)
             shown.append(
                 {
                     "id": rule.id,
                     "version": rule.version,
                     "state": self._state_of(rule, known=known),
                     "fingerprint": running.fingerprints[this] if running and known else None,
-                    "since_batch": running.since[this] if running and known else None,
+                    "since_batch": since,
+                    "since_offsets": None if logged is None else logged.starts.get(since or 0),
+                    "reason": None if pause is None else f"{pause.by}: {pause.reason}",
                     "partial_matches": self.live.get(rule.id, 0),
                 }
             )

@@ -10,12 +10,13 @@ are new with it are set aside.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from service.config import Settings
 from service.errors import ConfigurationError, RuleSetError
 from service.observability.logs import logger
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
-from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
+from service.pipeline.driver.batch_rules import BatchRules, CompiledRules, Decided
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
 from service.pipeline.driver.job_plan import check_rules, problems_of, warnings_of, within_limit
 from service.pipeline.driver.partly_written import PartlyWritten
@@ -63,10 +64,12 @@ class RulesAtStart:
         except RuleSetError as error:
             self._went_wrong(error)
 
-    def decide(self, checkpoint: CheckpointFiles, begun: PartlyWritten | None) -> BatchRules:
+    def decide(
+        self, checkpoint: CheckpointFiles, begun: PartlyWritten | None, decided: Decided
+    ) -> BatchRules:
         """The rules of the run's batches. ``begun``: the batch that is planned and not done, if
-        some of its output is there. Raises RuleSetError, and StateError where the checkpoint is
-        damaged."""
+        some of its output is there; ``decided`` is told of each set. Raises RuleSetError, and
+        StateError where the checkpoint is damaged."""
         log, position = RuleLog(checkpoint), checkpoint.position()
         logged = None if position is None else log.of(position.batch)
         if logged is not None and position is not None and position.uncommitted:
@@ -92,7 +95,8 @@ class RulesAtStart:
         planned = None
         if logged is not None and position is not None and position.uncommitted:
             planned = position.batch, CompiledRules.of(logged.rules)
-        return BatchRules(log, logged, CompiledRules.of(rules), planned, self._status.begins)
+        compiled = CompiledRules.of(rules)
+        return BatchRules(log, logged, compiled, planned, decided, self._status.begins)
 
     def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
         folder = local_folder(str(self._settings.state.checkpoint))
@@ -123,7 +127,9 @@ def _without_crashing(
     rules = RuleSet(tuple(sorted((*kept, *back), key=lambda one: one.rule.id)))
     rules = rules.pausing({**before.rules.paused, **logged.rules.paused})
     aside = {**logged.set_aside, **{digest(one): reason for one in new}}
-    substitute = LoggedRules(batch, logged.number, rules, attempts=0, set_aside=aside)
+    starts = logged.starts.get(batch, {})
+    substitute = LoggedRules.following(before, batch, starts, rules)
+    substitute = replace(substitute, number=logged.number, attempts=0, set_aside=aside)
     log.write(substitute)
     for one in new:
         _log.error("rule_set_aside", rule=one.rule.id, version=one.rule.version, reason=reason)

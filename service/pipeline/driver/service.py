@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -56,6 +57,7 @@ from service.pipeline.driver.partly_written import partly_written
 from service.pipeline.driver.progress import BatchReport, begin_topics
 from service.pipeline.driver.retry import RetryPolicies, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.driver.rule_topics import RuleTopics
 from service.pipeline.driver.rule_watch import RuleWatch
 from service.pipeline.driver.rules_at_start import RulesAtStart
 from service.pipeline.driver.scratch import scratch_folder
@@ -194,15 +196,14 @@ class Service:
         with ExitStack() as stack:
             if not isinstance(self._spark, SparkSession):
                 stack.callback(spark.stop)
-            stack.callback(self._observer.position.stop)
-            stack.callback(watch.stop)
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
             check_position(checkpoint.position(), settings, topics, ids)
-            self._observer.position.start()
-            watch.start()
+            _beside(stack, self._observer.position, watch)
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             begun = partial(partly_written, delivery, settings.state.state_partitions, checkpoint)
-            rules = at_start.decide(checkpoint, retry(begun))
+            told = RuleTopics(settings, self._rules.listing, self.run_id)
+            rules = at_start.decide(checkpoint, retry(begun), told.decided)
+            _beside(stack, told)
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, cluster.partitions(topics), sampling.result())
             flow = Dataflow(
@@ -213,8 +214,7 @@ class Service:
                     settings, source, rules, lambda: flow.packing, self._rules,
                     event_time.rules_changed, self.run_id,
                 )  # fmt: skip
-                rule_watch.start()
-                stack.callback(rule_watch.stop)
+                _beside(stack, rule_watch)
             supervisor = Supervisor(
                 spark,
                 flow,
@@ -238,6 +238,18 @@ class Service:
                 if settings.trigger.at_end_of_input == "decide" and not one_batch:
                     event_time.end_of_input()
                     supervisor.run()
+
+
+class _Beside(Protocol):
+    def start(self) -> None: ...
+    def stop(self) -> object: ...
+
+
+def _beside(stack: ExitStack, *threads: _Beside) -> None:
+    """Start what works beside the batches, until the stack ends."""
+    for each in threads:
+        each.start()
+        stack.callback(each.stop)
 
 
 @contextmanager

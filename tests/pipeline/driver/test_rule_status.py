@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from service.observability.metrics import Metrics
 from service.pipeline.driver import rule_status
 from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.rule_log import LoggedRules
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.folder import read_rules
 from service.rules.pauses import Pause
@@ -38,6 +40,12 @@ def status(tmp_path: Path) -> RuleStatus:
     return made
 
 
+def begins(status: RuleStatus, number: int, batch: int) -> None:
+    """Its rules, with a batch."""
+    logged = replace(LoggedRules.following(None, batch, {}, status.rules), number=number)
+    status.begins(batch, logged, CompiledRules.of(status.rules))
+
+
 def states(status: RuleStatus) -> dict[object, object]:
     """By rule id."""
     return {each["id"]: each["state"] for each in status.listing()}
@@ -59,7 +67,7 @@ def test_states_of_rules(status: RuleStatus) -> None:
     """A rule starts, runs, and may be paused; a disabled one never starts."""
     assert states(status) == {"one": "accepted", "two": "accepted", "disabled": "disabled"}
     assert all(each["fingerprint"] is None for each in status.listing())
-    status.begins(7, 3, CompiledRules.of(status.rules))
+    begins(status, 7, 3)
     assert states(status)["one"] == "accepted"
     status.committed(3)
     status.batch_done(BatchReport(0, live=Counter(one=4)))
@@ -72,7 +80,7 @@ def test_states_of_rules(status: RuleStatus) -> None:
 
 def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Path) -> None:
     """The pause is that of the version."""
-    status.begins(1, 0, CompiledRules.of(status.rules))
+    begins(status, 1, 0)
     status.committed(0)
     paused = {"rule": "one", "version": "1"}
     value = status._metrics.registry.get_sample_value
@@ -81,7 +89,7 @@ def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Pat
     assert (states(status)["one"], value("spark_cep_rule_paused_info", paused)) == ("paused", 1)
     (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
     status.wants(read_rules(tmp_path).pausing(pauses), (), ())
-    status.begins(2, 5, CompiledRules.of(status.rules))
+    begins(status, 2, 5)
     status.committed(5)
     assert (states(status)["one"], status.rules.paused) == ("active", {})
     assert value("spark_cep_rule_paused_info", paused) is None

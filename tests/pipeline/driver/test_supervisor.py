@@ -90,7 +90,7 @@ class Job:
         self.time = TimeControl(self.settings, folder / "control.json", "run")
         wanted = CompiledRules.of(assemble(load_rules(RULE, "ab.yaml")))
         log: Any = None
-        self.batch_rules = BatchRules(log, None, wanted, None, lambda *_: None)
+        self.batch_rules = BatchRules(log, None, wanted, None, lambda *_: None, lambda *_: None)
         flow: Any = SimpleNamespace(
             settings=self.settings,
             rules=self.batch_rules,

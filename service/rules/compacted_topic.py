@@ -1,0 +1,142 @@
+"""A compacted topic of one partition, read from its beginning: the newest record of each key."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from service.config.redaction import redact_text
+from service.errors import Problem, RuleSetError
+
+#: What such a topic is made with.
+COMPACTED: Final = {"cleanup.policy": "compact"}
+
+_PARTITION: Final = 0
+_POLL_SECONDS: Final = 0.1
+_MOST_AT_ONCE: Final = 1_000
+_OWN: Final = {
+    "auto.offset.reset": "earliest",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "allow.auto.create.topics": False,
+    "log_level": 0,
+}
+_PRESET: Final = {"fetch.wait.max.ms": 10, "queued.max.messages.kbytes": 8_192}
+_UNKNOWN: Final = (
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+
+
+class TopicRecord(NamedTuple):
+    """The newest record of a key."""
+
+    value: bytes
+    offset: int
+
+
+class CompactedTopic:
+    """``config``: of a consumer. ``seconds``: how long a read may take. Used by one thread."""
+
+    def __init__(self, topic: str, config: Mapping[str, Any], seconds: float) -> None:
+        self.topic: Final = topic
+        self.name: Final = f"topic {topic}"
+        #: By key, in the order of their offsets.
+        self.records: Final[dict[bytes | None, TopicRecord]] = {}
+        self._seconds: Final = seconds
+        self._config: Final = {**_PRESET, **config, **_OWN, "error_cb": self._notice}
+        self._consumer: Consumer | None = None
+        self._noticed: KafkaError | None = None
+        #: The next offset; ``None``: the topic is to be read from its beginning.
+        self._position: int | None = None
+
+    @property
+    def end(self) -> int:
+        """The offset behind all that was read."""
+        return self._position or 0
+
+    def read(self) -> bool:
+        """Take in all that the topic holds now; whether there was anything new. RuleSetError when
+        it cannot be read; the next read may succeed."""
+        if self._consumer is None:
+            self._consumer = Consumer(dict(self._config))
+        try:
+            return self._advance(self._consumer)
+        except KafkaException as error:
+            # Has the client say what it knows of its connections.
+            self._consumer.poll(0)
+            reason = f"{redact_text(error.args[0].str())}{self._because()}"
+            raise self._not_read(reason) from error
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._consumer is not None:
+            self._consumer.close()
+
+    def _notice(self, error: KafkaError) -> None:
+        self._noticed = error
+
+    def _advance(self, consumer: Consumer) -> bool:
+        deadline = time.monotonic() + self._seconds
+        self._check(consumer)
+        at = TopicPartition(self.topic, _PARTITION)
+        first, end = consumer.get_watermark_offsets(at, timeout=self._seconds, cached=False)
+        changed = False
+        if self._position is None or not first <= self._position <= end:
+            # Made again, or cut off: what was read says nothing of it.
+            self.records.clear()
+            changed, self._position = True, first
+            consumer.assign([TopicPartition(self.topic, _PARTITION, OFFSET_BEGINNING)])
+        while self._position < end:
+            if time.monotonic() > deadline:
+                reached = f"offset {self._position:,} of {end:,} was reached"
+                raise self._not_read(f"{reached} in {self._seconds:g} s{self._because()}")
+            for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
+                changed |= self._take(message)
+        self._noticed = None
+        return changed
+
+    def _take(self, message: Message) -> bool:
+        error, offset = message.error(), message.offset()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+            raise KafkaException(error)
+        assert offset is not None
+        assert self._position is not None
+        if error is not None:
+            # Where a transaction ends there are offsets without records.
+            self._position = max(self._position, offset)
+            return False
+        self._position = offset + 1
+        value, key = message.value(), message.key()
+        self.records.pop(key, None)
+        if value is not None:
+            self.records[key] = TopicRecord(value, offset)
+        return True
+
+    def _check(self, consumer: Consumer) -> None:
+        found = consumer.list_topics(self.topic, self._seconds).topics[self.topic]
+        if found.error is not None:
+            if found.error.code() in _UNKNOWN:
+                self._position = None
+                raise self._not_read("there is no such topic", "a compacted topic")
+            raise KafkaException(found.error)
+        if len(found.partitions) != 1:
+            reason = f"the topic has {len(found.partitions)} partitions"
+            raise self._not_read(reason, "one, so that changes have one order")
+
+    def _not_read(self, reason: str, allowed: str | None = None) -> RuleSetError:
+        return RuleSetError([Problem(f"cannot be read: {reason}", self.name, allowed=allowed)])
+
+    def _because(self) -> str:
+        return "" if self._noticed is None else f": {redact_text(self._noticed.str())}"
