@@ -1,8 +1,8 @@
 """From the rules that run and what a source holds now to the rules that run next.
 
-A file is taken whole or not at all: one with a problem is rejected, and the rules that came from it
-before run on. So a bad file disturbs no other rule. What a version means cannot change, since match
-ids contain the version.
+A file, or an entry of another source, is taken whole or not at all: one with a problem is rejected,
+and the rules that came from it before run on. So a bad file disturbs no other rule. What a version
+means cannot change, since match ids contain the version.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def next_rules(
     by_id = {one.rule.id: one for one in running.loaded}
     good: list[LoadedRule] = []
     bad: set[str] = set()
+    bad_ids: set[str] = set()
     rejected: list[Problem] = []
     # Where two files have the same version, the one that runs is the first.
     for file in sorted(files, key=lambda each: not _runs(each, by_id)):
@@ -49,13 +50,18 @@ def next_rules(
                 problems += _reused(one, before)
             problems += repeated([*good, *file.loaded])
         if problems:
-            bad.add(_place(file.name))
+            if file.rule is None:
+                bad.add(_place(file.name))
+            else:
+                bad_ids.add(file.rule)
             rejected += problems
         else:
             good += file.loaded
     ids = {one.rule.id for one in good}
     kept = [
-        one for one in running.loaded if _place(one.places.source) in bad and one.rule.id not in ids
+        one
+        for one in running.loaded
+        if (one.rule.id in bad_ids or _place(one.places.source) in bad) and one.rule.id not in ids
     ]
     rules = assemble([*good, *kept])
     if len(rules.enabled) > most:

@@ -11,14 +11,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from service.documents.reading import MOST_CHARACTERS
 from service.errors import Problem, RuleSetError
 from service.rules.rule_set import RuleFile, RuleSet, examine, valid
-from service.rules.source import MOST_ENTRIES, rule_file
+from service.rules.source import MOST_BYTES, check_count, decoded, not_read, rule_file, too_large
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
-_MOST_BYTES = 4 * MOST_CHARACTERS
 #: At a folder that changes, each time it is read.
 _MOST_LOOKS = 4
 
@@ -81,16 +79,8 @@ def read_files(path: Path) -> list[RuleFile]:
     try:
         files = [path] if path.is_file() else rule_files(path)
     except OSError as error:
-        problem = Problem(
-            message=f"the rules cannot be read: {error.strerror}",
-            source=str(path),
-            allowed="a folder of rule files that may be read",
-        )
-        raise RuleSetError([problem]) from error
-    if len(files) > MOST_ENTRIES:
-        message = f"the folder holds {len(files):,} rule files"
-        allowed = f"at most {MOST_ENTRIES:,}"
-        raise RuleSetError([Problem(message=message, source=str(path), allowed=allowed)])
+        raise _not_read(path, error) from error
+    check_count(len(files), "rule files", str(path))
     inside = path.resolve()
     return [_read_file(file, path, inside) for file in files]
 
@@ -117,9 +107,12 @@ def stamp(path: Path) -> Stamp:
             of = file.stat()
             found.append((file.name, of.st_ino, of.st_size, of.st_ctime_ns))
     except OSError as error:
-        message = f"the rules cannot be read: {error.strerror}"
-        raise RuleSetError([Problem(message=message, source=str(path))]) from error
+        raise _not_read(path, error) from error
     return tuple(found)
+
+
+def _not_read(path: Path, error: OSError) -> RuleSetError:
+    return not_read(str(error.strerror), str(path), "a folder of rule files that may be read")
 
 
 def rule_files(folder: Path) -> list[Path]:
@@ -141,21 +134,9 @@ def _leads_out(file: Path, folder: Path) -> Problem:
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > _MOST_BYTES:
-            problem = Problem(
-                message="the file is too large",
-                source=str(file),
-                allowed=f"at most {MOST_CHARACTERS:,} characters in one file",
-            )
-            raise RuleSetError([problem])
-        return file.read_bytes().decode("utf-8")
+        if file.stat().st_size > MOST_BYTES:
+            raise too_large(str(file), "file")
+        return decoded(file.read_bytes(), str(file), "file")
     except OSError as error:
         message = f"the file cannot be read: {error.strerror}"
         raise RuleSetError([Problem(message=message, source=str(file))]) from error
-    except UnicodeDecodeError as error:
-        problem = Problem(
-            message=f"the file is not UTF-8: byte {error.start} cannot be read",
-            source=str(file),
-            allowed="text in UTF-8",
-        )
-        raise RuleSetError([problem]) from error

@@ -64,11 +64,12 @@ class RuleSet:
 @dataclass(frozen=True, slots=True)
 class RuleFile:
     """A file of rules, or one entry of another source: ``name`` is the source of its problems. With
-    a problem none of its rules may run."""
+    a problem none of its rules may run. ``rule``: the id of its rules, where each entry has one."""
 
     name: str
     loaded: tuple[LoadedRule, ...]
     problems: tuple[Problem, ...] = ()
+    rule: str | None = None
 
 
 def examine(files: Sequence[RuleFile], source: str, allowed: str | None = None) -> RuleSet:

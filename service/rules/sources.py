@@ -13,8 +13,22 @@ _SETTLE_MS = 500
 
 
 def source_of(settings: Settings) -> RuleSource:
-    """The source of the job's rules, not yet read."""
+    """The source of the job's rules, not yet read. ConfigurationError when its settings cannot be
+    used here."""
     rules = settings.rules
+    # Each has a client that is slow to import.
+    if rules.kafka is not None:
+        from service.rules.kafka_topic import KafkaTopicSource
+
+        return KafkaTopicSource(settings.kafka, rules.kafka)
+    if rules.sql is not None:
+        from service.rules.sql_table import SqlTableSource
+
+        return SqlTableSource(rules.sql)
+    if rules.https is not None:
+        from service.rules.https import HttpsSource
+
+        return HttpsSource(rules.https)
     settle = min(_SETTLE_MS, rules.refresh_interval or _SETTLE_MS)
     return FolderSource(rules.folder, settle / 1000)
 

@@ -184,9 +184,9 @@ def test_unreadable_files_are_problems(tmp_path: Path) -> None:
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of files is limited, and the limit is in the error."""
-    monkeypatch.setattr("service.rules.folder.MOST_ENTRIES", 1)
+    monkeypatch.setattr("service.rules.source.MOST_ENTRIES", 1)
     (problem,) = refused(tmp_path, a__yaml=rule("a"), b__yaml=rule("b"))
-    assert (problem.message, problem.allowed) == ("the folder holds 2 rule files", "at most 1")
+    assert (problem.message, problem.allowed) == ("the source holds 2 rule files", "at most 1")
 
 
 def test_higher_version_replaces_lower(tmp_path: Path) -> None:

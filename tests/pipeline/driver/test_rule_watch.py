@@ -16,7 +16,6 @@ from service.pipeline.driver.rule_log import LOG
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.rule_watch import RuleWatch
 from service.pipeline.driver.rules_at_start import RulesAtStart
-from service.rules import folder as rules_folder
 from service.rules.folder import read_rules
 from service.rules.sources import source_of
 from tests.pipeline.driver.test_job_plan import settings
@@ -71,7 +70,7 @@ def test_a_start_without_its_folder(
         given = given.model_copy(update={"rules": elsewhere})
     else:
         (tmp_path / "a.yaml").write_text(rule("a"))
-        monkeypatch.setattr(rules_folder, "MOST_ENTRIES", 0)
+        monkeypatch.setattr("service.rules.source.MOST_ENTRIES", 0)
     metrics.set(RULES_READ, 1)
     status = RuleStatus(metrics)
     RulesAtStart(given, source_of(given), status)
