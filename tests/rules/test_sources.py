@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from examples.embedded import EmbeddedBroker
 from service.errors import RuleSetError
 from service.rules.change import next_rules
 from service.rules.rule_set import RuleFile, RuleSet, assemble
 from service.rules.source import RuleSource
-from tests.certificates import Authority
-from tests.conftest import JARS
-from tests.postgres import Postgres, postgres
-from tests.rules.served import Served
 from tests.rules.stores import (
     FolderStore,
     HttpsStore,
@@ -29,30 +24,6 @@ from tests.rules.stores import (
 from tests.rules.test_folder import rule
 
 KINDS = ["folder", pytest.param("kafka", marks=pytest.mark.kafka), "sqlite", "postgresql", "https"]
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
-    """A broker that may go away."""
-    with EmbeddedBroker(tmp_path_factory.mktemp("broker"), JARS) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    """A PostgreSQL that may go away."""
-    with postgres(tmp_path_factory.mktemp("postgres") / "data") as running:
-        yield running
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    """A web server with a certificate that only this test's authority vouches for."""
-    authority = Authority(tmp_path / "authority")
-    running = Served(authority.identity("server"))
-    running.start()
-    yield running
-    running.stop()
 
 
 @pytest.fixture(params=KINDS)
