@@ -103,19 +103,21 @@ def show_history(sets: Sequence[LoggedRules], console: Console) -> None:
         [str(each.number), str(each.batch), str(len(each.rules.rules)), *_cells(change)]
         for each, change in zip(sets, changes(sets), strict=True)
     ]
-    columns = ("set", "first batch", "rules", "came", "changed", "went", "paused", "resumed")
+    columns = ("set", "first batch", "rules", "came", "changed", "went")
     table(console, "Rule sets", columns, rows)
 
 
 def _cells(change: SetChange | None) -> list[str]:
     if change is None:
-        return ["?"] * 5
+        return ["?"] * 3
     cells = (
         [_named(one) + ("" if one.rule.enabled else " (off)") for one in change.came],
-        [_changed(before.rule, after.rule) for before, after in change.changed],
+        [
+            *(_changed(before.rule, after.rule) for before, after in change.changed),
+            *(f"{_named(one)} (paused)" for one, _ in change.paused),
+            *(f"{_named(one)} (resumed)" for one in change.resumed),
+        ],
         [_named(one) for one in change.went],
-        [_named(one) for one, _ in change.paused],
-        [_named(one) for one in change.resumed],
     )
     return [printable(", ".join(cell)) or "-" for cell in cells]
 

@@ -355,11 +355,11 @@ def test_history(log: RuleLog, tmp_path: Path) -> None:
     assert found.exit_code == 0, found.stderr
     lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
     assert lines[2:] == [
-        "set first batch rules came changed went paused resumed",
-        "1 0 2 a 1, b 1 - - - -",
-        "2 9 3 c 1 a 1 → 2 - - -",
-        "3 10 3 d 1 (off) a 2 (text), c 1 (off) b 1 - -",
-        "4 25 2 e 1 a 2 → 3 c 1, d 1 - -",
+        "set first batch rules came changed went",
+        "1 0 2 a 1, b 1 - -",
+        "2 9 3 c 1 a 1 → 2 -",
+        "3 10 3 d 1 (off) a 2 (text), c 1 (off) b 1",
+        "4 25 2 e 1 a 2 → 3 c 1, d 1",
     ]
     sets = json.loads(rules("history", "-c", config, "--json").stdout)
     assert [(each["number"], each["first_batch"]) for each in sets] == [
