@@ -175,6 +175,14 @@ class Rules(Section):
             "the start alone. With `trigger.mode: available_now` they always are."
         ),
     )
+    overrides_topic: Topic | None = setting(
+        "cep.rule-overrides",
+        description=(
+            "Compacted topic of one partition in which `spark-cep rules pause`, `resume` and "
+            "`rollback` write what is decided beside the source; on the cluster of the output. "
+            "`null`: nothing is."
+        ),
+    )
     allow_empty: bool = setting(
         False,
         description=(

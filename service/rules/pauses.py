@@ -7,7 +7,7 @@ rule, and outlives a restart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from service.pattern.tree import Rule
@@ -16,11 +16,13 @@ from service.pattern.tree import Rule
 @dataclass(frozen=True, slots=True)
 class Pause:
     """Why a rule takes no part: ``reason``, and who said so. ``version``: the one that is paused;
-    ``None``: whichever there is."""
+    ``None``: whichever there is. ``lifted_from``: the offset of overrides from which any record of
+    the rule ends the pause; ``None``: the pause is an override itself."""
 
     reason: str
     by: str
     version: int | None = None
+    lifted_from: int | None = None
 
     def holds(self, rule: Rule) -> bool:
         """Whether it is a pause of this version."""
@@ -28,12 +30,12 @@ class Pause:
 
     def as_json(self) -> dict[str, Any]:
         """For the log of rule sets."""
-        return {"reason": self.reason, "by": self.by, "version": self.version}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Pause:
         """From the log of rule sets."""
-        return cls(value["reason"], value["by"], value["version"])
+        return cls(value["reason"], value["by"], value["version"], value["lifted_from"])
 
 
 def holding(pauses: Mapping[str, Pause], rules: Iterable[Rule]) -> dict[str, Pause]:

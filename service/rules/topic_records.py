@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule, load_rules
@@ -44,6 +44,7 @@ class Decision(_Record):
 
     kind: Literal["decision"] = "decision"
     record_id: str = Field(description="equal for a record that was written again")
+    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
     rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
     fingerprint: str = Field(description="SHA-256 of the whole rule set")
     batch: int = Field(description="the first batch under the rule set", ge=0)
@@ -62,6 +63,7 @@ class SetBegins(_Record):
 
     kind: Literal["rule_set"] = "rule_set"
     record_id: str = Field(description="equal for a record that was written again")
+    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
     rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
     fingerprint: str = Field(description="SHA-256 of the whole rule set")
     batch: int = Field(description="the first batch under the rule set", ge=0)
@@ -71,6 +73,7 @@ class SetBegins(_Record):
 
 
 AuditRecord = Decision | SetBegins
+_READER: Final[TypeAdapter[AuditRecord]] = TypeAdapter(AuditRecord)
 
 
 class StatusRecord(_Record):
@@ -94,20 +97,21 @@ class StatusRecord(_Record):
 
 
 def audit_records(
-    job: str, number: int, batch: int, offsets: Offsets, before: RuleSet, after: RuleSet
+    common: Mapping[str, Any], offsets: Offsets, before: RuleSet, after: RuleSet
 ) -> Iterator[tuple[bytes, AuditRecord]]:
-    """Keys and records that lead from one rule set to the next, which is ``number`` and begins with
-    ``batch`` at ``offsets``; that of the set last. The same again gives the same records."""
+    """Keys and records that lead from one rule set to the next, whose first batch begins at
+    ``offsets``; that of the set last. ``common``: job, history, number and batch of the set. The
+    same again gives the same records."""
     change = SetChange.between(before, after)
     decided = list(_decisions(change))
-    common = {"job": job, "rule_set": number, "fingerprint": after.fingerprint, "batch": batch}
+    common = {**common, "fingerprint": after.fingerprint}
+    named = "\n".join(map(str, common.values()))
     for one, decision, more in decided:
-        named = f"{job}\n{number}\n{after.fingerprint}\n{one.rule.id}\n{decision}"
         yield (
             one.rule.id.encode(),
             Decision(
                 **common,
-                record_id=_digest(named),
+                record_id=_digest(f"{named}\n{one.rule.id}\n{decision}"),
                 rule_id=one.rule.id,
                 rule_version=one.rule.version,
                 decision=decision,
@@ -118,12 +122,20 @@ def audit_records(
         b"",
         SetBegins(
             **common,
-            record_id=_digest(f"{job}\n{number}\n{after.fingerprint}"),
+            record_id=_digest(named),
             offsets=offsets,
             rules=len(after.loaded),
             decisions=len(decided),
         ),
     )
+
+
+def audit_record(value: bytes) -> AuditRecord | None:
+    """The record with this value; ``None`` for what is none: anybody may write to a topic."""
+    try:
+        return _READER.validate_json(value)
+    except ValidationError:
+        return None
 
 
 def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str, Any]]]:
@@ -159,11 +171,18 @@ def schema_text(kind: str) -> str:
 
 def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, RuleSet]]:
     """The rule sets of one job by number, as its records of decisions tell them from the first set
-    on. What was written again counts once, and of a set that was decided again before anything was
-    done under it the last one. Raises RuleSetError where records are missing."""
+    on; of several histories the one that was written last. What was written again counts once, and
+    of a set that was decided again before anything was done under it the last one. Raises
+    RuleSetError where records are missing."""
     ends: dict[int, SetBegins] = {}
     decided: dict[tuple[int, str], dict[str, Decision]] = {}
+    told: dict[str, tuple[dict[int, SetBegins], dict[tuple[int, str], dict[str, Decision]]]] = {}
+    history: str | None = None
     for record in records:
+        if record.history != history:
+            # A checkpoint of its own, or one that was taken up again.
+            history = record.history
+            ends, decided = told.setdefault(history, ({}, {}))
         if isinstance(record, SetBegins):
             ends[record.rule_set] = record
         else:

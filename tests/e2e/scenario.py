@@ -125,7 +125,10 @@ class Scenario:
             },
             "trigger": {"mode": "available_now", "interval": "0 ms"},
             "lifecycle": {"stop_grace": "1 minute"},
-            "rules": {"folder": str(self.rules_folder)},
+            "rules": {
+                "folder": str(self.rules_folder),
+                "overrides_topic": self.topic("rule_overrides"),
+            },
             "observability": {"metrics_port": 0, "log_level": "warning"},
         }
         for name, section in sections.items():

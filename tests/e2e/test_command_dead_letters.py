@@ -19,7 +19,7 @@ from service.cli.main import app
 from service.codecs.framing import frame
 from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
 from service.model import Coordinates, DeadLetter
-from service.pipeline.driver import dead_letter_topic
+from service.pipeline.driver import partition_reader
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka
@@ -71,7 +71,7 @@ class Letters:
 @pytest.fixture(autouse=True)
 def _short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that partitions are read in several."""
-    monkeypatch.setattr(dead_letter_topic, "_FIRST_STRETCH", 4)
+    monkeypatch.setattr(partition_reader, "_FIRST_STRETCH", 4)
 
 
 @pytest.fixture(scope="module")

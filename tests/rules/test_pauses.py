@@ -8,7 +8,7 @@ from service.rules.rule_set import RuleSet, assemble
 from service.rules.texts import encoded, plan_for, plan_of
 
 _RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
-_ANY, _OF_TWO = Pause("noisy", "anna"), Pause("dead letters", "circuit breaker", 2)
+_ANY, _OF_TWO = Pause("noisy", "anna"), Pause("dead letters", "circuit breaker", 2, 7)
 
 
 def _rules(**versions: int) -> RuleSet:

@@ -44,22 +44,24 @@ def _sets(draw: st.DrawFn) -> RuleSet:
     return rules.pausing({rule: Pause("why", "who", version) for rule, version in pauses.items()})
 
 
-def _records(sets: list[RuleSet]) -> list[AuditRecord]:
+def _records(sets: list[RuleSet], history: str = "h") -> list[AuditRecord]:
     """As they are read: also those that were written again, or whose set was decided again."""
     found: list[AuditRecord] = []
     before = RuleSet()
     for number, each in enumerate(sets, 1):
         for rules in (RuleSet(), each, each):
-            records = audit_records("job", number, 7 * number, {"t": {0: 1}}, before, rules)
+            common = {"job": "job", "history": history, "rule_set": number, "batch": 7 * number}
+            records = audit_records(common, {"t": {0: 1}}, before, rules)
             found += [_READER.validate_json(record.value()) for _, record in records]
         before = each
     return found
 
 
-@given(st.lists(_sets(), min_size=1, max_size=4))
-def test_every_set_can_be_rebuilt(sets: list[RuleSet]) -> None:
-    """Rules, versions, what is switched off, and pauses; with the batch that is the first."""
-    found = rule_sets(_records(sets))
+@given(st.lists(_sets(), min_size=1, max_size=4), st.lists(_sets(), max_size=2))
+def test_every_set_can_be_rebuilt(sets: list[RuleSet], others: list[RuleSet]) -> None:
+    """Rules, versions, what is switched off, and pauses; with the batch that is the first. An older
+    checkpoint of the job has its own."""
+    found = rule_sets([*_records(others, "older"), *_records(sets)])
     assert [rules.fingerprint for _, rules in found.values()] == [each.fingerprint for each in sets]
     assert [rules.paused for _, rules in found.values()] == [each.paused for each in sets]
     assert [begins.batch for begins, _ in found.values()] == [

@@ -14,6 +14,7 @@ from service.compiler.rule_set import RuleSetPlan
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pipeline.driver.rule_log import LoggedRules, RuleLog
+from service.rules.overrides import Overrides
 from service.rules.pauses import Pause
 from service.rules.rule_set import RuleSet
 from service.rules.texts import encoded, plan_for
@@ -43,7 +44,7 @@ Begins = Callable[[int, LoggedRules, CompiledRules], None]
 
 class BatchRules:
     """The rules of batches from now on. ``planned``: the batch that was planned and not done, and
-    its rules, where some were logged."""
+    its rules, where some were logged. ``overrides``: what is known of them."""
 
     def __init__(
         self,
@@ -51,12 +52,14 @@ class BatchRules:
         logged: LoggedRules | None,
         wanted: CompiledRules,
         planned: tuple[int, CompiledRules] | None,
+        overrides: Overrides,
         decided: Decided,
         begins: Begins,
     ) -> None:
         self._log = log
         self._lock = threading.Lock()
         self._wanted = wanted
+        self._overrides = overrides
         self._decided = decided
         self._begins = begins
         self._logged = logged
@@ -79,17 +82,20 @@ class BatchRules:
         """The rules of the newest batch."""
         return self._rules
 
-    def want(self, rules: RuleSet) -> bool:
-        """These rules from the next batch on; those that are paused stay so. Returns whether they
+    def want(self, rules: RuleSet, overrides: Overrides) -> bool:
+        """These rules from the next batch on, but for those that are paused. Returns whether they
         are others than before."""
         with self._lock:
-            return self._want(rules.pausing(self._wanted.rules.paused))
+            self._overrides = overrides
+            return self._want(rules.pausing(overrides.pauses(self._wanted.rules.paused)))
 
     def pause(self, pauses: Mapping[str, Pause]) -> bool:
-        """Pause rules from the next batch on, by id. Returns whether one was not paused."""
+        """Pause rules from the next batch on, by id, until somebody resumes them. Returns whether
+        one was not paused."""
         with self._lock:
-            before = self._wanted.rules
-            return self._want(before.pausing({**pauses, **before.paused}))
+            before, end = self._wanted.rules, self._overrides.end
+            made = {rule: replace(pause, lifted_from=end) for rule, pause in pauses.items()}
+            return self._want(before.pausing({**made, **before.paused}))
 
     def _want(self, rules: RuleSet) -> bool:
         if rules.fingerprint == self._wanted.rules.fingerprint:

@@ -24,7 +24,11 @@ def output_encoder(
 ) -> OutputEncoder:
     """The encoder, once topics and schemas are there."""
     topics = settings.outputs.topics
-    told = {topics.rule_status: COMPACTED, topics.rule_audit: KEPT}
+    told = {
+        topics.rule_status: COMPACTED,
+        topics.rule_audit: KEPT,
+        settings.rules.overrides_topic: COMPACTED,
+    }
     made = cluster.create_missing(
         topics.all(), {topic: config for topic, config in told.items() if topic is not None}
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -36,7 +37,8 @@ class LoggedRules:
     """``rules`` are those of batches from ``batch`` on; ``number`` counts the sets of a
     checkpoint, from 1. ``attempts``: how many runs have begun the first batch. ``set_aside``: why,
     by the digest of a rule that does not run because its first batch failed too often. ``since``:
-    the first batch of each rule that takes part, by id; ``starts``: where these batches begin."""
+    the first batch of each rule that takes part, by id; ``starts``: where these batches begin.
+    ``history`` tells the sets of a checkpoint from those of any other."""
 
     batch: int
     number: int
@@ -45,6 +47,7 @@ class LoggedRules:
     set_aside: Mapping[str, str] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
     starts: Mapping[int, Offsets] = field(default_factory=dict)
+    history: str = ""
 
     @classmethod
     def following(
@@ -52,7 +55,7 @@ class LoggedRules:
     ) -> LoggedRules:
         """The set that follows ``before`` with a batch that begins at ``offsets``."""
         if before is None:
-            before = cls(batch, 0, RuleSet())
+            before = cls(batch, 0, RuleSet(), history=uuid.uuid4().hex)
         versions = {one.rule.id: one.rule.version for one in before.rules.running}
         since = {
             one.rule.id: before.since.get(one.rule.id, before.batch)
@@ -69,6 +72,7 @@ class LoggedRules:
             set_aside=before.set_aside,
             since=since,
             starts=starts,
+            history=before.history,
         )
 
     def against(self, rule: LoadedRule) -> list[Problem]:
@@ -146,6 +150,7 @@ class RuleHistory:
                 content["set_aside"],
                 content.get("since", {}),
                 _starts(content),
+                content.get("history", ""),
             )
         except (LookupError, TypeError, ValueError, RuleSetError) as error:
             reason = str(error).partition("\n")[0][:200]
@@ -173,6 +178,7 @@ class RuleLog(RuleHistory):
             "set_aside": dict(logged.set_aside),
             "since": dict(logged.since),
             "starts": dict(logged.starts),
+            "history": logged.history,
             "paused": {rule: pause.as_json() for rule, pause in logged.rules.paused.items()},
         }
         there = self._names()

@@ -58,9 +58,13 @@ class RuleTopics:
         """Write the decisions that lead to a rule set, and wait until they are acknowledged. Raises
         KafkaAwayError when nobody answers, StartError when they are refused."""
         if self._audit is not None:
-            told = audit_records(
-                self._job, logged.number, logged.batch, offsets, before, logged.rules
-            )
+            common = {
+                "job": self._job,
+                "history": logged.history,
+                "rule_set": logged.number,
+                "batch": logged.batch,
+            }
+            told = audit_records(common, offsets, before, logged.rules)
             self._write(self._audit, [(key, record.value()) for key, record in told])
 
     def _work(self) -> None:

@@ -6,7 +6,7 @@ source that cannot be read leaves the rules that run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from service.compiler.rule_set import compile_rules
@@ -19,18 +19,26 @@ from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.job_plan import problems_of, warnings_of
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.change import next_rules
+from service.rules.overrides import Overrides, OverrideTopic
+from service.rules.rule_set import RuleFile
 from service.rules.source import RuleSource
 from service.rules.texts import plan_for
 
+#: What the source holds, and what operators have decided beside it; ``None``: not read yet.
+Found = tuple[Sequence[RuleFile] | None, Overrides | None]
+
 
 class RuleWatch:
-    """Watches ``source``, which the start of the job has read; ``packing`` gives that of the query
-    that runs; ``wake`` is called with the fingerprint of other rules, and has a batch begin."""
+    """Watches ``source`` and the ``topic`` of overrides, which the start of the job has read:
+    ``found``. ``packing`` gives that of the query that runs; ``wake`` is called with the
+    fingerprint of other rules, and has a batch begin."""
 
     def __init__(
         self,
         settings: Settings,
         source: RuleSource,
+        topic: OverrideTopic,
+        found: Found,
         rules: BatchRules,
         packing: Callable[[], Packing],
         status: RuleStatus,
@@ -39,10 +47,13 @@ class RuleWatch:
     ) -> None:
         self._settings: Final = settings.rules
         self._source: Final = source
+        self._topic: Final = topic
+        self._files, self._overrides = found
         self._rules: Final = rules
         self._packing: Final = packing
         self._status: Final = status
         self._wake: Final = wake
+        self._changed = False
         self._thread: Final = Background("rule-watch", self._work, run)
 
     def start(self) -> None:
@@ -67,17 +78,25 @@ class RuleWatch:
                 self._status.wants(self._rules.wanted.rules, [_defect(error)], ())
 
     def look(self) -> None:
-        """Look once. Raises RuleSetError when the source cannot be read."""
+        """Look once. Raises RuleSetError when the source, or the topic, cannot be read."""
         files = self._source.read()
+        if files is not None:
+            self._files, self._changed = files, True
+        overrides = self._topic.read()
+        if overrides is not None:
+            self._overrides, self._changed = overrides, True
         self._status.read()
-        if files is None:
+        if not self._changed or self._files is None or self._overrides is None:
             return
+        # What fails below is not looked at again until something changes.
+        self._changed = False
+        overrides = self._overrides
         before = self._rules.wanted
         packing = self._packing()
         known = {one.text for one in before.rules.loaded}
         change = next_rules(
             before.rules,
-            files,
+            overrides.applied(self._files),
             lambda one: _problems(one, packing, self._rules, known),
             most=self._settings.max_rules,
             allow_empty=self._settings.allow_empty,
@@ -86,9 +105,9 @@ class RuleWatch:
         if change.rules.texts != before.rules.texts:
             # As every task will; what fails here would fail there.
             packing.packer(plan_for(change.rules))
-        changed = self._rules.want(change.rules)
+        changed = self._rules.want(change.rules, overrides)
         wanted = self._rules.wanted.rules
-        self._status.wants(wanted, change.rejected, warnings)
+        self._status.wants(wanted, (*change.rejected, *overrides.unreadable.values()), warnings)
         if changed:
             self._wake(wanted.fingerprint)
 

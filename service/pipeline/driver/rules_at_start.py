@@ -24,6 +24,7 @@ from service.pipeline.driver.rule_log import LOG, LoggedRules, RuleLog, digest
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.spark.local_folder import local_folder
 from service.rules.change import Change, next_rules
+from service.rules.overrides import Overrides, OverrideTopic
 from service.rules.rule_set import RuleFile, RuleSet, examine, valid
 from service.rules.source import RuleSource
 
@@ -38,18 +39,21 @@ class RulesAtStart:
 
     def __init__(self, settings: Settings, source: RuleSource, status: RuleStatus) -> None:
         self._settings = settings
+        self._name = source.name
         self._status = status
         self._wrong: RuleSetError | ConfigurationError | None = None
-        #: ``None``: the source could not be read.
-        self._files: Sequence[RuleFile] | None = None
+        #: What the source holds; ``None``: it could not be read.
+        self.files: Sequence[RuleFile] | None = None
+        #: What operators have decided beside it; ``None``: that could not be read.
+        self.overrides: Overrides | None = None
         self._rules = RuleSet()
         try:
-            self._files = source.read() or ()
+            self.files = source.read() or ()
             status.read()
-            self._rules = within_limit(valid(examine(self._files, source.name)), settings, source)
+            self._rules = within_limit(valid(examine(self.files, source.name)), settings, source)
         except (RuleSetError, ConfigurationError) as error:
             self._went_wrong(error)
-            if self._files is None:
+            if self.files is None:
                 status.not_read(error.problems)
         status.rules = self._rules
 
@@ -65,11 +69,21 @@ class RulesAtStart:
             self._went_wrong(error)
 
     def decide(
-        self, checkpoint: CheckpointFiles, begun: PartlyWritten | None, decided: Decided
+        self,
+        checkpoint: CheckpointFiles,
+        begun: PartlyWritten | None,
+        topic: OverrideTopic,
+        decided: Decided,
     ) -> BatchRules:
         """The rules of the run's batches. ``begun``: the batch that is planned and not done, if
-        some of its output is there; ``decided`` is told of each set. Raises RuleSetError, and
-        StateError where the checkpoint is damaged."""
+        some of its output is there; ``topic``: of overrides; ``decided`` is told of each set.
+        Raises RuleSetError, and StateError where the checkpoint is damaged."""
+        try:
+            self.overrides = topic.read() or Overrides()
+        except RuleSetError as error:
+            self._went_wrong(error)
+            self._status.not_read(error.problems)
+        overrides = self.overrides or Overrides()
         log, position = RuleLog(checkpoint), checkpoint.position()
         logged = None if position is None else log.of(position.batch)
         if logged is not None and position is not None and position.uncommitted:
@@ -77,26 +91,31 @@ class RulesAtStart:
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
-            change = Change(self._rules)
-        elif self._files is None:
+            files = overrides.applied(self.files or ())
+            change = Change(valid(examine(files, self._name)).pausing(overrides.pauses({})))
+        elif self.files is None or self.overrides is None:
             assert self._wrong is not None
             change = Change(logged.rules, tuple(self._wrong.problems))
         else:
             change = next_rules(
                 logged.rules,
-                self._files,
+                overrides.applied(self.files),
                 lambda one: logged.against(one) or problems_of(one, self._schemas),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
             )
-        rules = change.rules if logged is None else change.rules.pausing(logged.rules.paused)
+            paused = overrides.pauses(logged.rules.paused)
+            change = replace(change, rules=change.rules.pausing(paused))
+        rules = change.rules
         warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
-        self._status.wants(rules, change.rejected, warnings)
+        rejected = (*change.rejected, *overrides.unreadable.values())
+        self._status.wants(rules, rejected, warnings)
         planned = None
         if logged is not None and position is not None and position.uncommitted:
             planned = position.batch, CompiledRules.of(logged.rules)
         compiled = CompiledRules.of(rules)
-        return BatchRules(log, logged, compiled, planned, decided, self._status.begins)
+        begins = self._status.begins
+        return BatchRules(log, logged, compiled, planned, overrides, decided, begins)
 
     def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
         folder = local_folder(str(self._settings.state.checkpoint))

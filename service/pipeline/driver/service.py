@@ -66,6 +66,7 @@ from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.driver.topic_ids import TopicIds
 from service.pipeline.spark.starting import StartingSpark
+from service.rules.overrides import OverrideTopic
 from service.rules.source import RuleSource
 from service.rules.sources import source_of
 
@@ -143,11 +144,13 @@ class Service:
             stack.enter_context(bound(run=self.run_id))
             registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
             source = stack.enter_context(closing(source_of(self._settings)))
+            name = self._settings.rules.overrides_topic
+            overrides = stack.enter_context(closing(OverrideTopic(self._settings.kafka, name)))
             try:
                 # In transactions the newer run may take over from one that does not end.
                 alone = self._settings.outputs.delivery == "at_least_once"
                 with held(str(self._settings.state.checkpoint), alone=alone):
-                    self._run(registry, source, scratch, planned_batch_only)
+                    self._run(registry, source, overrides, scratch, planned_batch_only)
             except StopRequestedError:
                 pass
             finally:
@@ -166,7 +169,14 @@ class Service:
                 )
             _log.info("stopped")
 
-    def _run(self, registry: Registry, source: RuleSource, scratch: Path, one_batch: bool) -> None:
+    def _run(
+        self,
+        registry: Registry,
+        source: RuleSource,
+        overrides: OverrideTopic,
+        scratch: Path,
+        one_batch: bool,
+    ) -> None:
         settings, retry = self._settings, self._retries.at_start
         starting = self._spark or StartingSpark(settings, scratch, self._start.meanwhile)
         at_start = RulesAtStart(settings, source, self._rules)
@@ -202,7 +212,7 @@ class Service:
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             begun = partial(partly_written, delivery, settings.state.state_partitions, checkpoint)
             told = RuleTopics(settings, self._rules.listing, self.run_id)
-            rules = at_start.decide(checkpoint, retry(begun), told.decided)
+            rules = at_start.decide(checkpoint, retry(begun), overrides, told.decided)
             _beside(stack, told)
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, cluster.partitions(topics), sampling.result())
@@ -211,8 +221,8 @@ class Service:
             )
             if settings.trigger.mode == "continuous" and not one_batch:
                 rule_watch = RuleWatch(
-                    settings, source, rules, lambda: flow.packing, self._rules,
-                    event_time.rules_changed, self.run_id,
+                    settings, source, overrides, (at_start.files, at_start.overrides), rules,
+                    lambda: flow.packing, self._rules, event_time.rules_changed, self.run_id,
                 )  # fmt: skip
                 _beside(stack, rule_watch)
             supervisor = Supervisor(

@@ -10,6 +10,7 @@ from service.errors import KafkaAwayError
 from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.rule_log import LoggedRules
+from service.rules.overrides import Override, Overrides, Placed
 from service.rules.pauses import Pause
 from service.rules.rule_set import RuleSet, assemble
 
@@ -50,8 +51,9 @@ class Run:
         logged = self.log.of(10**9)
         again = None if planned is None else (planned, CompiledRules.of(logged.rules))
         return BatchRules(
-            self.log, logged, CompiledRules.of(wanted), again, self._decided, lambda *_: None
-        )
+            self.log, logged, CompiledRules.of(wanted), again, Overrides(), self._decided,
+            lambda *_: None,
+        )  # fmt: skip
 
     def _decided(self, before: RuleSet, logged: LoggedRules, offsets: Any) -> None:
         if self.away:
@@ -67,7 +69,7 @@ def test_since_when_a_rule_runs() -> None:
     job = run.begin(rules(a=1, b=1))
     job.of(0, lambda: {"t": {0: 5}})
     job.of(1, dict)
-    job.want(rules(a=1, b=2, c=1))
+    job.want(rules(a=1, b=2, c=1), Overrides())
     job.of(2, lambda: {"t": {0: 7}})
     job.done()
     job = run.begin(rules(a=1, b=2, c=1))
@@ -76,7 +78,7 @@ def test_since_when_a_rule_runs() -> None:
     assert run.log.of(3).starts == {0: {"t": {0: 5}}, 2: {"t": {0: 7}}}
     job.pause({"a": Pause("why", "who")})
     job.of(4, lambda: {"t": {0: 9}})
-    job.want(rules(a=2, b=2))
+    job.want(rules(a=2, b=2), Overrides())
     job.of(5, lambda: {"t": {0: 9}})
     assert run.log.of(5).since == {"b": 2}
     assert sorted(run.log.of(5).rules.paused) == ["a"]
@@ -106,10 +108,14 @@ def test_a_set_is_told_before_its_batch() -> None:
 
 
 def test_what_is_wanted_keeps_pauses() -> None:
-    """But for those of another version."""
+    """But for those of another version, and those that somebody has resumed since."""
     job = Run().begin(rules(a=1, b=1))
     assert job.pause({"a": Pause("why", "breaker", 1), "b": Pause("why", "anna")})
     assert not job.pause({"a": Pause("again", "breaker", 1)})
-    assert not job.want(rules(a=1, b=1))
-    assert job.want(rules(a=2, b=2))
+    assert not job.want(rules(a=1, b=1), Overrides())
+    assert job.want(rules(a=2, b=2), Overrides())
     assert list(job.wanted.rules.paused) == ["b"]
+    early, late = (Overrides({"b": Placed(Override(), at, "place")}, end=at + 1) for at in (-1, 0))
+    assert not job.want(rules(a=2, b=2), early)
+    assert job.want(rules(a=2, b=2), late)
+    assert job.wanted.rules.paused == {}

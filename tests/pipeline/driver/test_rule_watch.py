@@ -17,6 +17,7 @@ from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.rule_watch import RuleWatch
 from service.pipeline.driver.rules_at_start import RulesAtStart
 from service.rules.folder import read_rules
+from service.rules.overrides import Overrides, OverrideTopic
 from service.rules.sources import source_of
 from tests.pipeline.driver.test_job_plan import settings
 from tests.rules.test_folder import mount, rule
@@ -99,8 +100,16 @@ def test_a_defect_of_ours(
     schemas = SimpleNamespace(types=())
     source = source_of(given)
     watching = RuleWatch(
-        given, source, rules, lambda: SimpleNamespace(schemas=schemas), status, print, "run"
-    )
+        given,
+        source,
+        OverrideTopic(given.kafka, None),
+        (None, Overrides()),
+        rules,
+        lambda: SimpleNamespace(schemas=schemas),
+        status,
+        print,
+        "run",
+    )  # fmt: skip
     watching.start()
     deadline = time.monotonic() + 10
     while not status.rejected and time.monotonic() < deadline:

@@ -28,6 +28,7 @@ from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.wire.new_schema_ids import NewSchemaIdsError
 from service.pipeline.wire.reports import Count, Report
+from service.rules.overrides import Overrides
 from service.rules.rule_set import assemble
 
 RULE = """
@@ -90,7 +91,9 @@ class Job:
         self.time = TimeControl(self.settings, folder / "control.json", "run")
         wanted = CompiledRules.of(assemble(load_rules(RULE, "ab.yaml")))
         log: Any = None
-        self.batch_rules = BatchRules(log, None, wanted, None, lambda *_: None, lambda *_: None)
+        self.batch_rules = BatchRules(
+            log, None, wanted, None, Overrides(), lambda *_: None, lambda *_: None
+        )
         flow: Any = SimpleNamespace(
             settings=self.settings,
             rules=self.batch_rules,
