@@ -40,10 +40,15 @@ class KafkaAccess:
         """A new administration client."""
         return AdminClient(self.config())
 
-    def create_topics(self, partitions: Mapping[str, int]) -> None:
+    def create_topics(
+        self, partitions: Mapping[str, int], config: Mapping[str, str] | None = None
+    ) -> None:
         """Create topics by name with a number of partitions."""
         admin = self.admin()
-        new = [NewTopic(name, count, 1) for name, count in partitions.items()]
+        new = [
+            NewTopic(name, count, 1, config=dict(config or {}))
+            for name, count in partitions.items()
+        ]
         for created in admin.create_topics(new, operation_timeout=_SECONDS).values():
             created.result(_SECONDS)
 
