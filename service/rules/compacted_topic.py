@@ -17,8 +17,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from service.config.redaction import redact_text
-from service.errors import ConfigurationError
-from service.rules.source import not_read
+from service.errors import ConfigurationError, Problem, RuleSetError
 
 _POLICY: Final = "cleanup.policy"
 #: What such a topic is made with.
@@ -51,17 +50,23 @@ class TopicRecord(NamedTuple):
 
 
 class CompactedTopic:
-    """``config``: of a consumer; ``setting``: where a wrong one comes from. ``seconds``: how long a
-    read may take. Used by one thread at a time."""
+    """``what`` messages say that it holds. ``config``: of a consumer; ``setting``: where a wrong one
+    comes from. ``seconds``: how long a read may take. Used by one thread at a time."""
 
     def __init__(
-        self, topic: str, config: Mapping[str, Any], seconds: float, setting: str = "kafka"
+        self,
+        topic: str,
+        config: Mapping[str, Any],
+        seconds: float,
+        what: str,
+        setting: str = "kafka",
     ) -> None:
         self.topic: Final = topic
         self.name: Final = f"topic {topic}"
         #: By key, in the order of their offsets.
         self.records: Final[dict[bytes | None, TopicRecord]] = {}
         self._seconds: Final = seconds
+        self._what: Final = what
         self._setting: Final = setting
         self._config: Final = {**_PRESET, **config}
         self._consumer: Consumer | None = None
@@ -90,7 +95,7 @@ class CompactedTopic:
             # Has the client say what it knows of its connections.
             self._consumer.poll(0)
             reason = f"{redact_text(error.args[0].str())}{self._because()}"
-            raise not_read(reason, self.name) from error
+            raise self._not_read(reason) from error
         changed, self._changed = self._changed, False
         return changed
 
@@ -116,7 +121,7 @@ class CompactedTopic:
         while self._position < end:
             if time.monotonic() > deadline:
                 reached = f"offset {self._position:,} of {end:,} was reached"
-                raise not_read(f"{reached} in {self._seconds:g} s{self._because()}", self.name)
+                raise self._not_read(f"{reached} in {self._seconds:g} s{self._because()}")
             for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
                 self._take(message)
         self._noticed = None
@@ -147,11 +152,11 @@ class CompactedTopic:
         if found.error is not None:
             if found.error.code() in _UNKNOWN:
                 self._position = None
-                raise not_read("there is no such topic", self.name, "a compacted topic")
+                raise self._not_read("there is no such topic", "a compacted topic")
             raise KafkaException(found.error)
         if len(found.partitions) != 1:
             reason = f"the topic has {len(found.partitions)} partitions"
-            raise not_read(reason, self.name, "one, so that changes have one order")
+            raise self._not_read(reason, "one, so that changes have one order")
 
     def _check_policy(self) -> None:
         """RuleSetError when rules would expire. Who may not ask is not told."""
@@ -164,7 +169,7 @@ class CompactedTopic:
             return
         if policy != "compact":
             reason = f"{_POLICY} of the topic is {policy}, and rules would expire"
-            raise not_read(reason, self.name, f"{_POLICY}=compact")
+            raise self._not_read(reason, f"{_POLICY}=compact")
 
     def _made(self, kind: Callable[[dict[str, Any]], _T], config: dict[str, Any]) -> _T:
         try:
@@ -175,3 +180,7 @@ class CompactedTopic:
 
     def _because(self) -> str:
         return "" if self._noticed is None else f": {redact_text(self._noticed.str())}"
+
+    def _not_read(self, reason: str, allowed: str | None = None) -> RuleSetError:
+        message = f"{self._what} cannot be read: {reason}"
+        return RuleSetError([Problem(message, self.name, allowed=allowed)])

@@ -26,7 +26,9 @@ class KafkaTopicSource:
         properties = {name: reveal(value) for name, value in given.properties.items()}
         config = {**kafka.consumer_config(_GROUP), **properties}
         seconds = given.timeout / 1000
-        self._topic = CompactedTopic(given.topic, config, seconds, "rules.kafka.properties")
+        self._topic = CompactedTopic(
+            given.topic, config, seconds, "the rules", "rules.kafka.properties"
+        )
         self.name = self._topic.name
         self._given: list[RuleFile] | None = None
 

@@ -120,7 +120,9 @@ class OverrideTopic:
 
     def __init__(self, kafka: Kafka, topic: str | None) -> None:
         config = kafka.consumer_config("spark-cep-overrides")
-        self._topic = None if topic is None else CompactedTopic(topic, config, _SECONDS)
+        self._topic = (
+            None if topic is None else CompactedTopic(topic, config, _SECONDS, "overrides")
+        )
         self._known: dict[str, Placed] = {}
 
     def read(self) -> Overrides | None:

@@ -133,7 +133,7 @@ def test_an_override_that_cannot_be_read(scenario: Scenario) -> None:
     operator = Operator(scenario)
     operator.rule("ab")
     with scenario.running(rules=operator.rules) as service:
-        _wait(service, ab=(1, "accepted"))
+        _wait(service, ab=(1, "active"))
         operator.does("pause", "ab")
         _wait(service, ab=(1, "paused"))
         topic = scenario.topic("rule_overrides")

@@ -97,7 +97,7 @@ class RuleTopics:
 
     def _read(self, topic: str) -> dict[bytes, bytes]:
         config = self._kafka.consumer_config("spark-cep-rule-status")
-        with closing(CompactedTopic(topic, config, _SECONDS)) as there:
+        with closing(CompactedTopic(topic, config, _SECONDS, "states of rules")) as there:
             there.read()
             return {
                 key: record.value
