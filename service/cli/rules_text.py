@@ -90,6 +90,8 @@ def _change_as_json(change: SetChange) -> dict[str, Any]:
             for one, pause in change.paused
         ],
         "resumed": [_of(one.rule) for one in change.resumed],
+        "draining": [_of(each.rule) for each in change.draining],
+        "drained": [_of(each.rule) for each in change.drained],
     }
 
 
@@ -116,6 +118,8 @@ def _cells(change: SetChange | None) -> list[str]:
             *(_changed(before.rule, after.rule) for before, after in change.changed),
             *(f"{_named(one)} (paused)" for one, _ in change.paused),
             *(f"{_named(one)} (resumed)" for one in change.resumed),
+            *(f"{_named(each.loaded)} (draining)" for each in change.draining),
+            *(f"{_named(each.loaded)} (drained)" for each in change.drained),
         ],
         [_named(one) for one in change.went],
     )

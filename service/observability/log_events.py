@@ -148,8 +148,8 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent(
         "rule_state_dropped",
         ("info", "warning"),
-        "partial matches of a rule that was changed, removed or paused are gone; a warning where it"
-        " was changed without a new version",
+        "what a rule held that was changed, removed or paused, or has drained, is gone; a warning"
+        " where it was changed without a new version",
         ("version", "partial_matches", "reason"),
     ),
     LogEvent(

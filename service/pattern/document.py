@@ -44,6 +44,7 @@ from service.pattern.tree import (
     Limits,
     Loop,
     OnLimit,
+    PreviousVersion,
     Rule,
     Skip,
     Step,
@@ -343,6 +344,8 @@ def _rule(shape: RuleShape, expressions: Mapping[Path, Expression]) -> Rule:
         enabled=shape.enabled,
         shadow=shape.mode == "shadow",
         effective_from_ms=shape.effective_from,
+        previous_version=PreviousVersion(shape.previous_version),
+        drain_limit_ms=shape.drain_limit,
     )
 
 

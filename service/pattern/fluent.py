@@ -213,6 +213,8 @@ class Pattern:
         id: str,  # noqa: A002  the language's word
         *,
         version: int = 1,
+        previous_version: Literal["restart", "drain"] | None = None,
+        drain_limit: Duration | None = None,
         key: str | Sequence[str] | None = None,
         events: str | Sequence[str] | None = None,
         measures: Mapping[str, str] | None = None,
@@ -229,6 +231,9 @@ class Pattern:
         Args:
             id: Name of the rule.
             version: A number from 1.
+            previous_version: What becomes of the partial matches of the version that this one
+                replaces: they end (``"restart"``, the default), or it finishes what it has begun.
+            drain_limit: How long it may take to.
             key: SQL expression over the event, or several; only events of one key meet.
             events: Name of an input, or several; default: the only one.
             measures: Name to SQL expression over the matched events (``emit.measures``).
@@ -249,6 +254,8 @@ class Pattern:
         document = _given(
             id=id,
             version=version,
+            previous_version=previous_version,
+            drain_limit=drain_limit,
             description=description or None,
             enabled=None if enabled is True else enabled,
             mode=None if mode == "live" else mode,

@@ -24,7 +24,7 @@ from pydantic import (
 
 from service.documents.values import contradiction, duration, refused
 from service.durations import ALLOWED as ALLOWED_DURATIONS
-from service.pattern.tree import Limits
+from service.pattern.tree import Limits, PreviousVersion
 
 SCHEMA_ID: Final = "urn:spark-cep:rule"
 
@@ -259,6 +259,18 @@ class RuleShape(Shape):
     version: Version = Field(
         default=1,
         description="a number from 1 to 2147483647; a higher version replaces a lower one",
+    )
+    previous_version: Literal["restart", "drain"] = Field(
+        default=PreviousVersion.RESTART.value,
+        description="what becomes of the partial matches of the lower version that this one"
+        " replaces: `restart` (default; they end without output) or `drain` (the old version"
+        " finishes what it has begun)",
+    )
+    drain_limit: Duration | None = Field(
+        default=None,
+        description="with `previous_version: drain`, how long the old version may go on behind the"
+        " newest event that it may begin a match with, in event time (default: its `within`, or 1"
+        f" day where it has none): {ALLOWED_DURATIONS}",
     )
     description: str = Field(default="", description="text for people")
     enabled: bool = Field(default=True, description="`true` (default) or `false`")

@@ -50,8 +50,8 @@ class TopicRecord(NamedTuple):
 
 
 class CompactedTopic:
-    """``what`` messages say that it holds. ``config``: of a consumer; ``setting``: where a wrong one
-    comes from. ``seconds``: how long a read may take. Used by one thread at a time."""
+    """``what`` messages say that it holds. ``config``: of a consumer; ``setting``: where a wrong
+    one comes from. ``seconds``: how long a read may take. Used by one thread at a time."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,10 +13,25 @@ from service.pattern.tree import Rule
 from service.rules.pauses import Pause, holding
 
 
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """A version that a newer one has replaced, and that finishes what it has begun, for
+    ``limit_ms`` of event time at most."""
+
+    loaded: LoadedRule
+    limit_ms: int
+
+    @property
+    def rule(self) -> Rule:
+        """The rule, in this version."""
+        return self.loaded.rule
+
+
 @dataclass(frozen=True)
 class RuleSet:
     """One version of each rule, by id. Rules that are switched off, or ``paused`` (by id), are
-    members too.
+    members too. ``draining``: versions that run beside those until they have finished; in the order
+    of ids and versions.
 
     A set with ``problems`` is no more than read: all versions, wrong parts left out.
     """
@@ -25,6 +40,7 @@ class RuleSet:
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
     paused: Mapping[str, Pause] = field(default_factory=dict)
+    draining: tuple[Drain, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -44,8 +60,19 @@ class RuleSet:
         )
 
     def pausing(self, pauses: Mapping[str, Pause]) -> RuleSet:
-        """The same rules with those of ``pauses``, by id, that are of one of them."""
-        return replace(self, paused=holding(pauses, self.rules))
+        """The same rules with those of ``pauses``, by id, that are of one of them. What drains of
+        such a rule does not any more."""
+        paused = holding(pauses, self.rules)
+        draining = tuple(each for each in self.draining if each.rule.id not in paused)
+        return replace(self, paused=paused, draining=draining)
+
+    @property
+    def versions(self) -> Iterator[tuple[str, int]]:
+        """Id and version of all that takes part, also of what drains."""
+        for one in self.running:
+            yield one.rule.id, one.rule.version
+        for each in self.draining:
+            yield each.rule.id, each.rule.version
 
     @property
     def texts(self) -> list[str]:
@@ -54,11 +81,18 @@ class RuleSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical texts and of the pauses: equal for equal rules, however they
-        were written."""
-        paused = [f"{rule}: {pause}\n" for rule, pause in sorted(self.paused.items())]
-        text = "---\n".join([*self.texts, *paused])
+        """SHA-256 of the canonical texts, of those that drain, and of the pauses: equal for equal
+        rules, however they were written."""
+        texts = [one.text for one in self.loaded]
+        texts += [f"drains {one.limit_ms}\n{one.loaded.text}" for one in self.draining]
+        texts += [f"{rule}: {pause}\n" for rule, pause in sorted(self.paused.items())]
+        text = "---\n".join(texts)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def without_drains(self, versions: Container[tuple[str, int]]) -> RuleSet:
+        """The set without these versions, by id and version, among those that drain."""
+        kept = (d for d in self.draining if (d.rule.id, d.rule.version) not in versions)
+        return replace(self, draining=tuple(kept))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.pattern.document import LoadedRule
 from service.rules.pauses import Pause
-from service.rules.rule_set import RuleSet
+from service.rules.rule_set import Drain, RuleSet
 
 
 @dataclass(frozen=True, slots=True)
 class SetChange:
-    """What came, changed (before, after), went, was paused and was resumed with a rule set, each
-    in the order of the rules' ids."""
+    """What came, changed (before, after), went, was paused, was resumed, began to drain and has
+    drained with a rule set, each in the order of the rules' ids."""
 
     came: tuple[LoadedRule, ...] = ()
     changed: tuple[tuple[LoadedRule, LoadedRule], ...] = ()
     went: tuple[LoadedRule, ...] = ()
     paused: tuple[tuple[LoadedRule, Pause], ...] = ()
     resumed: tuple[LoadedRule, ...] = ()
+    draining: tuple[Drain, ...] = ()
+    drained: tuple[Drain, ...] = ()
 
     @classmethod
     def between(cls, before: RuleSet, after: RuleSet) -> SetChange:
@@ -43,4 +46,11 @@ class SetChange:
                 for rule, one in new.items()
                 if rule in before.paused and rule not in after.paused
             ),
+            draining=_others(after.draining, before.draining),
+            drained=_others(before.draining, after.draining),
         )
+
+
+def _others(drains: Sequence[Drain], than: Sequence[Drain]) -> tuple[Drain, ...]:
+    known = {(each.loaded.text, each.limit_ms) for each in than}
+    return tuple(each for each in drains if (each.loaded.text, each.limit_ms) not in known)

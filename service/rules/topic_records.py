@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule, load_rules
 from service.rules.pauses import Pause
-from service.rules.rule_set import RuleSet
+from service.rules.rule_set import Drain, RuleSet
 from service.rules.set_change import SetChange
 
 #: By topic and partition.
@@ -40,7 +40,8 @@ class _Record(BaseModel):
 
 
 class Decision(_Record):
-    """A rule came, changed, went, was paused or resumed with a rule set."""
+    """A rule came, changed, went, was paused or resumed with a rule set; or a version of it began
+    to drain, or has."""
 
     kind: Literal["decision"] = "decision"
     record_id: str = Field(description="equal for a record that was written again")
@@ -50,11 +51,12 @@ class Decision(_Record):
     batch: int = Field(description="the first batch under the rule set", ge=0)
     rule_id: str
     rule_version: int
-    decision: Literal["added", "changed", "removed", "paused", "resumed"]
-    text: str | None = Field(None, description="canonical text, of a rule that came or changed")
+    decision: Literal["added", "changed", "removed", "paused", "resumed", "draining", "drained"]
+    text: str | None = Field(None, description="canonical text, where it came, changed or drains")
     source: str | None = Field(None, description="file, record or row that the rule is from")
     by: str | None = Field(None, description="who paused the rule")
     reason: str | None = Field(None, description="why the rule is paused")
+    drain_limit_ms: int | None = Field(None, description="how long the version may drain")
     paused_version: int | None = Field(None, description="absent: all versions are paused")
 
 
@@ -111,7 +113,7 @@ def audit_records(
             one.rule.id.encode(),
             Decision(
                 **common,
-                record_id=_digest(f"{named}\n{one.rule.id}\n{decision}"),
+                record_id=_digest(f"{named}\n{one.rule.id}\n{one.rule.version}\n{decision}"),
                 rule_id=one.rule.id,
                 rule_version=one.rule.version,
                 decision=decision,
@@ -150,6 +152,11 @@ def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str
         yield one, "paused", told
     for one in change.resumed:
         yield one, "resumed", {}
+    for each in change.drained:
+        yield each.loaded, "drained", {}
+    for each in change.draining:
+        text = {"text": each.loaded.text, "source": each.loaded.places.source}
+        yield each.loaded, "draining", {**text, "drain_limit_ms": each.limit_ms}
 
 
 def _digest(text: str) -> str:
@@ -203,6 +210,7 @@ def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, Rule
 def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
     loaded = {one.rule.id: one for one in rules.loaded}
     paused = dict(rules.paused)
+    draining = {(each.rule.id, each.rule.version): each for each in rules.draining}
     for each in decisions:
         match each.decision:
             case "added" | "changed":
@@ -214,8 +222,16 @@ def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
                 paused[each.rule_id] = pause
             case "resumed":
                 paused.pop(each.rule_id, None)
-    in_order = tuple(loaded[rule] for rule in sorted(loaded))
-    return RuleSet(in_order).pausing(paused)
+            case "draining":
+                (old,) = load_rules(each.text or "", each.source or "")
+                drain = Drain(old, each.drain_limit_ms or 0)
+                draining[each.rule_id, each.rule_version] = drain
+            case "drained":
+                draining.pop((each.rule_id, each.rule_version), None)
+    return RuleSet(
+        tuple(loaded[rule] for rule in sorted(loaded)),
+        draining=tuple(draining[version] for version in sorted(draining)),
+    ).pausing(paused)
 
 
 if __name__ == "__main__":

@@ -371,6 +371,8 @@ def test_history(log: RuleLog, tmp_path: Path) -> None:
         "went": [],
         "paused": [],
         "resumed": [],
+        "draining": [],
+        "drained": [],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pydantic import TypeAdapter
 from service.errors import RuleSetError
 from service.pattern.document import load_rules
 from service.rules.pauses import Pause
-from service.rules.rule_set import RuleSet, assemble
+from service.rules.rule_set import Drain, RuleSet, assemble
 from service.rules.topic_records import (
     AuditRecord,
     SetBegins,
@@ -40,6 +41,12 @@ def _sets(draw: st.DrawFn) -> RuleSet:
         for rule, (version, on) in chosen.items()
     ]
     rules = assemble(one for each in texts for one in each)
+    older = [("e", 1), ("e", 2), ("f", 1)]
+    drains = [
+        Drain(load_rules(_RULE.format(*version, "true"), "e.yaml")[0], draw(st.integers(1, 2)))
+        for version in draw(st.lists(st.sampled_from(older), unique=True).map(sorted))
+    ]
+    rules = replace(rules, draining=tuple(drains))
     pauses = draw(st.dictionaries(st.sampled_from("abcd"), st.sampled_from([None, 1, 2])))
     return rules.pausing({rule: Pause("why", "who", version) for rule, version in pauses.items()})
 

@@ -86,8 +86,13 @@ class BatchRules:
         """These rules from the next batch on, but for those that are paused. Returns whether they
         are others than before."""
         with self._lock:
-            self._overrides = overrides
-            return self._want(rules.pausing(overrides.pauses(self._wanted.rules.paused)))
+            before, self._overrides = self._wanted.rules, overrides
+            # What has drained meanwhile does not come back.
+            there = [*before.rules, *(each.rule for each in before.draining)]
+            drained = {(each.rule.id, each.rule.version) for each in rules.draining}
+            drained -= {(rule.id, rule.version) for rule in there}
+            rules = rules.without_drains(drained)
+            return self._want(rules.pausing(overrides.pauses(before.paused)))
 
     def pause(self, pauses: Mapping[str, Pause]) -> bool:
         """Pause rules from the next batch on, by id, until somebody resumes them. Returns whether
@@ -96,6 +101,20 @@ class BatchRules:
             before, end = self._wanted.rules, self._overrides.end
             made = {rule: replace(pause, lifted_from=end) for rule, pause in pauses.items()}
             return self._want(before.pausing({**made, **before.paused}))
+
+    def drained(self, groups: Mapping[str, int], key_groups: int) -> RuleSet | None:
+        """Versions have drained that have nothing to do any more in all ``key_groups`` groups, by
+        fingerprint: from the next batch on they are not there. The rules then, if any has."""
+        if not groups:
+            return None
+        done = {
+            (plan.rule.id, plan.rule.version)
+            for plan in self._rules.plan.plans
+            if groups.get(plan.fingerprint, 0) == key_groups
+        }
+        with self._lock:
+            rules = self._wanted.rules.without_drains(done)
+            return rules if self._want(rules) else None
 
     def _want(self, rules: RuleSet) -> bool:
         if rules.fingerprint == self._wanted.rules.fingerprint:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from service.errors import RESTORE, Problem, RuleSetError, StateError
 from service.pattern.document import LoadedRule, load_rules
 from service.rules.pauses import Pause
-from service.rules.rule_set import RuleSet
+from service.rules.rule_set import Drain, RuleSet
 from service.rules.topic_records import Offsets
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LOG: Final = "rules"
 _FORMAT: Final = 1
 _FILE: Final = re.compile(r"(\d+)(?:\.(\d+))?")
+#: A rule's id and version.
+Version = tuple[str, int]
 #: Spark keeps so many batches, too; each of them must find its rules.
 _MOST_SETS: Final = 100
 
@@ -37,15 +39,15 @@ class LoggedRules:
     """``rules`` are those of batches from ``batch`` on; ``number`` counts the sets of a
     checkpoint, from 1. ``attempts``: how many runs have begun the first batch. ``set_aside``: why,
     by the digest of a rule that does not run because its first batch failed too often. ``since``:
-    the first batch of each rule that takes part, by id; ``starts``: where these batches begin.
-    ``history`` tells the sets of a checkpoint from those of any other."""
+    the first batch of each version that takes part, also of those that drain; ``starts``: where
+    these batches begin. ``history`` tells the sets of a checkpoint from those of any other."""
 
     batch: int
     number: int
     rules: RuleSet
     attempts: int = 1
     set_aside: Mapping[str, str] = field(default_factory=dict)
-    since: Mapping[str, int] = field(default_factory=dict)
+    since: Mapping[Version, int] = field(default_factory=dict)
     starts: Mapping[int, Offsets] = field(default_factory=dict)
     history: str = ""
 
@@ -56,12 +58,10 @@ class LoggedRules:
         """The set that follows ``before`` with a batch that begins at ``offsets``."""
         if before is None:
             before = cls(batch, 0, RuleSet(), history=uuid.uuid4().hex)
-        versions = {one.rule.id: one.rule.version for one in before.rules.running}
+        versions = {*before.rules.versions}
         since = {
-            one.rule.id: before.since.get(one.rule.id, before.batch)
-            if versions.get(one.rule.id) == one.rule.version
-            else batch
-            for one in rules.running
+            each: before.since.get(each, before.batch) if each in versions else batch
+            for each in rules.versions
         }
         known = {**before.starts, batch: offsets}
         starts = {each: known[each] for each in sorted({batch, *since.values()} & known.keys())}
@@ -138,17 +138,19 @@ class RuleHistory:
                 )
             loaded: list[LoadedRule] = []
             for entry in content["rules"]:
-                place = entry["rule"], entry["source"]
-                if place not in known:
-                    known[place] = load_rules(*place)
-                loaded += known[place]
+                loaded += _loaded(entry, known)
+            draining = [
+                Drain(one, int(entry["limit_ms"]))
+                for entry in content.get("draining", ())
+                for one in _loaded(entry, known)
+            ]
             return LoggedRules(
                 batch,
                 int(content["number"]),
-                RuleSet(tuple(loaded), paused=_pauses(content)),
+                RuleSet(tuple(loaded), draining=tuple(draining), paused=_pauses(content)),
                 int(content["attempts"]),
                 content["set_aside"],
-                content.get("since", {}),
+                _since(content),
                 _starts(content),
                 content.get("history", ""),
             )
@@ -169,14 +171,16 @@ class RuleLog(RuleHistory):
     def write(self, logged: LoggedRules) -> None:
         """Write a set that is newer than all others, or the newest one again, and remove what no
         batch can ask for. Raises StateError when that fails."""
-        rules = [{"source": one.places.source, "rule": one.text} for one in logged.rules.loaded]
+        rules = [_entry(one) for one in logged.rules.loaded]
+        draining = [{**_entry(d.loaded), "limit_ms": d.limit_ms} for d in logged.rules.draining]
         content = {
             "format": _FORMAT,
             "number": logged.number,
             "rules": rules,
+            "draining": draining,
             "attempts": logged.attempts,
             "set_aside": dict(logged.set_aside),
-            "since": dict(logged.since),
+            "since": [[*version, batch] for version, batch in logged.since.items()],
             "starts": dict(logged.starts),
             "history": logged.history,
             "paused": {rule: pause.as_json() for rule, pause in logged.rules.paused.items()},
@@ -192,9 +196,24 @@ class RuleLog(RuleHistory):
                 self._checkpoint.delete(f"{self._checkpoint.location}/{name}")
 
 
+def _entry(one: LoadedRule) -> dict[str, Any]:
+    return {"source": one.places.source, "rule": one.text}
+
+
+def _loaded(entry: Mapping[str, Any], known: _Known) -> list[LoadedRule]:
+    place = entry["rule"], entry["source"]
+    if place not in known:
+        known[place] = load_rules(*place)
+    return known[place]
+
+
 def _pauses(content: dict[str, Any]) -> dict[str, Pause]:
     # Logs had none while a pause ended with its run.
     return {rule: Pause.from_json(pause) for rule, pause in content.get("paused", {}).items()}
+
+
+def _since(content: dict[str, Any]) -> dict[Version, int]:
+    return {(rule, version): batch for rule, version, batch in content.get("since", ())}
 
 
 def _starts(content: dict[str, Any]) -> dict[int, Offsets]:

@@ -21,25 +21,26 @@ _log = logger(__name__)
 @dataclass(frozen=True, slots=True)
 class RunningRules:
     """The rules that batches run under from ``batch`` on; ``fingerprints`` of plans, by id and
-    version."""
+    version, also of versions that drain: ``draining``."""
 
     batch: int
     logged: LoggedRules
     fingerprints: Mapping[tuple[str, int], str]
+    draining: Collection[tuple[str, int]]
 
 
 class RuleStatus:
     """Written by the start, by each batch and by what watches the rules; read by ``/rules`` from
     another thread.
 
-    ``rules``: those that run, or will from the next batch on. ``live``: partial matches by rule id.
-    ``rejected``: what of the source does not run, and why.
+    ``rules``: those that run, or will from the next batch on. ``live``: partial matches by rule id
+    and version. ``rejected``: what of the source does not run, and why.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self.rules = RuleSet()
-        self.live: Mapping[str, int] = {}
+        self.live: Mapping[tuple[str, int], int] = {}
         self.rejected: tuple[Problem, ...] = ()
         self._running: RunningRules | None = None
         #: Under which a batch has begun that Spark has not committed.
@@ -110,8 +111,9 @@ class RuleStatus:
     def begins(self, batch: int, logged: LoggedRules, rules: CompiledRules) -> None:
         """A batch begins that is the first under other rules, or the first of the run."""
         fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
-        self._begun = RunningRules(batch, logged, fingerprints)
-        _log.info("rules_begin", number=logged.number, rules=len(fingerprints))
+        draining = {(each.rule.id, each.rule.version) for each in rules.rules.draining}
+        self._begun = RunningRules(batch, logged, fingerprints, draining)
+        _log.info("rules_begin", number=logged.number, rules=len(fingerprints) - len(draining))
 
     def committed(self, batch: int) -> None:
         """Spark has committed a batch."""
@@ -133,10 +135,13 @@ class RuleStatus:
         self.live = report.live
         self._watermark = report.watermark
         now = {loaded.rule.id: loaded.rule.version for loaded in self.rules.loaded}
+        draining = () if self._running is None else self._running.draining
         for (rule, version), live in report.gone.items():
             paused = self.rules.paused.get(rule)
             changed = now.get(rule) == version and paused is None
             reason = "changed without a new version" if changed else "replaced or removed"
+            if (rule, version) in draining and rule in now:
+                reason = "its drain ended before it was done" if live else "drained"
             with bound(rule=rule):
                 (_log.warning if changed and live else _log.info)(
                     "rule_state_dropped",
@@ -147,31 +152,41 @@ class RuleStatus:
 
     def listing(self) -> list[dict[str, object]]:
         """What runs and what does not, for ``/rules``: the rules by id, then what is rejected."""
-        running = self._running
         shown: list[dict[str, object]] = []
+        draining: dict[str, list[Rule]] = {}
+        for each in self.rules.draining:
+            draining.setdefault(each.rule.id, []).append(each.rule)
         for rule in self.rules.rules:
-            this = rule.id, rule.version
             pause = self.rules.paused.get(rule.id)
-            known = running is not None and this in running.fingerprints
-            logged = running.logged if running is not None and known else None
-            since = None if logged is None else logged.since.get(rule.id)
-            shown.append(
-                {
-                    "id": rule.id,
-                    "version": rule.version,
-                    "state": self._state_of(rule, known=known),
-                    "fingerprint": running.fingerprints[this] if running and known else None,
-                    "since_batch": since,
-                    "since_offsets": None if logged is None else logged.starts.get(since or 0),
-                    "reason": None if pause is None else f"{pause.by}: {pause.reason}",
-                    "partial_matches": self.live.get(rule.id, 0),
-                }
-            )
+            row = self._row(rule)
+            known = row["fingerprint"] is not None
+            row["state"] = self._state_of(rule, known=known)
+            row["reason"] = None if pause is None else f"{pause.by}: {pause.reason}"
+            shown.append(row)
+            shown += [{**self._row(old), "state": "draining"} for old in draining.get(rule.id, ())]
         rejected: list[dict[str, object]] = [
             {"id": each.rule, "state": "rejected", "source": each.source, "reason": each.render()}
             for each in self.rejected
         ]
         return shown + rejected
+
+    def _row(self, rule: Rule) -> dict[str, object]:
+        """What is shown of a version, but for its state."""
+        version, running = (rule.id, rule.version), self._running
+        if running is None or version not in running.fingerprints:
+            since, offsets, fingerprint = None, None, None
+        else:
+            since = running.logged.since.get(version)
+            offsets = None if since is None else running.logged.starts.get(since)
+            fingerprint = running.fingerprints[version]
+        return {
+            "id": rule.id,
+            "version": rule.version,
+            "fingerprint": fingerprint,
+            "since_batch": since,
+            "since_offsets": offsets,
+            "partial_matches": self.live.get(version, 0),
+        }
 
     def _state_of(self, rule: Rule, *, known: bool) -> str:
         if not rule.enabled:

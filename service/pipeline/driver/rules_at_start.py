@@ -143,7 +143,11 @@ def _without_crashing(
     ids = {one.rule.id for one in new}
     kept = [one for one in logged.rules.loaded if one.rule.id not in ids]
     back = [one for one in before.rules.loaded if one.rule.id in ids]
-    rules = RuleSet(tuple(sorted((*kept, *back), key=lambda one: one.rule.id)))
+    draining = [each for each in logged.rules.draining if each.rule.id not in ids]
+    draining += [each for each in before.rules.draining if each.rule.id in ids]
+    rules = RuleSet(
+        tuple(sorted((*kept, *back), key=lambda one: one.rule.id)), draining=tuple(draining)
+    )
     rules = rules.pausing({**before.rules.paused, **logged.rules.paused})
     aside = {**logged.set_aside, **{digest(one): reason for one in new}}
     starts = logged.starts.get(batch, {})

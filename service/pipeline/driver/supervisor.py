@@ -181,6 +181,10 @@ class Supervisor:
             report = self._observer.batch_done(batch, reports)
             self._protect(report)
         self._flow.rules.done()
+        key_groups = self._flow.settings.state.key_groups
+        rules = self._flow.rules.drained(report.drained, key_groups)
+        if rules is not None:
+            self._rules.takes(rules)
         self._outage.batch_done()
         self._time.batch_done(report)
         return report.total(Count.RECORDS), report.total(Count.BYTES)
@@ -200,7 +204,8 @@ class Supervisor:
         if self._breaker.job_trip is not None:
             self._stop()
         topic, rules = self._flow.settings.outputs.topics.dead_letters, self._flow.rules
-        versions = {each.rule.id: each.rule.version for each in rules.current.plan.plans}
+        # Versions that drain go by themselves.
+        versions = {one.rule.id: one.rule.version for one in rules.current.rules.running}
         pauses = {
             trip.rule: Pause(trip.told(topic), "circuit breaker", versions[trip.rule])
             for trip in trips

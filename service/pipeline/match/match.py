@@ -210,6 +210,7 @@ class MatchProcessor:
             gone=tuple(GoneRule(*rule) for rule in group.gone),
             match_times=ages.times(),
             time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
+            drained=tuple(group.drained()),
         )
         self._told_of_process = True
         yield from _rows(PacketKind.REPORT, report.encode())

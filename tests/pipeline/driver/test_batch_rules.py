@@ -74,13 +74,13 @@ def test_since_when_a_rule_runs() -> None:
     job.done()
     job = run.begin(rules(a=1, b=2, c=1))
     job.of(3, dict)
-    assert run.log.of(3).since == {"a": 0, "b": 2, "c": 2}
+    assert run.log.of(3).since == {("a", 1): 0, ("b", 2): 2, ("c", 1): 2}
     assert run.log.of(3).starts == {0: {"t": {0: 5}}, 2: {"t": {0: 7}}}
     job.pause({"a": Pause("why", "who")})
     job.of(4, lambda: {"t": {0: 9}})
     job.want(rules(a=2, b=2), Overrides())
     job.of(5, lambda: {"t": {0: 9}})
-    assert run.log.of(5).since == {"b": 2}
+    assert run.log.of(5).since == {("b", 2): 2}
     assert sorted(run.log.of(5).rules.paused) == ["a"]
     assert run.told == [([], 1), (["a", "b"], 2), (["a", "b", "c"], 3), (["a", "b", "c"], 4)]
 

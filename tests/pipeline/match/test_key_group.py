@@ -86,6 +86,10 @@ class Store:
         self.outputs = Outputs()
         self.late: list[LateEvent] = []
         self.live: dict[str, int] = {}
+        self.live_versions: dict[tuple[str, int], int] = {}
+        #: Fingerprints of versions that have drained.
+        self.drained: list[str] = []
+        self.newest = self.watermark = -10
         self.gone: list[tuple[str, int, int]] = []
         self.loaded: Counter[str] = Counter()
         self.stored: Counter[str] = Counter()
@@ -102,21 +106,26 @@ class Store:
     def advance(self, records: Iterable[Record], watermark: int) -> None:
         """One batch, as ``LocalJob.advance``."""
         options = MatchOptions(
-            1, self.bucket_size, "maximum", 0, True, TYPE_NAMES, self.types, self.slice_bytes
-        )
+            1, self.bucket_size, "partition_minimum", 0, True, TYPE_NAMES, self.types,
+            self.slice_bytes,
+        )  # fmt: skip
         stored = None if self.group is None else unpack(self.group)
         group = KeyGroup(0, self.plan, options, self._matchers, stored=stored)
-        group.clock.read([("t", 0, watermark + 1)])
+        records = list(records)
+        self.newest = max(self.newest, watermark + 1, *(record.time for record in records))
+        # One partition holds the watermark back, another one is ahead.
+        group.clock.read([("t", 0, watermark + 1), ("t", 1, self.newest)])
         self.loaded.clear()
         self.stored.clear()
-        records = list(records)
         packets = list(self.packets(records))
         run = group.run(packets, self.unkeyed(records), self._load, self._store)
         for outputs in run:
             self.outputs.add(outputs)
-        self.group = pack(group.packed())
+        self.group, self.watermark = pack(group.packed()), watermark
         self.late += group.late_events()
-        self.live, self.gone = group.live(), group.gone
+        self.live = {rule: number for (rule, _), number in group.live().items()}
+        self.live_versions, self.gone = group.live(), group.gone
+        self.drained = group.drained()
 
     def _load(self, names: Sequence[str]) -> list[bytes | None]:
         self.loaded.update(names)

@@ -137,7 +137,7 @@ def group() -> Group:
 def test_a_match_over_two_batches(group: Group) -> None:
     """It leaves as columns, and the report says what was done, what lives and what time it is."""
     out, report = group.batch(events(("a", 5)), times(6))
-    assert (out, report.live) == ([], {"ab": 1})
+    assert (out, report.live) == ([], {("ab", 1): 1})
     assert report.time == EventTime(5, {("t", 0): 6})
     group.processor = group.new_processor()
     out, report = group.batch(events(("b", 8)), times(9))
