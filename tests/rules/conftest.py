@@ -22,9 +22,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+def server() -> Iterator[Postgres]:
     """A PostgreSQL that may go away."""
-    with postgres(tmp_path_factory.mktemp("postgres") / "data") as running:
+    with postgres() as running:
         yield running
 
 

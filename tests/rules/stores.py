@@ -78,8 +78,10 @@ class FolderStore(Store):
         self._folder = folder
 
     def put(self, rule: str, text: str, version: int = 1) -> None:
-        time.sleep(0.02)  # The clock of the file system has moved since.
-        (self._folder / f"{rule}.yaml").write_text(text, "utf-8")
+        file = self._folder / f"{rule}.yaml"
+        if file.exists():
+            time.sleep(0.02)  # The clock of the file system has moved since.
+        file.write_text(text, "utf-8")
 
     def remove(self, rule: str) -> None:
         (self._folder / f"{rule}.yaml").unlink()

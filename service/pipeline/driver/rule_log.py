@@ -2,7 +2,7 @@
 next file.
 
 A file is written after Spark has planned batch N and before anything of it is done. So a batch that
-is done in part has its rules in the log, and is repeated under them, whatever the rules folder says
+is done in part has its rules in the log, and is repeated under them, whatever their source says
 by then; and the files are the history of which rules any batch ran under.
 """
 
