@@ -329,7 +329,7 @@ class CircuitBreaker(Section):
         None,
         description=(
             "Most dead letters of one rule, as a share of the events that went on to the matcher; "
-            "with more, that rule is paused until the next start. `null`: no rule is paused."
+            "with more, that rule is paused until somebody resumes it. `null`: no rule is paused."
         ),
         gt=0,
         lt=1,

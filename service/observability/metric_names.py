@@ -379,7 +379,7 @@ RULE_SET = Gauge(
 )
 RULE_PAUSED = Gauge(
     "spark_cep_rule_paused_info",
-    "A rule that the circuit breaker has paused.",
+    "A rule that the circuit breaker or an operator has paused.",
     "1",
     ("rule", "version"),
 )

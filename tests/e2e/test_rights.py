@@ -89,11 +89,15 @@ def test_the_listed_rights_are_enough_and_needed(
     prefix = scenario.topic("once")
     marks = f"{prefix}.marks"
     scenario.kafka.create_topics(dict.fromkeys(outputs, 1))
-    broker.create_topics({marks: 1}, {"cleanup.policy": "compact"})
+    of_rules = {name: scenario.topic(name) for name in ("rule_status", "rule_audit")}
+    overrides = scenario.topic("rule_overrides")
+    compacted = (marks, of_rules["rule_status"], overrides)
+    broker.create_topics(dict.fromkeys(compacted, 1), {"cleanup.policy": "compact"})
+    scenario.kafka.create_topics({of_rules["rule_audit"]: 1})
     sections: dict[str, Any] = {
         "kafka": _kafka(broker),
         "outputs": {
-            "topics": dict(zip(Outputs.KINDS, outputs, strict=True)),
+            "topics": dict(zip(Outputs.KINDS, outputs, strict=True)) | of_rules,
             "create_topics": {"enabled": False},
             "transactional_id_prefix": prefix,
         },
@@ -103,11 +107,16 @@ def test_the_listed_rights_are_enough_and_needed(
     _grant(admin, GROUP, "spark-", READ, DESCRIBE, pattern=PREFIX)
     with pytest.raises(SparkCepError, match=f"output topics .*{outputs[0]}.* do not exist"):
         scenario.run(**sections)
-    for topic in outputs:
+    _grant(admin, TOPIC, overrides, DESCRIBE)
+    for topic in (*outputs, *of_rules.values()):
         _grant(admin, TOPIC, topic, WRITE, DESCRIBE)
     _grant(admin, TOPIC, marks, READ, WRITE, DESCRIBE)
     _grant(admin, GROUP, marks, READ, DESCRIBE)
     _grant(admin, TRANSACTION, f"{prefix}-", WRITE, DESCRIBE, pattern=PREFIX)
+    with pytest.raises(RuleSetError, match="overrides cannot be read: .*(?i:authoriz)"):
+        scenario.run(**sections)
+    for topic in (overrides, of_rules["rule_status"]):
+        _grant(admin, TOPIC, topic, READ, DESCRIBE)
     matches, _ = scenario.run(**sections).of("ab")
     assert matches == [found("ab", "k", at(1), a=0, b=1)]
     assert scenario.metric("spark_cep_offset_commits_total", result="failed") == 0
