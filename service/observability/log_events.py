@@ -158,6 +158,12 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         "a rule takes no part until it is resumed; `by`: who paused it, also the circuit breaker",
         ("version", "by", "reason"),
     ),
+    LogEvent(
+        "rule_status_not_written",
+        _WARNING,
+        "the status topic does not have the states of rules, and is tried again; once until it has",
+        ("reason",),
+    ),
     LogEvent("rule_resumed", _INFO, "a rule that was paused takes part again", ("version",)),
     LogEvent(
         "schemas_learnt",
