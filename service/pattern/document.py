@@ -117,7 +117,8 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
                 document.places.problem("a rule must be a mapping", (), allowed=allowed)
             )
         return None, problems
-    around, unsaid = document.places, []
+    around = document.places
+    unsaid: list[Problem] = []
     if isinstance(data.get("id"), str):
         around = replace(around, rule=data["id"])
     if ververica.FIELD in data and data[ververica.FIELD] is not None:

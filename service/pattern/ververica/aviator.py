@@ -41,27 +41,8 @@ _COMPARISONS = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "b": "\b", "f": "\f", "\\": "\\"}
 _ESCAPE = re.compile(r"\\([\s\S])")
 _RESERVED = frozenset(
-    [
-        "lambda",
-        "fn",
-        "end",
-        "if",
-        "else",
-        "for",
-        "in",
-        "return",
-        "break",
-        "continue",
-        "let",
-        "while",
-        "elsif",
-        "try",
-        "catch",
-        "finally",
-        "throw",
-        "new",
-        "use",
-    ]
+    {"lambda", "fn", "end", "if", "else", "for", "in", "return", "break", "continue", "let"}
+    | {"while", "elsif", "try", "catch", "finally", "throw", "new", "use"}
 )
 _NO_COUNTERPART = {
     "bits": "operators on bits are not supported",
@@ -212,7 +193,7 @@ class _Reader:
                 found.append(self._read(syntax))
             except _RefusedError:
                 continue
-        if len(found) < 2:
+        if not found[1:]:
             raise _RefusedError
         return found
 

@@ -24,7 +24,8 @@ class ArithmeticProblemError(ValueError):
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
-    """``left operator right``; ``ArithmeticProblemError`` where SQL has nothing that is always equal."""
+    """``left operator right``; ``ArithmeticProblemError`` where SQL has nothing that is always the
+    same."""
     if operator == "+" and Kind.TEXT in (left.kind, right.kind):
         return _joined(left, right)
     for value in (left, right):

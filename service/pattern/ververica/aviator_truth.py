@@ -157,12 +157,11 @@ def compared(operator: str, left: Value, right: Value) -> Truth:
 def _holds(operator: str, left: Value, right: Value) -> Node:
     plain = Call(operator, (left.node, right.node))
     signs = _SIGNS[operator]
+    cases: list[Node] = []
     if Kind.NIL not in (left.kind, right.kind):
         if operator in ("=", "<>") and all(v.nilable or v.certain for v in (left, right)):
             return _equality(operator, left, right)
-        cases = [plain]
-    else:
-        cases = []
+        cases.append(plain)
     if -1 in signs:
         cases.append(both(left.is_nil, right.is_no_error if 0 in signs else right.is_there))
     if 1 in signs:
@@ -173,12 +172,11 @@ def _holds(operator: str, left: Value, right: Value) -> Node:
 
 
 def _equality(operator: str, left: Value, right: Value) -> Node:
-    nilable = left.nilable + right.nilable
     if operator == "=":
-        if nilable < 2:
+        if not (left.nilable and right.nilable):
             return Call("=", (left.node, right.node))
         return both(left.guard, right.guard, Call("<=>", (left.node, right.node)))
-    if not nilable:
+    if not (left.nilable or right.nilable):
         return Call("<>", (left.node, right.node))
     return both(left.guard, right.guard, negated(Call("<=>", (left.node, right.node))))
 

@@ -165,6 +165,6 @@ def _listed(numbers: set[int]) -> str:
 
 
 def _joined(operator: str, texts: list[str]) -> str | None:
-    if len(texts) < 2:
+    if not texts[1:]:
         return texts[0] if texts else None
     return f" {operator} ".join(f"({text})" for text in texts)

@@ -6,6 +6,7 @@ node of the graph around it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
@@ -42,22 +43,20 @@ class WindowShape(FormatShape):
     time: TimeShape = Field(description="`unit` and `size`")
 
 
+_TIMES_FIELDS: Final[Any] = {
+    "from": (int, Field(description="fewest repetitions: a number from 1", ge=1)),
+    "to": (
+        int | None,
+        Field(default=None, description="most repetitions; not used with `LOOPING`", ge=1),
+    ),
+    "windowTime": (
+        TimeShape | None,
+        Field(default=None, description="longest time between two repetitions"),
+    ),
+}
 # `from` is a keyword of Python.
 TimesShape: Any = create_model(
-    "TimesShape",
-    __base__=FormatShape,
-    __doc__="How often a node repeats.",
-    **{
-        "from": (int, Field(description="fewest repetitions: a number from 1", ge=1)),
-        "to": (
-            int | None,
-            Field(default=None, description="most repetitions; not used with `LOOPING`", ge=1),
-        ),
-        "windowTime": (
-            TimeShape | None,
-            Field(default=None, description="longest time between two repetitions"),
-        ),
-    },
+    "TimesShape", __base__=FormatShape, __doc__="How often a node repeats.", **_TIMES_FIELDS
 )
 
 
@@ -159,7 +158,7 @@ def written(path: Path) -> str:
     return text.removeprefix(".") or "the pattern"
 
 
-_ELSEWHERE: Final = {
+_ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
     (NodeShape, "afterMatchSkipStrategy"): "`afterMatchStrategy` on the outermost graph",
     (NodeShape, "graph"): "`nodes` and `edges` in the node itself",
     (NodeShape, "times"): "`times` in `quantifier`",

@@ -24,6 +24,14 @@ _AFTER: Final = {
     "NOT_FOLLOW": "not_followed_by",
 }
 _LOOP: Final = {"STRICT": "consecutive", "SKIP_TILL_ANY": "combinations"}
+_QUANTIFIER_ORIGINS: Final[Mapping[str, Path]] = {
+    "times": ("times",),
+    "gap": ("times", "windowTime"),
+    "loop": ("consumingStrategy",),
+    "optional": ("properties",),
+    "greedy": ("properties",),
+    "until": ("untilCondition",),
+}
 _UNITS: Final = {"MILLISECONDS": "ms"}
 
 
@@ -190,47 +198,47 @@ class Steps:
             self.findings.add((*path, "afterMatchStrategy"), message, help_text)
 
     def _quantified(self, quantifier: _Json, path: Path, here: Path) -> dict[str, Any]:
-        properties, times = quantifier["properties"], quantifier.get("times")
-        where = {name: (*path, name) for name in ("properties", "times", "consumingStrategy")}
-        fields: dict[str, Any] = {}
-        repeats = {"LOOPING", "TIMES"} & set(properties)
-        if len(repeats) > 1 or (repeats and "SINGLE" in properties):
-            message = f"{' and '.join(f'`{p}`' for p in properties)} do not go together"
-            self.findings.add(where["properties"], message, "one of `SINGLE`, `LOOPING`, `TIMES`")
-        elif "LOOPING" in properties:
-            fields["times"] = f"{times['from'] if times else 1}+"
-        elif "TIMES" in properties and times is None:
-            self.findings.add(path, "`TIMES` needs `times`", "`from` and `to`")
-        elif "TIMES" in properties:
-            least, most = times["from"], times.get("to") or times["from"]
-            fields["times"] = f"{least}..{most}" if least != most else least
-        elif times is not None and (times["from"], times.get("to") or 1) != (1, 1):
-            message = "`times` counts with `TIMES` or `LOOPING` in `properties` alone"
-            self.findings.add(where["times"], message, "`TIMES` or `LOOPING`; or `null`")
-        if fields and times and times.get("windowTime") is not None:
+        times, strategy = quantifier.get("times") or {}, quantifier["consumingStrategy"]
+        fields = self._times(quantifier["properties"], times, path)
+        if "times" in fields and times.get("windowTime") is not None:
             fields["gap"] = _duration(times["windowTime"])
-            self.origins[(*here, "gap")] = (*path, "times", "windowTime")
-        strategy = quantifier["consumingStrategy"]
-        if strategy in _LOOP and repeats:
+        if strategy in _LOOP and "times" in fields:
             fields["loop"] = _LOOP[strategy]
         elif strategy in _LOOP:
             message = f"`{strategy}` is about repetitions, and this node does not repeat"
             help_text = "`SKIP_TILL_NEXT`; `type` of the edge says how the node follows another"
-            self.findings.add(where["consumingStrategy"], message, help_text)
+            self.findings.add((*path, "consumingStrategy"), message, help_text)
         for word in ("OPTIONAL", "GREEDY"):
-            if word in properties:
+            if word in quantifier["properties"]:
                 fields[word.lower()] = True
-                self.origins[(*here, word.lower())] = where["properties"]
-        self.origins[(*here, "times")] = where["times" if times else "properties"]
-        self.origins[(*here, "loop")] = where["consumingStrategy"]
         until = self._condition(quantifier.get("untilCondition"), (*path, "untilCondition"))
         if until.of_type is not None:
             message = "`SubtypeCondition` in `untilCondition` is not supported"
             self.findings.add((*path, "untilCondition"), message)
         if until.where is not None:
             fields["until"] = until.where
-            self.origins[(*here, "until")] = (*path, "untilCondition")
+        for name in fields:
+            self.origins[(*here, name)] = (*path, *_QUANTIFIER_ORIGINS[name])
+        if not times:
+            self.origins[(*here, "times")] = (*path, "properties")
         return fields
+
+    def _times(self, properties: Sequence[str], times: _Json, path: Path) -> dict[str, Any]:
+        if len({"SINGLE", "LOOPING", "TIMES"} & set(properties)) > 1:
+            message = f"{' and '.join(f'`{p}`' for p in properties)} do not go together"
+            allowed = "one of `SINGLE`, `LOOPING`, `TIMES`"
+            self.findings.add((*path, "properties"), message, allowed)
+        elif "LOOPING" in properties:
+            return {"times": f"{times.get('from', 1)}+"}
+        elif "TIMES" in properties and not times:
+            self.findings.add(path, "`TIMES` needs `times`", "`from` and `to`")
+        elif "TIMES" in properties:
+            least, most = times["from"], times.get("to") or times["from"]
+            return {"times": least if least == most else f"{least}..{most}"}
+        elif times and (times["from"], times.get("to") or 1) != (1, 1):
+            message = "`times` counts with `TIMES` or `LOOPING` in `properties` alone"
+            self.findings.add((*path, "times"), message, "`TIMES` or `LOOPING`; or `null`")
+        return {}
 
 
 def node_names(graph: _Json) -> Iterator[str]:

@@ -16,7 +16,7 @@ _PIECE = re.compile(r"\\(?P<escape>[\s\S])|\(\?(?P<flags>[a-zA-Z-]+)[:)]|(?P<oth
 
 
 def whole_text_pattern(java: str) -> str:
-    """The RE2 pattern that finds a text exactly where Java's matches the whole of it; ``ValueError``
+    """The RE2 pattern that is found in a text where Java's matches the whole of it; ``ValueError``
     with a sentence where there is none."""
     in_set = False
     for piece in _PIECE.finditer(java):
