@@ -44,7 +44,7 @@ class WindowShape(FormatShape):
 
 
 _TIMES_FIELDS: Final[Any] = {
-    "from": (int, Field(description="fewest repetitions: a number from 1", ge=1)),
+    "from": (int, Field(description="fewest repetitions: a number from 0", ge=0)),
     "to": (
         int | None,
         Field(default=None, description="most repetitions; not used with `LOOPING`", ge=1),

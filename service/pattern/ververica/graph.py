@@ -229,6 +229,9 @@ class Steps:
             allowed = "one of `SINGLE`, `LOOPING`, `TIMES`"
             self.findings.add((*path, "properties"), message, allowed)
         elif "LOOPING" in properties:
+            if times.get("from") == 0:
+                allowed = "a number from 1; `OPTIONAL` for none"
+                self.findings.add((*path, "times", "from"), "`LOOPING` repeats 0 times", allowed)
             return {"times": f"{times.get('from', 1)}+"}
         elif "TIMES" in properties and not times:
             self.findings.add(path, "`TIMES` needs `times`", "`from` and `to`")
