@@ -1,8 +1,8 @@
 """Files of Flink's answers, asked of the core or of the whole job.
 
 ``python -m tests.conformance FILE`` prints each case that differs and closes with
-``N passed, N failed``; ``--through spark`` runs the cases through the job on Kafka and Spark, ``--written ververica`` loads
-them from Ververica's JSON.
+``N passed, N failed``; ``--through spark`` runs the cases through the job on Kafka and Spark,
+``--written ververica`` loads them from Ververica's JSON.
 """
 
 from tests.conformance.case import Case, cases, document, feed, plan_of

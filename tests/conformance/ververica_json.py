@@ -75,13 +75,15 @@ class _Writer:
 
     def _node(self, step: Mapping[str, Any]) -> dict[str, Any]:
         quantifier = self._quantifier(step)
+        condition = self._condition(step.get("where"))
         if step.get("group"):
-            return {**self.graph(step["group"]), "quantifier": quantifier}
+            graph = self.graph(step["group"])
+            return {**graph, "quantifier": quantifier, "condition": condition}
         return {
             "name": step["name"],
             "type": "ATOMIC",
             "quantifier": quantifier,
-            "condition": self._condition(step.get("where")),
+            "condition": condition,
         }
 
     def _quantifier(self, step: Mapping[str, Any]) -> dict[str, Any]:

@@ -164,8 +164,20 @@ class _Reader:
         return values
 
     def _choice(self, parts: list[Syntax]) -> Truth:
-        asked, then, otherwise = self._truths(parts)
+        asked = self.truth(parts[0])
+        then, otherwise = (self._answer(part) for part in parts[1:])
         return truth_of.choice(asked, then, otherwise)
+
+    def _answer(self, syntax: Syntax) -> Truth:
+        """What stands behind `?` or `:`, where a nil would be the value of the whole."""
+        try:
+            found = self._read(syntax)
+            if isinstance(found, Value):
+                message = "a value as an answer of `? :` is not supported"
+                raise self._refuse(message, syntax, "a condition, such as `a == true`")
+        except _RefusedError:
+            return truth_of.constant(False)
+        return found
 
     def _comparison(self, parts: list[Syntax]) -> Truth:
         first, operator, second, *rest = parts
