@@ -5,7 +5,8 @@
 ``--written ververica`` loads them from Ververica's JSON.
 """
 
+from tests.conformance import ververica_json
 from tests.conformance.case import Case, cases, document, feed, plan_of
 from tests.conformance.through_core import difference
 
-__all__ = ["Case", "cases", "difference", "document", "feed", "plan_of"]
+__all__ = ["Case", "cases", "difference", "document", "feed", "plan_of", "ververica_json"]

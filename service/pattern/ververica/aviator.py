@@ -18,7 +18,7 @@ from collections.abc import Callable
 from lark import Token
 
 from service.documents.nearest import instead
-from service.pattern.expressions import ExpressionError, ExpressionProblem
+from service.pattern.expressions import ExpressionError, ExpressionProblem, parse
 from service.pattern.expressions.canonical import expression
 from service.pattern.expressions.nodes import Call, Column, Literal, Node, children
 from service.pattern.expressions.syntax import MAX_TREE
@@ -77,7 +77,13 @@ def sql_condition(text: str, steps: frozenset[str] = frozenset()) -> str:
         reader.problems.append(ExpressionProblem(message, *place(syntax)))
     if reader.problems:
         raise ExpressionError(reader.problems)
-    return expression(truth.true).canonical
+    sql = expression(truth.true).canonical
+    try:
+        parse(sql)
+    except ExpressionError as error:
+        message = f"the expression is too large in SQL: {error.problems[0].message}"
+        raise ExpressionError([ExpressionProblem(message, *place(syntax))]) from None
+    return sql
 
 
 class _RefusedError(Exception):

@@ -69,6 +69,13 @@ def _absolute(arguments: Sequence[Value]) -> Value:
     return Value(Call("ABS", (wide(value),)), kind, wide=True)
 
 
+def _long(arguments: Sequence[Value]) -> Value:
+    (value,) = arguments
+    # Times one, so that text, which Aviator reads more strictly than CAST, is refused by its type.
+    node = wide(value) if value.kind is Kind.LONG else Cast(wide(value), BIGINT)
+    return Value(node, Kind.LONG, wide=True)
+
+
 def _power(arguments: Sequence[Value]) -> Value:
     return Value(Call("POWER", tuple(v.node for v in arguments)), Kind.DOUBLE, wide=True)
 
@@ -127,7 +134,6 @@ FUNCTIONS = {
     "math.asin": _direct("ASIN"),
     "math.acos": _direct("ACOS"),
     "math.atan": _direct("ATAN"),
-    # Times one, so that text, which Aviator reads more strictly than CAST, is refused by its type.
-    "long": _of_number(lambda node: Cast(Call("*", (node, whole(1))), BIGINT), Kind.LONG),
+    "long": AviatorFunction(_NUMBERS, range(1, 2), _long),
     "double": _of_number(lambda node: Call("*", (node, Literal(1.0, DOUBLE)))),
 }

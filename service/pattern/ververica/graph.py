@@ -93,11 +93,14 @@ class Steps:
         return steps
 
     def _order(self, graph: _Json, path: Path) -> list[tuple[int, int | None]]:
-        """The nodes by number, in their order, each with the edge that leads to it."""
+        """The nodes by number, in their order, each with the edge that leads to it; where there is
+        no order, as they are written, so that each is looked at."""
         nodes, edges = graph.get("nodes"), graph.get("edges") or []
         if not nodes:
             self.findings.add(path, "`COMPOSITE` needs `nodes` and `edges`")
             return []
+        unordered: list[tuple[int, int | None]] = [(number, None) for number in range(len(nodes))]
+        before = len(self.findings)
         numbers: dict[str, int] = {}
         for number, node in enumerate(nodes):
             if numbers.setdefault(node["name"], number) != number:
@@ -107,13 +110,21 @@ class Steps:
         entering: dict[str, int] = {}
         for number, edge in enumerate(edges):
             self._check_edge(edge, number, path, numbers, (leaving, entering))
+        if len(self.findings) > before:
+            return unordered
         begins = [name for name in numbers if name not in entering]
         if len(begins) != 1:
             names = ", ".join(f"`{name}`" for name in begins) or "none"
             message = f"{names}: a graph begins with one node, to which no edge leads"
             self.findings.add((*path, "edges") if edges else (*path, "nodes"), message)
-            return []
-        return self._walk(begins[0], edges, numbers, leaving)
+            return unordered
+        order = self._walk(begins[0], edges, numbers, leaving)
+        if len(order) < len(numbers):
+            lost = next(name for name, number in numbers.items() if number not in dict(order))
+            message = f"no edges lead from `{begins[0]}` to `{lost}`"
+            self.findings.add((*path, "edges"), message, "one edge from each node to the next")
+            return unordered
+        return order
 
     def _check_edge(
         self,
@@ -142,8 +153,6 @@ class Steps:
         while name in leaving and len(order) < len(numbers):
             edge = leaving[name]
             name = edges[edge]["target"]
-            if name not in numbers:
-                break
             order.append((numbers[name], edge))
         return order
 
