@@ -306,7 +306,7 @@ def test_depth_and_size_are_bounded() -> None:
     with pytest.raises(ExpressionError, match="needs more than 5,000 operators in SQL"):
         sql_condition(huge)
     brackets = "math.abs(" * 40 + "d" + ")" * 40
-    with pytest.raises(ExpressionError, match="too large in SQL: .* nested too deeply"):
+    with pytest.raises(ExpressionError, match=r"too large in SQL: .* nested too deeply"):
         sql_condition(f"{brackets} > 1")
     with pytest.raises(ExpressionError, match="the limit is 10,000"):
         sql_condition("a > 1 && " * 2_000 + "b > 1")
