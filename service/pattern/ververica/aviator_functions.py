@@ -103,6 +103,16 @@ def _part(arguments: Sequence[Value]) -> Value:
     return Value(Call("CASE", (long_enough, part, Literal(None, NULL))), Kind.TEXT)
 
 
+def _rounded(sql: str) -> AviatorFunction:
+    def node(x: Node) -> Node:
+        # FLOOR gives BIGINT, which has neither NaN nor all that is beyond; that is whole already.
+        small = Call("<", (Call("ABS", (x,)), whole(2**53)))
+        rounded = Cast(Call(sql, (x,)), DOUBLE)
+        return Call("CASE", (small, rounded, Call("*", (x, Literal(1.0, DOUBLE)))))
+
+    return _of_number(node)
+
+
 def _logarithm(sql: str) -> AviatorFunction:
     def node(x: Node) -> Node:
         zero = whole(0, INT)
@@ -122,8 +132,8 @@ FUNCTIONS = {
     "string.indexOf": AviatorFunction(_TEXTS, range(2, 3), _index),
     "string.substring": AviatorFunction(_TEXTS, range(2, 4), _part),
     "math.abs": AviatorFunction(_NUMBERS, range(1, 2), _absolute),
-    "math.floor": _of_number(lambda node: Cast(Call("FLOOR", (node,)), DOUBLE)),
-    "math.ceil": _of_number(lambda node: Cast(Call("CEIL", (node,)), DOUBLE)),
+    "math.floor": _rounded("FLOOR"),
+    "math.ceil": _rounded("CEIL"),
     "math.sqrt": _direct("SQRT"),
     "math.pow": AviatorFunction(_NUMBERS, range(2, 3), _power),
     "math.log": _logarithm("LN"),

@@ -170,6 +170,20 @@ def test_the_answers_are_those_of_aviator(tree: Tree, some: list[Mapping[str, An
         assert accepts(sql, event) is wanted, (text_of(tree), sql, event)
 
 
+@pytest.mark.parametrize("function", ["math.floor", "math.ceil", "math.sqrt", "math.log"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e300, -2.5, 0.0, None])
+def test_numbers_at_the_edges(function: str, value: float | None) -> None:
+    """NaN, infinities and numbers beyond BIGINT pass functions as in Java."""
+    event = {name: None for name in "ildestbcr"} | {"d": value}
+    call: Tree = ("call", function, ("name", "d"))
+    for sign in ("==", "<", ">"):
+        for constant in (0, 2.5, 1e300):
+            tree = (sign, call, ("value", constant))
+            assert accepts(translated(tree), event) is takes(tree, event), tree
+        tree = (sign, call, ("name", "d"))
+        assert accepts(translated(tree), event) is takes(tree, event), tree
+
+
 @settings(max_examples=150, deadline=None)
 @given(conditions.filter(_names))
 def test_the_sql_is_canonical_and_fits_the_types(tree: Tree) -> None:
@@ -198,6 +212,11 @@ def test_the_sql_is_canonical_and_fits_the_types(tree: Tree) -> None:
         ("a / 2.0 > 1", "a / 2.0D > 1"),
         ("a > -0x1F", "a > -31"),
         ("name =~ /a\\/b+/", r"name RLIKE '\\A(?:a\\/b+)\\z'"),
+        (
+            "math.floor(a) > 1",
+            "CASE WHEN ABS(a) < 9007199254740992 THEN CAST(FLOOR(a) AS DOUBLE)"
+            " ELSE a * 1.0D END > 1",
+        ),
         ("order == 1 ## the first", "`order` = 1"),
         ("string.contains(name, 'x') == false", "NOT CONTAINS(name, 'x')"),
         ("a ? b > 1 : c > 1", "a AND b > 1 OR NOT a AND c > 1"),
