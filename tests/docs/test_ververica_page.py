@@ -26,9 +26,8 @@ def test_the_example_is_up_to_date() -> None:
 
 def test_the_refused_rule_is_up_to_date(tmp_path: Path, monkeypatch) -> None:
     """The mistakes of the rule on the page are told as on the page."""
-    found = re.search(
-        r"\$ cat wrong.yaml\n(.*?)\$ spark-cep check wrong.yaml\n(.*?)```", PAGE, re.DOTALL
-    )
+    shown = r"\$ cat wrong.yaml\n(.*?)\$ spark-cep check wrong.yaml\n(.*?)```"
+    found = re.search(shown, PAGE, re.DOTALL)
     assert found
     (tmp_path / "wrong.yaml").write_text(found[1], "utf-8")
     monkeypatch.chdir(tmp_path)

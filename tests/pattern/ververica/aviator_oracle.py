@@ -65,7 +65,7 @@ def _constant(value: object) -> str:
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
         return f"'{escaped}'"
-    return repr(value)
+    return repr(value).replace("e+", "e")
 
 
 def takes(tree: Tree, event: Mapping[str, Any]) -> bool:
