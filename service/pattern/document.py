@@ -51,8 +51,7 @@ from service.pattern.tree import (
     Within,
 )
 from service.pattern.validation import check_rule, loop_on_single, optional_after_greedy
-from service.pattern.ververica import rewriting as ververica
-from service.pattern.ververica.conditions import JAVA_CLASSES
+from service.pattern.ververica.rewriting import rewritten
 
 
 @dataclass(frozen=True)
@@ -117,17 +116,12 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
                 document.places.problem("a rule must be a mapping", (), allowed=allowed)
             )
         return None, problems
-    around = document.places
-    unsaid: list[Problem] = []
-    if isinstance(data.get("id"), str):
-        around = replace(around, rule=data["id"])
-    if ververica.FIELD in data and data[ververica.FIELD] is not None:
-        data, around, unsaid = ververica.rewritten(data, around)
-    elif ververica.is_bare(data):
-        return None, [_bare(document)]
-    elif JAVA_CLASSES in data:
-        message = f"`{JAVA_CLASSES}` goes with `{ververica.FIELD}`"
-        unsaid = [around.problem(message, (JAVA_CLASSES,), at="key")]
+    rule_id = data.get("id")
+    around = replace(document.places, rule=rule_id if isinstance(rule_id, str) else None)
+    ordinary, around, unsaid = rewritten(data, around)
+    if ordinary is None:
+        return None, unsaid
+    data = ordinary
     written = _written_steps(data.get("pattern"), ("pattern",))
     steps = {path: step["step"] for path, step in written if isinstance(step.get("step"), str)}
     places = replace(
@@ -156,12 +150,6 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
     if rule is None:
         return None, problems
     return LoadedRule(rule, tuple(sorted(warnings, key=_place)), places), problems
-
-
-def _bare(document: Document) -> Problem:
-    message = "this is a pattern of Ververica's dynamic CEP without a rule around it"
-    allowed = f"a rule with `id`, `key` and, as `{ververica.FIELD}: …`, this JSON"
-    return document.places.problem(message, (), allowed=allowed)
 
 
 def _first(problems: list[Problem], places: Places) -> list[Problem]:

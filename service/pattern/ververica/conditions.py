@@ -22,7 +22,7 @@ from service.pattern.ververica.findings import Findings
 JAVA_CLASSES: Final = "java_classes"
 """The field of a rule that has the SQL of Java classes."""
 
-_CONDITIONS = "org.apache.flink.cep.pattern.conditions."
+_CONDITIONS = "flink.cep.pattern.conditions."
 _PLACEHOLDER = re.compile(r"\$(\d+)")
 _FIELDS = {
     "AVIATOR": {"expression"},
@@ -88,7 +88,8 @@ class ConditionReader:
 
     def _java_class(self, condition: Mapping[str, Any], path: Path) -> Selection:
         name = condition["className"]
-        short = name.removeprefix(_CONDITIONS) if name not in self.classes else ""
+        # The package may stand in another, where a program carries its own Flink.
+        short = name.rpartition(_CONDITIONS)[2] if name not in self.classes else ""
         nested, subtype = condition.get("nestedConditions"), condition.get("subClassName")
         if short in ("RichAndCondition", "RichOrCondition", "RichNotCondition"):
             if not nested or (short == "RichNotCondition" and len(nested) != 1):

@@ -15,6 +15,9 @@ from service.documents.model_errors import Explainer
 from service.documents.places import Path
 from service.documents.shapes import Form, Shape
 
+FIELD: Final = "ververica"
+"""The field of a rule that has the JSON."""
+
 _UNITS = Literal["DAYS", "HOURS", "MINUTES", "SECONDS", "MILLISECONDS"]
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -155,7 +158,7 @@ class NodeShape(FormatShape):
 def written(path: Path) -> str:
     """A path in the JSON as people write it: ``nodes[1].condition``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".") or "the pattern"
+    return text.removeprefix(".") or FIELD
 
 
 _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {

@@ -7,7 +7,8 @@ it stands, with its path in the JSON; what the checks of ordinary rules find lat
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -19,29 +20,41 @@ from service.documents.reading import UNREADABLE, read_documents
 from service.errors import Problem, Span
 from service.pattern.ververica.conditions import JAVA_CLASSES, ConditionReader
 from service.pattern.ververica.findings import Finding, Findings
-from service.pattern.ververica.format import EXPLAINER, ConditionShape, NodeShape, written
+from service.pattern.ververica.format import EXPLAINER, FIELD, ConditionShape, NodeShape, written
 from service.pattern.ververica.graph import Steps, node_names
 
-FIELD: Final = "ververica"
-"""The field of a rule that has the JSON."""
-
 _SAID_BY_IT: Final = ("pattern", "within", "after_match")
+_STEP_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 class Rewritten(NamedTuple):
-    """An ordinary document, the places of its parts, and what was wrong with the JSON."""
+    """An ordinary document, the places of its parts, and what was wrong with the JSON. ``None``
+    stands for the data of what is no rule at all."""
 
-    data: dict[str, Any]
+    data: dict[str, Any] | None
     places: Places
     problems: list[Problem]
 
 
-def rewritten(data: Mapping[str, Any], places: Places) -> Rewritten:
-    """The ordinary document that a document with ``ververica`` says.
+def rewritten(data: dict[str, Any], places: Places) -> Rewritten:
+    """The ordinary document that a document says: another one, where it has ``ververica``.
 
-    Where its pattern is wrong the document has a pattern that takes every event, so that what is
-    wrong elsewhere is found all the same.
+    Where its pattern is wrong the document has steps of the same names, which take every event, so
+    that what is wrong elsewhere is found all the same.
     """
+    if data.get(FIELD) is not None:
+        return _rewritten(data, places)
+    if not data.keys() & {"pattern", FIELD} and {"nodes", "edges"} <= data.keys():
+        message = "this is a pattern of Ververica's dynamic CEP without a rule around it"
+        allowed = f"a rule with `id`, `key` and, as `{FIELD}: …`, this JSON"
+        return Rewritten(None, places, [places.problem(message, (), allowed=allowed)])
+    if JAVA_CLASSES in data and FIELD not in data:
+        message = f"`{JAVA_CLASSES}` goes with `{FIELD}`"
+        return Rewritten(data, places, [places.problem(message, (JAVA_CLASSES,), at="key")])
+    return Rewritten(data, places, [])
+
+
+def _rewritten(data: Mapping[str, Any], places: Places) -> Rewritten:
     rest = {name: value for name, value in data.items() if name not in (FIELD, JAVA_CLASSES)}
     source = _Source(data[FIELD], places)
     problems = [
@@ -57,15 +70,15 @@ def rewritten(data: Mapping[str, Any], places: Places) -> Rewritten:
     if not source.problems:
         fields, origins = _fields(source.graph, classes, findings)
     problems += [source.problem(finding) for finding in findings]
-    if problems:
-        fields = {"pattern": [{"step": "any"}]}
     said = {name: value for name, value in rest.items() if name not in _SAID_BY_IT}
+    if problems:
+        names = dict.fromkeys(_names(source.graph))
+        if not names:
+            # Of which steps measures speak is not known.
+            said.pop("emit", None)
+        steps = [{"step": name, "after": "followed_by"} for name in names or ["any"]]
+        fields = {"pattern": [{"step": steps[0]["step"]}, *steps[1:]]}
     return Rewritten({**said, **fields}, source.places_of(origins), problems)
-
-
-def is_bare(data: Mapping[str, Any]) -> bool:
-    """Whether a document is the JSON itself, without a rule around it."""
-    return "pattern" not in data and FIELD not in data and {"nodes", "edges"} <= data.keys()
 
 
 def rule_text(rule_id: str, version: int, pattern: str, beside: Mapping[str, Any]) -> str:
@@ -80,6 +93,18 @@ def rule_text(rule_id: str, version: int, pattern: str, beside: Mapping[str, Any
     """
     document = {"id": rule_id, "version": version, **beside, FIELD: pattern}
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _names(graph: object) -> Iterator[str]:
+    """The names of nodes in JSON of any shape that may be names of steps."""
+    nodes = graph.get("nodes") if isinstance(graph, Mapping) else None
+    for node in nodes if isinstance(nodes, list) else ():
+        name = node.get("name") if isinstance(node, Mapping) else None
+        inside = list(_names(node))
+        if inside:
+            yield from inside
+        elif isinstance(name, str) and _STEP_NAME.fullmatch(name):
+            yield name
 
 
 def _classes(given: object, places: Places) -> tuple[dict[str, str], list[Problem]]:

@@ -557,6 +557,17 @@ def test_all_mistakes_at_once() -> None:
     ]
 
 
+def test_measures_of_a_wrong_pattern() -> None:
+    """What refers to the steps of a pattern that is refused is not refused for that."""
+    measures = {"n": "COUNT(start.*)", "last": "end.price"}
+    pattern = changed(window={**DAY, "type": "SLIDING"})
+    for given_pattern in (pattern, "{"):
+        (problem,) = refused(written(given_pattern, emit={"measures": measures}))
+        assert "window.type" in problem.message or "parsing" in problem.message
+    wrong = refused(written(pattern, emit={"measures": {"n": "COUNT(strat.*)"}}))
+    assert len(wrong) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -564,8 +575,8 @@ def test_all_mistakes_at_once() -> None:
         (written(None), "`ververica` has no value"),
         (written("", as_text=False), "`ververica` has 0 patterns"),
         (written("{"), None),
-        (written("[1]"), "`the pattern` must be a mapping, found a list"),
-        (written([1]), "`the pattern` must be a mapping, found a list"),
+        (written("[1]"), "`ververica` must be a mapping, found a list"),
+        (written([1]), "`ververica` must be a mapping, found a list"),
         (written(TWO, java_classes=[]), "`java_classes` must be a mapping"),
         (written(TWO, java_classes={"a": 1}), "the SQL of `a` must be text"),
         (
