@@ -174,7 +174,7 @@ class Steps:
         for name, value in (("where", selection.where), ("of_type", selection.of_type)):
             if value is not None:
                 step[name] = value
-                self.origins[(*here, name)] = (*path, "condition")
+                self.origins[(*here, name)] = _origin(node["condition"], (*path, "condition"))
         return step | self._quantified(node["quantifier"], (*path, "quantifier"), here)
 
     def _condition(self, condition: _Json | None, path: Path) -> Selection:
@@ -228,6 +228,9 @@ class Steps:
             fields["until"] = until.where
         for name in fields:
             self.origins[(*here, name)] = (*path, *_QUANTIFIER_ORIGINS[name])
+        if "until" in fields:
+            origin = _origin(quantifier["untilCondition"], (*path, "untilCondition"))
+            self.origins[(*here, "until")] = origin
         if not times:
             self.origins[(*here, "times")] = (*path, "properties")
         return fields
@@ -258,6 +261,10 @@ def node_names(graph: _Json) -> Iterator[str]:
     for node in graph.get("nodes") or ():
         yield node["name"]
         yield from node_names(node)
+
+
+def _origin(condition: _Json, path: Path) -> Path:
+    return (*path, "expression") if condition["type"] == "AVIATOR" else path
 
 
 def _duration(time: _Json) -> str:
