@@ -40,10 +40,15 @@ class KafkaAccess:
         """A new administration client."""
         return AdminClient(self.config())
 
-    def create_topics(self, partitions: Mapping[str, int]) -> None:
+    def create_topics(
+        self, partitions: Mapping[str, int], config: Mapping[str, str] | None = None
+    ) -> None:
         """Create topics by name with a number of partitions."""
         admin = self.admin()
-        new = [NewTopic(name, count, 1) for name, count in partitions.items()]
+        new = [
+            NewTopic(name, count, 1, config=dict(config or {}))
+            for name, count in partitions.items()
+        ]
         for created in admin.create_topics(new, operation_timeout=_SECONDS).values():
             created.result(_SECONDS)
 
@@ -52,6 +57,11 @@ class KafkaAccess:
         admin = self.admin()
         for deleted in admin.delete_topics(topics, operation_timeout=_SECONDS).values():
             deleted.result(_SECONDS)
+        # The controller has; a broker that has not yet would still take records for them.
+        deadline = time.monotonic() + _SECONDS
+        while not _producer(self.bootstrap).list_topics().topics.keys().isdisjoint(topics):
+            assert time.monotonic() < deadline, f"{topics} are still there"
+            time.sleep(0.01)
 
     def add_partitions(self, topic: str, count: int) -> None:
         """Let the topic have ``count`` partitions; wait until records can go to all of them."""

@@ -40,10 +40,15 @@ are refused in _refusals.tpl, so nothing is overwritten in silence.
 {{- $_ := set $spark "conf" $conf -}}
 {{- $made := dict
   "state" (dict "checkpoint" (default "/var/lib/spark-cep/checkpoint" .Values.checkpoint.uri))
-  "rules" (dict "folder" "/etc/spark-cep/rules")
   "observability" (dict "metrics_host" "0.0.0.0" "metrics_port" .Values.service.port)
   "spark" $spark -}}
+{{- if include "spark-cep.rulesAreFiles" . }}{{ $_ := set $made "rules" (dict "folder" "/etc/spark-cep/rules") }}{{ end -}}
 {{- toYaml (mergeOverwrite $made $config) -}}
+{{- end -}}
+
+{{/* Not empty where rules are files, and so come from a ConfigMap. */}}
+{{- define "spark-cep.rulesAreFiles" -}}
+{{- ternary "yes" "" (eq (toString (dig "rules" "source" "folder" .Values.config)) "folder") -}}
 {{- end -}}
 
 {{/*

@@ -55,8 +55,13 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- if and .Values.rules.files .Values.rules.existingConfigMap -}}
 {{- fail "rules.files and rules.existingConfigMap are both set; give one of them" -}}
 {{- end -}}
-{{- if not (or .Values.rules.files .Values.rules.existingConfigMap) -}}
-{{- fail "there are no rules; give rules.files ({NAME.yaml: text}) or rules.existingConfigMap" -}}
+{{- $given := or .Values.rules.files .Values.rules.existingConfigMap -}}
+{{- if include "spark-cep.rulesAreFiles" . -}}
+{{- if not $given -}}
+{{- fail "there are no rules; give rules.files ({NAME.yaml: text}) or rules.existingConfigMap, or another config.rules.source" -}}
+{{- end -}}
+{{- else if $given -}}
+{{- fail (printf "config.rules.source is %s, and rules.files or rules.existingConfigMap is set: rules come from one place" (toString $config.rules.source)) -}}
 {{- end -}}
 {{- $grace := include "spark-cep.stopGrace" . | int -}}
 {{- $given := include "spark-cep.terminationGrace" . | int -}}

@@ -25,10 +25,10 @@ class CheckReport:
     summary: str
 
 
-def check_rules(path: Path, config: Path | None, schemas: Sequence[Path]) -> CheckReport:
-    """Check the rules of ``path``; raises RuleSetError with every problem found."""
-    _must_exist(path)
-    rules = examine_rules(path)
+def check_rules(path: Path | None, config: Path | None, schemas: Sequence[Path]) -> CheckReport:
+    """Check the rules of ``path``, or those of the source that ``config`` names; raises
+    RuleSetError with every problem found."""
+    rules = _given_rules(path, config)
     problems, warnings = list(rules.problems), list(rules.warnings)
     checked = "Columns and types were not checked: give --schema or --config."
     if config is not None:
@@ -48,6 +48,21 @@ def check_rules(path: Path, config: Path | None, schemas: Sequence[Path]) -> Che
     if warned:
         valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
     return CheckReport(tuple(warnings), f"{valid}. {checked}")
+
+
+def _given_rules(path: Path | None, config: Path | None) -> RuleSet:
+    if path is not None:
+        _must_exist(path)
+        return examine_rules(path)
+    if config is None:
+        raise ConfigurationError(
+            "there are no rules to check: give a rule file or a folder of them, or --config"
+        )
+    # The settings, and clients of sources, are slow to import.
+    from service.config import load
+    from service.rules.sources import examined
+
+    return examined(load(config))
 
 
 def read_existing(path: Path) -> RuleSet:

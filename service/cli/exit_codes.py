@@ -75,7 +75,10 @@ ADVICE: Final[dict[ExitCode, str]] = {
     ExitCode.JOB_FAILED: "start again: the batch is repeated; if it fails again, see the reason",
     ExitCode.USAGE: "see `spark-cep run --help`",
     ExitCode.CONFIGURATION: f"correct what the reason names; {_FIRST}",
-    ExitCode.RULES: f"correct the rules, try them with `spark-cep check`; {_FIRST}",
+    ExitCode.RULES: (
+        "correct the rules, or what keeps them from being read; try them with `spark-cep check`;"
+        f" {_FIRST}"
+    ),
     ExitCode.START_FAILED: "repair what the reason names, then start again",
     ExitCode.SCHEMAS: f"register or correct the schema; {_FIRST}",
     ExitCode.STATE_REFUSED: f"see docs/operations.md, Checkpoint and restart; {_FIRST}",

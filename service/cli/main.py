@@ -282,7 +282,12 @@ def dead_letters(
 
 @app.command()
 def check(
-    rules: Annotated[Path, typer.Argument(help="A rule file, or a folder of them.")],
+    rules: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A rule file, or a folder of them; default: where the settings have rules from."
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(

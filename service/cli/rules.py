@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from service.cli.exit_codes import ExitCode
 from service.cli.terminal import ConfigFile, err, fail, out
-from service.config import load
+from service.config import Settings, load
 from service.durations import DurationError, parse_duration
 from service.errors import SparkCepError, printable
 
@@ -28,6 +29,10 @@ Url = Annotated[
     typer.Option(
         "--url", help="The job's pages, as http://HOST:PORT; default: where the settings have them."
     ),
+]
+Audit = Annotated[
+    bool,
+    typer.Option("--audit", help="From the audit topic, which keeps all sets, not the checkpoint."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="As one JSON document.")]
 
@@ -50,12 +55,12 @@ def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> 
 
 
 @commands.command()
-def history(config: ConfigFile, as_json: AsJson = False) -> None:
+def history(config: ConfigFile, audit: Audit = False, as_json: AsJson = False) -> None:
     """Show the rule sets that the checkpoint ran under: the first batch of each, and which rules
     came, changed and went. Read-only; the job may be running."""
     from service.cli import rules_text
 
-    sets = _sets(config)
+    sets = _sets(config, audit=audit)
     if as_json:
         typer.echo(rules_text.history_as_json(sets))
     else:
@@ -69,11 +74,12 @@ def show(
     number: Annotated[
         int | None, typer.Option("--set", "-n", help="In this rule set; default: the newest.")
     ] = None,
+    audit: Audit = False,
 ) -> None:
     """Show the canonical text of a rule, as a rule set of the checkpoint has it."""
     from service.pattern.canonical import to_yaml
 
-    sets = _sets(config)
+    sets = _sets(config, audit=audit)
     chosen = sets[-1] if number is None else _numbered(sets, number)
     found = next((each for each in chosen.rules.rules if each.id == rule), None)
     if found is None:
@@ -90,12 +96,13 @@ def diff(
     after: Annotated[
         int | None, typer.Argument(metavar="[B]", help="A rule set; default: the newest.")
     ] = None,
+    audit: Audit = False,
 ) -> None:
     """Show what differs between two rule sets of the checkpoint, as a unified diff of the rules'
     canonical texts."""
     from service.cli import rules_text
 
-    sets = _sets(config)
+    sets = _sets(config, audit=audit)
     new = sets[-1] if after is None else _numbered(sets, after)
     if before is not None:
         old = _numbered(sets, before)
@@ -143,11 +150,78 @@ def wait(
         sys.exit(ExitCode.RULES if end.rejected else ExitCode.JOB_FAILED)
 
 
-def _sets(config: ConfigFile) -> list[LoggedRules]:
-    from service.pipeline.driver.rule_history import read_history
+Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; for people.")]
+By = Annotated[str, typer.Option("--by", help="Who decides it; default: the name of this login.")]
+
+
+@commands.command()
+def pause(
+    config: ConfigFile,
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    version: Annotated[
+        int | None,
+        typer.Option("--version", "-v", min=1, help="This version alone; default: every one."),
+    ] = None,
+    reason: Reason = "",
+    by: By = "",
+) -> None:
+    """Pause a rule: from the next batch on it takes no part, its partial matches end, and so it
+    stays, over restarts and new versions, until it is resumed."""
+    from service.cli import rules_overrides
+
+    _decide(config, lambda settings: rules_overrides.pause(settings, rule, version, reason, by))
+
+
+@commands.command()
+def resume(
+    config: ConfigFile,
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    by: By = "",
+) -> None:
+    """Resume a rule that was paused, also by the circuit breaker: it starts empty with the next
+    batch."""
+    from service.cli import rules_overrides
+
+    _decide(config, lambda settings: rules_overrides.resume(settings, rule, by))
+
+
+@commands.command()
+def rollback(
+    config: ConfigFile,
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    to: Annotated[
+        int | None,
+        typer.Option("--to", min=1, help="This version; default: the one that ran before."),
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Follow the source of the rule again.")
+    ] = False,
+    by: By = "",
+    audit: Audit = False,
+) -> None:
+    """Run an older version of a rule in place of its newest one, until the source has a newer one
+    still. The text is that which ran."""
+    from service.cli import rules_overrides
+
+    if undo:
+        _decide(config, lambda settings: rules_overrides.undo_rollback(settings, rule, by))
+        return
+    sets = _sets(config, audit=audit)
+    _decide(config, lambda settings: rules_overrides.roll_back(settings, sets, rule, to, by))
+
+
+def _decide(config: ConfigFile, order: Callable[[Settings], str]) -> None:
+    try:
+        typer.echo(order(load(config)))
+    except SparkCepError as error:
+        fail(error)
+
+
+def _sets(config: ConfigFile, *, audit: bool) -> list[LoggedRules]:
+    from service.pipeline.driver.rule_history import read_audit, read_history
 
     try:
-        return read_history(load(config))
+        return (read_audit if audit else read_history)(load(config))
     except SparkCepError as error:
         fail(error)
 

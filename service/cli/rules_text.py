@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,7 +12,10 @@ from rich.console import Console
 from service.cli.terminal import table
 from service.errors import printable, printable_lines
 from service.pattern.canonical import to_yaml
+from service.pattern.document import LoadedRule
 from service.pattern.tree import Rule
+from service.rules.rule_set import RuleSet
+from service.rules.set_change import SetChange
 
 if TYPE_CHECKING:
     from service.pipeline.driver.rule_log import LoggedRules
@@ -41,34 +43,15 @@ def reasons_of(rejected: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any
     return [printable_lines(str(each.get("reason"))) for each in rejected]
 
 
-@dataclass(frozen=True, slots=True)
-class SetChange:
-    """What came, changed (before, after) and went with a rule set; by id."""
-
-    came: tuple[Rule, ...]
-    changed: tuple[tuple[Rule, Rule], ...]
-    went: tuple[Rule, ...]
-
-    @classmethod
-    def between(cls, before: Sequence[Rule], after: Sequence[Rule]) -> SetChange:
-        """From one set to the next."""
-        old, new = ({rule.id: rule for rule in rules} for rules in (before, after))
-        return cls(
-            tuple(rule for rule in after if rule.id not in old),
-            tuple((old[r.id], r) for r in after if r.id in old and old[r.id] != r),
-            tuple(rule for rule in before if rule.id not in new),
-        )
-
-
 def changes(sets: Sequence[LoggedRules]) -> list[SetChange | None]:
     """What changed with each set; ``None`` for one whose predecessor is no longer in the log."""
     found: list[SetChange | None] = []
     before = None
     for each in sets:
         if before is not None:
-            found.append(SetChange.between(before.rules.rules, each.rules.rules))
+            found.append(SetChange.between(before.rules, each.rules))
         else:
-            found.append(SetChange.between((), each.rules.rules) if each.number == 1 else None)
+            found.append(SetChange.between(RuleSet(), each.rules) if each.number == 1 else None)
         before = each
     return found
 
@@ -91,17 +74,24 @@ def history_as_json(sets: Sequence[LoggedRules]) -> str:
 
 def _change_as_json(change: SetChange) -> dict[str, Any]:
     return {
-        "came": [_of(rule) for rule in change.came],
+        "came": [_of(one.rule) for one in change.came],
         "changed": [
             {
-                "id": after.id,
-                "from_version": before.version,
-                "version": after.version,
-                "enabled": after.enabled,
+                "id": after.rule.id,
+                "from_version": before.rule.version,
+                "version": after.rule.version,
+                "enabled": after.rule.enabled,
             }
             for before, after in change.changed
         ],
-        "went": [_of(rule) for rule in change.went],
+        "went": [_of(one.rule) for one in change.went],
+        "paused": [
+            {"id": one.rule.id, "version": one.rule.version, "by": pause.by, "reason": pause.reason}
+            for one, pause in change.paused
+        ],
+        "resumed": [_of(one.rule) for one in change.resumed],
+        "draining": [_of(each.rule) for each in change.draining],
+        "drained": [_of(each.rule) for each in change.drained],
     }
 
 
@@ -121,13 +111,23 @@ def show_history(sets: Sequence[LoggedRules], console: Console) -> None:
 
 def _cells(change: SetChange | None) -> list[str]:
     if change is None:
-        return ["?", "?", "?"]
+        return ["?"] * 3
     cells = (
-        [f"{rule.id} {rule.version}" + ("" if rule.enabled else " (off)") for rule in change.came],
-        [_changed(*pair) for pair in change.changed],
-        [f"{rule.id} {rule.version}" for rule in change.went],
+        [_named(one) + ("" if one.rule.enabled else " (off)") for one in change.came],
+        [
+            *(_changed(before.rule, after.rule) for before, after in change.changed),
+            *(f"{_named(one)} (paused)" for one, _ in change.paused),
+            *(f"{_named(one)} (resumed)" for one in change.resumed),
+            *(f"{_named(each.loaded)} (draining)" for each in change.draining),
+            *(f"{_named(each.loaded)} (drained)" for each in change.drained),
+        ],
+        [_named(one) for one in change.went],
     )
     return [printable(", ".join(cell)) or "-" for cell in cells]
+
+
+def _named(one: LoadedRule) -> str:
+    return f"{one.rule.id} {one.rule.version}"
 
 
 def _changed(before: Rule, after: Rule) -> str:
@@ -144,11 +144,11 @@ def _changed(before: Rule, after: Rule) -> str:
 
 def diff(before: LoggedRules, after: LoggedRules) -> Iterator[str]:
     """The lines of a unified diff from one set to the other, a file for each rule that differs."""
-    change = SetChange.between(before.rules.rules, after.rules.rules)
+    change = SetChange.between(before.rules, after.rules)
     pairs: list[tuple[Rule | None, Rule | None]] = [
-        *((None, rule) for rule in change.came),
-        *change.changed,
-        *((rule, None) for rule in change.went),
+        *((None, one.rule) for one in change.came),
+        *((old.rule, new.rule) for old, new in change.changed),
+        *((one.rule, None) for one in change.went),
     ]
     for old, new in sorted(pairs, key=lambda pair: next(rule.id for rule in pair if rule)):
         lines = difflib.unified_diff(

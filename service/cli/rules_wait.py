@@ -13,7 +13,7 @@ from service.errors import PagesAwayError, printable
 
 _EACH_SECONDS: Final = 0.5
 #: A batch under the rule is committed.
-_RUNS: Final = ("active", "scheduled")
+_RUNS: Final = ("active", "scheduled", "shadow")
 #: Two looks of the job at the folder, and the time to check what they found.
 _LOOKS: Final = 3
 

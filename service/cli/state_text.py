@@ -17,7 +17,7 @@ from service.errors import RuleSetError
 from service.matcher.partial import FOREVER
 from service.pipeline.driver.state_report import PartialMatch, RuleReport, Size, StateReport
 from service.pipeline.match.watermark import BEGINNING, END
-from service.rules.folder import read_rules
+from service.rules.sources import rules_of
 
 
 def moment(time: int | None) -> str | None:
@@ -31,9 +31,9 @@ def moment(time: int | None) -> str | None:
 
 
 def step_names(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """The names of steps by a rule's fingerprint, as far as the rules folder has them."""
+    """The names of steps by a rule's fingerprint, as far as the source of the rules has them."""
     try:
-        plans = compile_rules(read_rules(settings.rules.folder).enabled).plans
+        plans = compile_rules(rules_of(settings).enabled).plans
     except RuleSetError:
         return {}
     return {plan.fingerprint: plan.steps for plan in plans}

@@ -65,12 +65,13 @@ class OutputRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutputTopics:
-    """The topic of each kind of output."""
+    """The topic of each kind of output; ``shadow``: of matches and timeouts of shadow rules."""
 
     matches: str
     timeouts: str
     late: str
     dead_letters: str
+    shadow: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +120,25 @@ class OutputEncoder:
         """Whether a record is a dead letter, if need be in place of another."""
         return record.topic == self._topics.dead_letters
 
-    def match(self, match: Match) -> OutputRecord:
-        """The record of a complete match."""
+    def match(self, match: Match, *, shadow: bool = False) -> OutputRecord:
+        """The record of a complete match; ``shadow``: of a rule that is one."""
         datum = self._common(match) | {"time": match.time}
         value = _encode("match", self._ids.match, datum, f"match {match.match_id}")
         headers = _rule_headers("match", match)
-        record = OutputRecord(self._topics.matches, _utf8(match.key), value, headers)
+        topic = self.result_topic(ResultKind.MATCH, shadow=shadow)
+        record = OutputRecord(topic, _utf8(match.key), value, headers)
         return self._fitting(record, match, "match")
 
-    def timeout(self, timeout: Timeout) -> OutputRecord:
-        """The record of a partial match whose deadline passed."""
+    def timeout(self, timeout: Timeout, *, shadow: bool = False) -> OutputRecord:
+        """The record of a partial match whose deadline passed; ``shadow`` as for a match."""
         datum = self._common(timeout) | {
             "deadline": timeout.deadline,
             "already_matched": timeout.already_matched,
         }
         value = _encode("timeout", self._ids.timeout, datum, f"timeout {timeout.match_id}")
         headers = _rule_headers("timeout", timeout)
-        record = OutputRecord(self._topics.timeouts, _utf8(timeout.key), value, headers)
+        topic = self.result_topic(ResultKind.TIMEOUT, shadow=shadow)
+        record = OutputRecord(topic, _utf8(timeout.key), value, headers)
         return self._fitting(record, timeout, "timeout")
 
     def results(self, results: Results) -> tuple[EncodedResults, list[tuple[str, OutputRecord]]]:
@@ -171,8 +174,10 @@ class OutputEncoder:
             encoded = encoded.take(kept)
         return encoded, letters
 
-    def result_topic(self, kind: ResultKind) -> str:
+    def result_topic(self, kind: ResultKind, *, shadow: bool = False) -> str:
         """Where results of a kind go."""
+        if shadow:
+            return self._topics.shadow
         return self._topics.matches if kind is ResultKind.MATCH else self._topics.timeouts
 
     @staticmethod

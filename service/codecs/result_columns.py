@@ -8,7 +8,7 @@ loops put them and the numbers together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -79,6 +79,14 @@ class EncodedResults(NamedTuple):
     keys: list[bytes | None]
     ids: list[bytes]
     values: list[bytes]
+
+    def split(self, apart: Container[tuple[str, int]]) -> tuple[EncodedResults, EncodedResults]:
+        """The records of other rules, and those of the rules ``apart``."""
+        are = [rule in apart for rule in self.rules]
+        rows: tuple[list[int], list[int]] = ([], [])
+        for row, rule in enumerate(self.rule):
+            rows[are[rule]].append(row)
+        return self.take(rows[0]), self.take(rows[1])
 
     def take(self, rows: Sequence[int]) -> EncodedResults:
         """These of the records."""

@@ -25,7 +25,7 @@ from service.compiler.wording import (
 from service.durations import format_duration
 from service.errors import Problem, printable
 from service.pattern.canonical import instant
-from service.pattern.tree import Rule, Step
+from service.pattern.tree import PreviousVersion, Rule, Step
 
 _Row = tuple[str, str]
 
@@ -101,8 +101,14 @@ def _head_rows(plan: Plan, rule: Rule) -> Iterator[_Row]:
     yield "cooldown", "none" if cooldown is None else format_duration(cooldown)
     if rule.effective_from_ms is not None:
         yield "effective from", instant(rule.effective_from_ms)
+    if rule.previous_version is not PreviousVersion.RESTART:
+        limit = rule.drain_limit_ms
+        limited = "" if limit is None else f", for {format_duration(limit)} at most"
+        yield "previous version", f"finishes what it has begun{limited}"
     if not rule.enabled:
         yield "enabled", "no: the rule does not run"
+    if rule.shadow:
+        yield "mode", "shadow: results go to a topic of their own"
 
 
 class _Steps:

@@ -147,6 +147,11 @@ class Plan:
         """Mask of the event atoms."""
         return (1 << len(self.event_atoms)) - 1
 
+    @property
+    def closed(self) -> int:
+        """A bit beside those of the atoms: no partial match may start at the event."""
+        return 1 << len(self.atoms)
+
     @cached_property
     def fingerprint(self) -> str:
         """Identity of everything that gives meaning to stored partial matches."""

@@ -7,9 +7,10 @@ the matcher with one bit mask and one row of columns.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from service.compiler.lowering import lower
 from service.compiler.plan import LookBackAtom, Plan
@@ -56,11 +57,13 @@ class Condition:
 @dataclass(frozen=True, slots=True)
 class PlannedRule:
     """One rule of a partitioning. ``input_bit`` is set on events of the rule's inputs;
-    ``bits[i]`` is the partitioning's bit of the plan's event atom ``i``."""
+    ``bits[i]`` is the partitioning's bit of the plan's event atom ``i``. ``drains``: a newer
+    version has replaced it, and it begins matches with events read before that alone."""
 
     plan: Plan
     input_bit: int
     bits: tuple[int, ...]
+    drains: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,13 @@ class Partitioning:
         rule's, though they waited for the watermark until it was."""
         return len(self.conditions) + number
 
+    def early(self, number: int) -> int:
+        """The bit of events that were read before rule ``number`` began to drain."""
+        return len(self.conditions) + len(self.rules) + number
+
     def touched(self, mask: int) -> Iterator[tuple[int, int]]:
         """Numbers of the rules that an event with these true conditions can concern, each with
-        the mask of its own event atoms."""
+        the mask of its own event atoms, and the ``closed`` bit where no match of it may start."""
         before = mask >> self.unseen(0)
         always, by_bit = self._candidates
         candidates = set(always)
@@ -98,7 +105,8 @@ class Partitioning:
             if mask >> rule.input_bit & 1 and not before >> number & 1:
                 own = sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
                 if rule.plan.strict or rule.plan.relevant.evaluate(own):
-                    yield number, own
+                    closed = rule.drains and not mask >> self.early(number) & 1
+                    yield number, own | rule.plan.closed if closed else own
 
     @cached_property
     def _candidates(self) -> tuple[list[int], dict[int, list[int]]]:
@@ -122,26 +130,16 @@ class Partitioning:
 
 @dataclass(frozen=True)
 class RuleSetPlan:
-    """All enabled rules, compiled and grouped into partitionings."""
+    """All enabled rules, compiled and grouped into partitionings. ``draining``: how long versions
+    that drain may go on (milliseconds of event time), by fingerprint."""
 
     partitionings: tuple[Partitioning, ...]
+    draining: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """Every rule's plan."""
         return tuple(rule.plan for part in self.partitionings for rule in part.rules)
-
-    def without(self, fingerprints: Container[str]) -> RuleSetPlan:
-        """The plan without these rules' plans; partitionings, bits and slots keep their numbers."""
-        return RuleSetPlan(
-            tuple(
-                replace(
-                    part,
-                    rules=tuple(r for r in part.rules if r.plan.fingerprint not in fingerprints),
-                )
-                for part in self.partitionings
-            )
-        )
 
 
 def compile_rules(rules: Iterable[Rule]) -> RuleSetPlan:
@@ -149,15 +147,18 @@ def compile_rules(rules: Iterable[Rule]) -> RuleSetPlan:
     return plan_together(lower(rule) for rule in rules if rule.enabled)
 
 
-def plan_together(plans: Iterable[Plan]) -> RuleSetPlan:
-    """One plan of several rules' own."""
+def plan_together(plans: Iterable[Plan], draining: Iterable[tuple[Plan, int]] = ()) -> RuleSetPlan:
+    """One plan of several rules' own. ``draining``: plans of versions that drain, and for how long
+    (milliseconds)."""
+    drains = list(draining)
+    limits = {plan.fingerprint: limit for plan, limit in drains}
     by_key: dict[tuple[str, ...], list[Plan]] = {}
-    for plan in plans:
+    for plan in chain(plans, (plan for plan, _ in drains)):
         by_key.setdefault(tuple(e.canonical for e in plan.rule.key), []).append(plan)
-    return RuleSetPlan(tuple(_partitioning(group) for group in by_key.values()))
+    return RuleSetPlan(tuple(_partitioning(group, limits) for group in by_key.values()), limits)
 
 
-def _partitioning(plans: Sequence[Plan]) -> Partitioning:
+def _partitioning(plans: Sequence[Plan], draining: Container[str]) -> Partitioning:
     conditions: dict[Condition, int] = {}
     slots: dict[Slot, None] = {}
     planned = []
@@ -170,7 +171,7 @@ def _partitioning(plans: Sequence[Plan]) -> Partitioning:
             )
             for atom in plan.event_atoms
         )
-        planned.append(PlannedRule(plan, input_bit, bits))
+        planned.append(PlannedRule(plan, input_bit, bits, plan.fingerprint in draining))
         slots.update(dict.fromkeys(slots_of(plan)))
     return Partitioning(
         key=plans[0].rule.key,

@@ -313,32 +313,6 @@ class Trigger(Section):
     )
 
 
-class Rules(Section):
-    """The rule set."""
-
-    folder: Path = setting(
-        Path("rules"), description="Folder of rule files (`.yaml`, `.yml`, `.json`)."
-    )
-    max_rules: int = setting(
-        1000, description="Most rules that are accepted.", unit="rules", ge=1, le=100_000
-    )
-    refresh_interval: PositiveDuration | None = setting(
-        1_000,
-        description=(
-            "How often the folder is looked at while the job runs. A change that two looks have "
-            "seen counts from the next batch on. `null`: rules are read at the start alone. With "
-            "`trigger.mode: available_now` they always are."
-        ),
-    )
-    allow_empty: bool = setting(
-        False,
-        description=(
-            "Whether all rules may go while the job runs. If not, an empty folder is taken for a "
-            "mistake, and the rules that there were run on."
-        ),
-    )
-
-
 class CircuitBreaker(Section):
     """When too much ends as dead letters."""
 

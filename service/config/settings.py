@@ -18,7 +18,6 @@ from service.config.cluster import check_checkpoint, check_overhead, cluster_con
 from service.config.engine import (
     CircuitBreaker,
     Observability,
-    Rules,
     Source,
     Spark,
     State,
@@ -29,6 +28,7 @@ from service.config.kafka import Kafka
 from service.config.lifecycle import Lifecycle
 from service.config.quantities import Section, setting
 from service.config.redaction import redact
+from service.config.rules import Rules
 from service.config.sources import Reader
 from service.config.topics import Input, Outputs, Registry, topic_name
 from service.documents.shapes import Form, Shape

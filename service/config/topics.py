@@ -123,13 +123,32 @@ class OutputTopics(Section):
         "cep.dead-letters", description="Records that could not be processed, and why."
     )
 
-    def all(self) -> tuple[str, str, str, str]:
-        """The four topics."""
-        return (self.matches, self.timeouts, self.late, self.dead_letters)
+    shadow: Topic = setting(
+        "cep.shadow", description="Matches and timeouts of rules with `mode: shadow`."
+    )
+
+    rule_status: Topic | None = setting(
+        "cep.rule-status",
+        description=(
+            "The state of each rule, for each version; compacted. `null`: it is not written."
+        ),
+    )
+    rule_audit: Topic | None = setting(
+        "cep.rule-audit",
+        description=(
+            "Every decision about rules, from which the rule set of any batch can be rebuilt. "
+            "`null`: it is not written."
+        ),
+    )
+
+    def all(self) -> tuple[str, ...]:
+        """The topics of results."""
+        return (self.matches, self.timeouts, self.late, self.dead_letters, self.shadow)
 
     @model_validator(mode="after")
     def _distinct(self) -> OutputTopics:
-        if len(set(self.all())) < len(self.all()):
+        told = [topic for topic in (self.rule_status, self.rule_audit) if topic is not None]
+        if len({*self.all(), *told}) < len(self.all()) + len(told):
             raise contradiction("each kind of output needs a topic of its own")
         return self
 
@@ -157,9 +176,7 @@ class NewTopics(Section):
 class Outputs(Section):
     """Results: where they go and how surely."""
 
-    topics: OutputTopics = setting(
-        OutputTopics(), description="Topics of the four kinds of output."
-    )
+    topics: OutputTopics = setting(OutputTopics(), description="Topics of the kinds of output.")
     create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
     delivery: Literal["exactly_once", "at_least_once"] = setting(
         "exactly_once",

@@ -44,6 +44,9 @@ class Outcome(NamedTuple):
     unchanged: bool
 
 
+_NO_START = Outcome((), takes=False, stops=False, unchanged=True)
+
+
 class Transitions:
     """Tabled transitions of one plan."""
 
@@ -55,7 +58,8 @@ class Transitions:
         self.looks_back = len(plan.event_atoms) < len(plan.atoms)
 
     def outcome(self, state: int, true: int) -> Outcome:
-        """What happens in ``state`` when exactly the atoms of mask ``true`` are true."""
+        """What happens in ``state`` when exactly the atoms of mask ``true`` are true; with the
+        plan's ``closed`` bit nothing starts."""
         table = self._outcomes[state]
         found = table.get(true)
         if found is None:
@@ -75,6 +79,9 @@ class Transitions:
         return found
 
     def _resolve(self, start: int, true: int) -> Outcome:
+        if true & self._plan.closed and start == self._plan.start:
+            # Nothing leads back here, so this is the match that would start.
+            return _NO_START
         states = self._plan.states
         moves: dict[Move, None] = {}
         stops = False

@@ -148,16 +148,17 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent(
         "rule_state_dropped",
         ("info", "warning"),
-        "partial matches of a rule that was changed, removed or paused are gone; a warning where it"
-        " was changed without a new version",
+        "what a rule held that was changed, removed or paused, or has drained, is gone; a warning"
+        " where it was changed without a new version",
         ("version", "partial_matches", "reason"),
     ),
     LogEvent(
         "rule_paused",
         _WARNING,
-        "the circuit breaker paused a rule: share, limit, reasons",
-        ("version", "reason"),
+        "a rule takes no part until it is resumed; `by`: who paused it, also the circuit breaker",
+        ("version", "by", "reason"),
     ),
+    LogEvent("rule_resumed", _INFO, "a rule that was paused takes part again", ("version",)),
     LogEvent(
         "schemas_learnt",
         _INFO,

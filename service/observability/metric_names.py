@@ -56,7 +56,7 @@ _LATENCY_SECONDS: Final = (
     0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0
 )  # fmt: skip
 
-KINDS: Final = ("match", "timeout", "late", "dead_letter")
+KINDS: Final = ("match", "timeout", "late", "dead_letter", "shadow")
 """Kinds of output."""
 
 PHASES: Final = {

@@ -12,7 +12,18 @@ from typing import Any
 import yaml
 
 from service.durations import format_duration
-from service.pattern.tree import AfterMatch, Emit, Limits, Loop, Rule, Skip, Step, Times, Within
+from service.pattern.tree import (
+    AfterMatch,
+    Emit,
+    Limits,
+    Loop,
+    PreviousVersion,
+    Rule,
+    Skip,
+    Step,
+    Times,
+    Within,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_FOLDING = 2**31
@@ -55,8 +66,11 @@ def to_data(rule: Rule) -> dict[str, Any]:
     return _given(
         id=rule.id,
         version=rule.version,
+        previous_version=_unless(rule.previous_version.value, PreviousVersion.RESTART.value),
+        drain_limit=_duration(rule.drain_limit_ms),
         description=rule.description or None,
         enabled=None if rule.enabled else False,
+        mode="shadow" if rule.shadow else None,
         effective_from=None if rule.effective_from_ms is None else instant(rule.effective_from_ms),
         events=_one_or_many(rule.events),
         key=_one_or_many(tuple(expression.canonical for expression in rule.key)),

@@ -44,6 +44,7 @@ from service.pattern.tree import (
     Limits,
     Loop,
     OnLimit,
+    PreviousVersion,
     Rule,
     Skip,
     Step,
@@ -79,18 +80,33 @@ def load_rules(text: str, source: str) -> list[LoadedRule]:
     return loaded
 
 
-def examine_rules(text: str, source: str) -> tuple[list[LoadedRule], list[Problem]]:
-    """The rules of a text, and all its problems.
+def examine_rules(
+    text: str, source: str, given: Mapping[str, object] = MappingProxyType({})
+) -> tuple[list[LoadedRule], list[Problem]]:
+    """The rules of a text, and all its problems. ``given``: keys that count in documents which do
+    not have them.
 
     If there is a problem none of the rules may run: of one that is wrong, the wrong parts are left
     out, so that the others can be checked too.
     """
-    documents = read_documents(text, source)
-    if not documents:
+    read = examine_documents(text, source, given)
+    if not read:
         return [], [Places(source, ("",)).problem("there is no rule", (), allowed="a rule or more")]
-    read = [_load(document) for document in documents]
     loaded = [rule for rule, _ in read if rule is not None]
     return loaded, [problem for _, problems in read for problem in problems]
+
+
+def examine_documents(
+    text: str, source: str, given: Mapping[str, object] = MappingProxyType({})
+) -> list[tuple[LoadedRule | None, list[Problem]]]:
+    """The same, document by document: the rule, if there is something of one, and its problems."""
+    return [_load(_completed(document, given)) for document in read_documents(text, source)]
+
+
+def _completed(document: Document, given: Mapping[str, object]) -> Document:
+    if not given or not isinstance(document.data, dict):
+        return document
+    return replace(document, data={**given, **document.data})
 
 
 def load_document(document: Document) -> LoadedRule:
@@ -331,7 +347,10 @@ def _rule(shape: RuleShape, expressions: Mapping[Path, Expression]) -> Rule:
         cooldown_ms=shape.cooldown,
         description=shape.description,
         enabled=shape.enabled,
+        shadow=shape.mode == "shadow",
         effective_from_ms=shape.effective_from,
+        previous_version=PreviousVersion(shape.previous_version),
+        drain_limit_ms=shape.drain_limit,
     )
 
 

@@ -213,6 +213,8 @@ class Pattern:
         id: str,  # noqa: A002  the language's word
         *,
         version: int = 1,
+        previous_version: Literal["restart", "drain"] | None = None,
+        drain_limit: Duration | None = None,
         key: str | Sequence[str] | None = None,
         events: str | Sequence[str] | None = None,
         measures: Mapping[str, str] | None = None,
@@ -221,6 +223,7 @@ class Pattern:
         cooldown: Duration | None = None,
         effective_from: str | date | None = None,
         enabled: bool = True,
+        mode: Literal["live", "shadow"] = "live",
         description: str = "",
     ) -> Rule:
         """The rule of this pattern, as the YAML document with the same fields would give it.
@@ -228,6 +231,9 @@ class Pattern:
         Args:
             id: Name of the rule.
             version: A number from 1.
+            previous_version: What becomes of the partial matches of the version that this one
+                replaces: they end (``"restart"``, the default), or it finishes what it has begun.
+            drain_limit: How long it may take to.
             key: SQL expression over the event, or several; only events of one key meet.
             events: Name of an input, or several; default: the only one.
             measures: Name to SQL expression over the matched events (``emit.measures``).
@@ -238,6 +244,7 @@ class Pattern:
             effective_from: Event time from which the rule runs: ISO 8601 text, a ``datetime``, or a
                 ``date``; without a zone it is UTC.
             enabled: ``False``: the rule is checked, and does not run.
+            mode: ``"shadow"``: its results go to a topic of their own.
             description: Text for people.
 
         Raises:
@@ -247,8 +254,11 @@ class Pattern:
         document = _given(
             id=id,
             version=version,
+            previous_version=previous_version,
+            drain_limit=drain_limit,
             description=description or None,
             enabled=None if enabled is True else enabled,
+            mode=None if mode == "live" else mode,
             effective_from=effective_from,
             events=events,
             key=key,

@@ -10,7 +10,7 @@ from service.documents.places import Path
 from service.durations import MAX_DURATION_MS, format_duration
 from service.pattern.expressions import ALL_STEPS, Expression
 from service.pattern.findings import Finding, place_steps
-from service.pattern.tree import Rule, walk
+from service.pattern.tree import PreviousVersion, Rule, walk
 
 LONGEST_NAME = 100
 """Most characters in the name of a step, a measure or a rule."""
@@ -107,6 +107,7 @@ def check_durations(rule: Rule) -> Iterator[Finding]:
         ("within", rule.within.max_ms, ("within", "max"), None),
         ("within.gap", rule.within.gap_ms, ("within", "gap"), None),
         ("cooldown", rule.cooldown_ms, ("cooldown",), None),
+        ("drain_limit", rule.drain_limit_ms, ("drain_limit",), None),
     ]
     durations += [
         ("gap", placed.step.gap_ms, (*placed.path, "gap"), placed.step.name)
@@ -116,6 +117,10 @@ def check_durations(rule: Rule) -> Iterator[Finding]:
     for name, ms, path, step in durations:
         if ms is not None and not 0 < ms <= MAX_DURATION_MS:
             yield Finding(f"`{name}` is {ms} ms", path, allowed, step)
+    if rule.drain_limit_ms is not None and rule.previous_version is not PreviousVersion.DRAIN:
+        policy = rule.previous_version.value
+        message = f"`drain_limit` has no meaning with `previous_version: {policy}`"
+        yield Finding(message, ("drain_limit",), "`previous_version: drain`; or leave the key out")
 
 
 def check_instant(rule: Rule) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from pydantic import (
 
 from service.documents.values import contradiction, duration, refused
 from service.durations import ALLOWED as ALLOWED_DURATIONS
-from service.pattern.tree import Limits
+from service.pattern.tree import Limits, PreviousVersion
 from service.pattern.ververica.format import FormatShape, NodeShape
 
 SCHEMA_ID: Final = "urn:spark-cep:rule"
@@ -261,8 +261,24 @@ class RuleShape(Shape):
         default=1,
         description="a number from 1 to 2147483647; a higher version replaces a lower one",
     )
+    previous_version: Literal["restart", "drain"] = Field(
+        default=PreviousVersion.RESTART.value,
+        description="what becomes of the partial matches of the lower version that this one"
+        " replaces: `restart` (default; they end without output) or `drain` (the old version"
+        " finishes what it has begun)",
+    )
+    drain_limit: Duration | None = Field(
+        default=None,
+        description="with `previous_version: drain`, how long the old version may go on behind the"
+        " newest event that it may begin a match with, in event time (default: its `within`, or 1"
+        f" day where it has none): {ALLOWED_DURATIONS}",
+    )
     description: str = Field(default="", description="text for people")
     enabled: bool = Field(default=True, description="`true` (default) or `false`")
+    mode: Literal["live", "shadow"] = Field(
+        default="live",
+        description="`live` (default), or `shadow`: results go to a topic of their own",
+    )
     effective_from: Instant | None = Field(
         default=None,
         description=f"the event time from which the rule runs: {_ALLOWED_INSTANTS}",

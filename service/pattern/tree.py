@@ -135,10 +135,19 @@ class Limits:
     matches: int = 1_000
 
 
+class PreviousVersion(Enum):
+    """What becomes of the partial matches of the version that a new one replaces."""
+
+    RESTART = "restart"
+    DRAIN = "drain"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One whole rule. ``events`` names inputs (empty: the only one); ``key`` empty: one global
-    partition; ``effective_from_ms`` is event time in milliseconds since 1970 (UTC)."""
+    partition; ``effective_from_ms`` is event time in milliseconds since 1970 (UTC). Results of a
+    ``shadow`` rule go to a topic of their own. ``drain_limit_ms``: how long the previous version
+    may drain, ``None`` for the default."""
 
     id: str
     version: int
@@ -152,7 +161,10 @@ class Rule:
     cooldown_ms: int | None = None
     description: str = ""
     enabled: bool = True
+    shadow: bool = False
     effective_from_ms: int | None = None
+    previous_version: PreviousVersion = PreviousVersion.RESTART
+    drain_limit_ms: int | None = None
     source: str | None = field(default=None, compare=False)
 
 

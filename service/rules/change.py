@@ -1,21 +1,28 @@
 """From the rules that run and what a source holds now to the rules that run next.
 
-A file is taken whole or not at all: one with a problem is rejected, and the rules that came from it
-before run on. So a bad file disturbs no other rule. What a version means cannot change, since match
-ids contain the version.
+A file, or an entry of another source, is taken whole or not at all: one with a problem is rejected,
+and the rules that came from it before run on. So a bad file disturbs no other rule. What a version
+means cannot change, since match ids contain the version.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
+from typing import Final
 
 from service.compiler.lowering import lower
 from service.errors import Problem
 from service.pattern.document import LoadedRule
-from service.rules.rule_set import RuleFile, RuleSet, assemble, repeated
+from service.pattern.tree import PreviousVersion
+from service.rules.rule_set import Drain, RuleFile, RuleSet, assemble, repeated
 
+#: Versions of a rule that drain at a time; with one more, the oldest ends.
+MOST_DRAINING: Final = 4
+#: Of a rule without a window.
+_DRAIN_LIMIT_MS: Final = 24 * 60 * 60 * 1000
 #: The problems of a rule against the schemas of what is read.
 Check = Callable[[LoadedRule], Iterable[Problem]]
 
@@ -38,6 +45,7 @@ def next_rules(
     by_id = {one.rule.id: one for one in running.loaded}
     good: list[LoadedRule] = []
     bad: set[str] = set()
+    bad_ids: set[str] = set()
     rejected: list[Problem] = []
     # Where two files have the same version, the one that runs is the first.
     for file in sorted(files, key=lambda each: not _runs(each, by_id)):
@@ -49,18 +57,42 @@ def next_rules(
                 problems += _reused(one, before)
             problems += repeated([*good, *file.loaded])
         if problems:
-            bad.add(_place(file.name))
+            if file.rule is None:
+                bad.add(_place(file.name))
+            else:
+                bad_ids.add(file.rule)
             rejected += problems
         else:
             good += file.loaded
     ids = {one.rule.id for one in good}
     kept = [
-        one for one in running.loaded if _place(one.places.source) in bad and one.rule.id not in ids
+        one
+        for one in running.loaded
+        if (one.rule.id in bad_ids or _place(one.places.source) in bad) and one.rule.id not in ids
     ]
     rules = assemble([*good, *kept])
+    rules = replace(rules, draining=_draining(running, rules))
     if len(rules.enabled) > most:
         return Change(running, (*rejected, _too_many(rules, most)))
     return Change(rules, tuple(rejected))
+
+
+def _draining(before: RuleSet, rules: RuleSet) -> tuple[Drain, ...]:
+    """The versions that drain: those that did so before, and those that ``rules`` replace and let
+    finish. One whose rule is switched off or gone, or goes back to it or an older one, does not."""
+    now = {one.rule.id: one.rule for one in rules.loaded if one.rule.enabled}
+    found = list(before.draining)
+    for one in before.loaded:
+        by = now.get(one.rule.id)
+        runs = one.rule.enabled and one.rule.id not in before.paused
+        if runs and by and by.previous_version is PreviousVersion.DRAIN:
+            limit = by.drain_limit_ms or one.rule.within.max_ms or _DRAIN_LIMIT_MS
+            found.append(Drain(one, limit))
+    found = [each for each in found if each.rule.id in now]
+    found = [each for each in found if each.rule.version < now[each.rule.id].version]
+    found.sort(key=lambda each: (each.rule.id, each.rule.version))
+    several = groupby(found, key=lambda each: each.rule.id)
+    return tuple(each for _, versions in several for each in [*versions][-MOST_DRAINING:])
 
 
 def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:

@@ -8,43 +8,69 @@ author's to see. All problems of all files are reported at once.
 
 from __future__ import annotations
 
-from functools import lru_cache
+import time
 from pathlib import Path
 
-from service.documents.reading import MOST_CHARACTERS
 from service.errors import Problem, RuleSetError
-from service.pattern import document
-from service.rules.rule_set import RuleFile, RuleSet, assemble, repeated
+from service.rules.rule_set import RuleFile, RuleSet, examine, valid
+from service.rules.source import MOST_BYTES, check_count, decoded, not_read, rule_file, too_large
 
 SUFFIXES = (".yaml", ".yml", ".json")
-MOST_FILES = 10_000
 
-_MOST_BYTES = 4 * MOST_CHARACTERS
+#: At a folder that changes, each time it is read.
+_MOST_LOOKS = 4
+
+
+class FolderSource:
+    """The folder as a source. A change is taken once two looks, ``settle_seconds`` apart, have
+    found the same: files may be written in parts, and a mounted ConfigMap changes its links one
+    behind the other. The first read waits for nothing."""
+
+    def __init__(self, path: Path, settle_seconds: float = 0.5) -> None:
+        self.name = str(path)
+        self._path = path
+        self._settle_seconds = settle_seconds
+        self._begun = False
+        self._taken: Stamp | None = None
+
+    def read(self) -> list[RuleFile] | None:
+        """See :class:`~service.rules.source.RuleSource`."""
+        begun, self._begun = self._begun, True
+        found: Stamp | None = stamp(self._path)
+        if found == self._taken:
+            return None
+        if begun:
+            found = self._settled()
+        if found is None:
+            return None
+        files = read_files(self._path)
+        if begun and stamp(self._path) != found:
+            # A rule that moves from file to file would be there twice, or not at all.
+            return None
+        self._taken = found
+        return files
+
+    def _settled(self) -> Stamp | None:
+        found = stamp(self._path)
+        for _ in range(_MOST_LOOKS):
+            time.sleep(self._settle_seconds)
+            before, found = found, stamp(self._path)
+            if found == before:
+                return found
+        return None
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def read_rules(path: Path) -> RuleSet:
     """The rules of a folder, or of one file; ``RuleSetError`` with every problem found."""
-    rules = examine_rules(path)
-    if rules.problems:
-        raise RuleSetError(rules.problems)
-    return rules
+    return valid(examine_rules(path))
 
 
 def examine_rules(path: Path) -> RuleSet:
-    """The same with its problems: if there is one, what is right of the rules can be checked, and
-    none of them may run. ``RuleSetError`` when the folder cannot be read."""
-    files = read_files(path)
-    warnings = []
-    if not files:
-        allowed = "files named *.yaml, *.yml or *.json"
-        warnings.append(
-            Problem(message="the folder holds no rules", source=str(path), allowed=allowed)
-        )
-    loaded = [one for file in files for one in file.loaded]
-    problems = [problem for file in files for problem in file.problems] + repeated(loaded)
-    if problems:
-        return RuleSet(tuple(loaded), tuple(warnings), tuple(problems))
-    return assemble(loaded, warnings)
+    """The same with its problems. ``RuleSetError`` when the folder cannot be read."""
+    return examine(read_files(path), str(path), "files named *.yaml, *.yml or *.json")
 
 
 def read_files(path: Path) -> list[RuleFile]:
@@ -53,16 +79,8 @@ def read_files(path: Path) -> list[RuleFile]:
     try:
         files = [path] if path.is_file() else rule_files(path)
     except OSError as error:
-        problem = Problem(
-            message=f"the rules cannot be read: {error.strerror}",
-            source=str(path),
-            allowed="a folder of rule files that may be read",
-        )
-        raise RuleSetError([problem]) from error
-    if len(files) > MOST_FILES:
-        message = f"the folder holds {len(files):,} rule files"
-        allowed = f"at most {MOST_FILES:,}"
-        raise RuleSetError([Problem(message=message, source=str(path), allowed=allowed)])
+        raise _not_read(path, error) from error
+    check_count(len(files), "rule files", str(path))
     inside = path.resolve()
     return [_read_file(file, path, inside) for file in files]
 
@@ -71,18 +89,9 @@ def _read_file(file: Path, path: Path, inside: Path) -> RuleFile:
     try:
         if file is not path and not file.resolve().is_relative_to(inside):
             raise RuleSetError([_leads_out(file, path)])
-        return _parsed(_text(file), str(file))
+        return rule_file(_text(file), str(file))
     except RuleSetError as error:
         return RuleFile(str(file), (), tuple(error.problems))
-
-
-@lru_cache(maxsize=MOST_FILES)
-def _parsed(text: str, name: str) -> RuleFile:
-    try:
-        rules, problems = document.examine_rules(text, name)
-    except RuleSetError as error:
-        return RuleFile(name, (), tuple(error.problems))
-    return RuleFile(name, tuple(rules), tuple(problems))
 
 
 Stamp = tuple[tuple[str, int, int, int], ...]
@@ -98,9 +107,12 @@ def stamp(path: Path) -> Stamp:
             of = file.stat()
             found.append((file.name, of.st_ino, of.st_size, of.st_ctime_ns))
     except OSError as error:
-        message = f"the rules cannot be read: {error.strerror}"
-        raise RuleSetError([Problem(message=message, source=str(path))]) from error
+        raise _not_read(path, error) from error
     return tuple(found)
+
+
+def _not_read(path: Path, error: OSError) -> RuleSetError:
+    return not_read(str(error.strerror), str(path), "a folder of rule files that may be read")
 
 
 def rule_files(folder: Path) -> list[Path]:
@@ -122,21 +134,9 @@ def _leads_out(file: Path, folder: Path) -> Problem:
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > _MOST_BYTES:
-            problem = Problem(
-                message="the file is too large",
-                source=str(file),
-                allowed=f"at most {MOST_CHARACTERS:,} characters in one file",
-            )
-            raise RuleSetError([problem])
-        return file.read_bytes().decode("utf-8")
+        if file.stat().st_size > MOST_BYTES:
+            raise too_large(str(file), "file")
+        return decoded(file.read_bytes(), str(file), "file")
     except OSError as error:
         message = f"the file cannot be read: {error.strerror}"
         raise RuleSetError([Problem(message=message, source=str(file))]) from error
-    except UnicodeDecodeError as error:
-        problem = Problem(
-            message=f"the file is not UTF-8: byte {error.start} cannot be read",
-            source=str(file),
-            allowed="text in UTF-8",
-        )
-        raise RuleSetError([problem]) from error

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.tree import Rule
+from service.rules.pauses import Pause, holding
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """A version that a newer one has replaced, and that finishes what it has begun, for
+    ``limit_ms`` of event time at most."""
+
+    loaded: LoadedRule
+    limit_ms: int
+
+    @property
+    def rule(self) -> Rule:
+        """The rule, in this version."""
+        return self.loaded.rule
 
 
 @dataclass(frozen=True)
 class RuleSet:
-    """One version of each rule, by id. Rules that are switched off are members too.
+    """One version of each rule, by id. Rules that are switched off, or ``paused`` (by id), are
+    members too. ``draining``: versions that run beside those until they have finished; in the order
+    of ids and versions.
 
     A set with ``problems`` is no more than read: all versions, wrong parts left out.
     """
@@ -22,6 +39,8 @@ class RuleSet:
     loaded: tuple[LoadedRule, ...] = ()
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
+    paused: Mapping[str, Pause] = field(default_factory=dict)
+    draining: tuple[Drain, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -33,21 +52,79 @@ class RuleSet:
         """The rules that are switched on, in the order of their ids."""
         return tuple(rule for rule in self.rules if rule.enabled)
 
+    @property
+    def running(self) -> tuple[LoadedRule, ...]:
+        """The rules that take part: switched on, and not paused. In the order of their ids."""
+        return tuple(
+            one for one in self.loaded if one.rule.enabled and one.rule.id not in self.paused
+        )
+
+    def pausing(self, pauses: Mapping[str, Pause]) -> RuleSet:
+        """The same rules with those of ``pauses``, by id, that are of one of them. What drains of
+        such a rule does not any more."""
+        paused = holding(pauses, self.rules)
+        draining = tuple(each for each in self.draining if each.rule.id not in paused)
+        return replace(self, paused=paused, draining=draining)
+
+    @property
+    def versions(self) -> Iterator[tuple[str, int]]:
+        """Id and version of all that takes part, also of what drains."""
+        for one in self.running:
+            yield one.rule.id, one.rule.version
+        for each in self.draining:
+            yield each.rule.id, each.rule.version
+
+    @property
+    def texts(self) -> list[str]:
+        """The canonical texts, in the order of the ids."""
+        return [one.text for one in self.loaded]
+
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical texts: equal for equal rules, however they were written."""
-        text = "---\n".join(one.text for one in self.loaded)
+        """SHA-256 of the canonical texts, of those that drain, and of the pauses: equal for equal
+        rules, however they were written."""
+        texts = [one.text for one in self.loaded]
+        texts += [f"drains {one.limit_ms}\n{one.loaded.text}" for one in self.draining]
+        texts += [f"{rule}: {pause}\n" for rule, pause in sorted(self.paused.items())]
+        text = "---\n".join(texts)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def without_drains(self, versions: Container[tuple[str, int]]) -> RuleSet:
+        """The set without these versions, by id and version, among those that drain."""
+        kept = (d for d in self.draining if (d.rule.id, d.rule.version) not in versions)
+        return replace(self, draining=tuple(kept))
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
     """A file of rules, or one entry of another source: ``name`` is the source of its problems. With
-    a problem none of its rules may run."""
+    a problem none of its rules may run. ``rule``: the id of its rules, where each entry has one."""
 
     name: str
     loaded: tuple[LoadedRule, ...]
     problems: tuple[Problem, ...] = ()
+    rule: str | None = None
+
+
+def examine(files: Sequence[RuleFile], source: str, allowed: str | None = None) -> RuleSet:
+    """The rules of all files of ``source``, with their problems: if there is one, what is right of
+    the rules can be checked, and none of them may run. ``allowed``: what a source without rules is
+    told."""
+    warnings = []
+    if not files:
+        warnings.append(Problem(message="there are no rules", source=source, allowed=allowed))
+    loaded = [one for file in files for one in file.loaded]
+    problems = [problem for file in files for problem in file.problems] + repeated(loaded)
+    if problems:
+        return RuleSet(tuple(loaded), tuple(warnings), tuple(problems))
+    return assemble(loaded, warnings)
+
+
+def valid(rules: RuleSet) -> RuleSet:
+    """The same rules; ``RuleSetError`` with every problem found in them."""
+    if rules.problems:
+        raise RuleSetError(rules.problems)
+    return rules
 
 
 def assemble(loaded: Iterable[LoadedRule], warnings: Iterable[Problem] = ()) -> RuleSet:

@@ -1,7 +1,7 @@
 """Rules as a text that travels with each batch, and the plan that every process makes of it.
 
-The canonical texts of the enabled rules, together and compressed: 16 KB for a thousand rules of the
-same make. Each process reads a rule once, however often the rules around it change.
+The canonical texts of the rules that take part, together and compressed: 16 KB for a thousand rules
+of the same make. Each process reads a rule once, however often the rules around it change.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import lru_cache
 from service.compiler.lowering import lower
 from service.compiler.plan import Plan
 from service.compiler.rule_set import RuleSetPlan, plan_together
-from service.pattern.document import load_rules
+from service.pattern.document import LoadedRule, load_rules
 from service.pattern.tree import Rule
 from service.rules.rule_set import RuleSet
 
 #: What no canonical text holds.
-_BETWEEN = "\x00"
+_BETWEEN, _DRAINS = "\x00", "\x01"
 _MOST_RULES = 4_096
 _MOST_SETS = 4
 
@@ -28,23 +28,38 @@ _plans: dict[str, Plan] = {}
 
 
 def encoded(rules: RuleSet) -> str:
-    """The rules that are enabled, in their order, as ASCII."""
-    texts = _BETWEEN.join(one.text for one in rules.loaded if one.rule.enabled)
-    return base64.b64encode(zlib.compress(texts.encode())).decode()
+    """The rules that take part, in their order, and the versions that drain, as ASCII."""
+    texts = [one.text for one in rules.running]
+    texts += [f"{each.limit_ms}{_DRAINS}{each.loaded.text}" for each in rules.draining]
+    return base64.b64encode(zlib.compress(_BETWEEN.join(texts).encode())).decode()
 
 
 def plan_for(rules: RuleSet) -> RuleSetPlan:
     """The plan that :func:`plan_of` makes of the rules' text, without reading it."""
-    enabled = [one for one in rules.loaded if one.rule.enabled]
-    return plan_together([_kept(one.text) or _keep(one.text, one.rule) for one in enabled])
+    return plan_together(
+        [_plan(one) for one in rules.running],
+        [(_plan(d.loaded), d.limit_ms) for d in rules.draining],
+    )
+
+
+def _plan(one: LoadedRule) -> Plan:
+    return _kept(one.text) or _keep(one.text, one.rule)
 
 
 @lru_cache(maxsize=_MOST_SETS)
 def plan_of(text: str) -> RuleSetPlan:
     """The plan of rules that :func:`encoded` gave as ``text``; the same in every process."""
     texts = zlib.decompress(base64.b64decode(text)).decode()
-    found = [each for each in texts.split(_BETWEEN) if each]
-    return plan_together([_kept(each) or _keep(each, _rule(each)) for each in found])
+    plans: list[Plan] = []
+    draining: list[tuple[Plan, int]] = []
+    for each in filter(None, texts.split(_BETWEEN)):
+        limit, _, text_of_rule = each.rpartition(_DRAINS)
+        plan = _kept(text_of_rule) or _keep(text_of_rule, _rule(text_of_rule))
+        if limit:
+            draining.append((plan, int(limit)))
+        else:
+            plans.append(plan)
+    return plan_together(plans, draining)
 
 
 def _kept(text: str) -> Plan | None:

@@ -369,6 +369,10 @@ def test_history(log: RuleLog, tmp_path: Path) -> None:
         "came": [{"id": "c", "version": 1, "enabled": True}],
         "changed": [{"id": "a", "from_version": 1, "version": 2, "enabled": True}],
         "went": [],
+        "paused": [],
+        "resumed": [],
+        "draining": [],
+        "drained": [],
     }
 
 

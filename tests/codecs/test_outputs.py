@@ -31,7 +31,7 @@ def noon() -> int:
 
 
 ENCODER = OutputEncoder(
-    OutputTopics("matches", "timeouts", "late", "dead"), OutputSchemaIds(1, 2, 3), noon
+    OutputTopics("matches", "timeouts", "late", "dead", "shadow"), OutputSchemaIds(1, 2, 3), noon
 )
 STEPS = {
     "b": [TakenEvent(Coordinates("in", 0, 5), 1_000, {"price": Decimal("1.50"), "n": 2}, b"\x00x")],
@@ -144,7 +144,7 @@ def test_dead_letter_round_trip() -> None:
 
 def small(largest: int) -> OutputEncoder:
     """An encoder of topics that take no more than this."""
-    topics = OutputTopics("matches", "timeouts", "late", "dead")
+    topics = OutputTopics("matches", "timeouts", "late", "dead", "shadow")
     return OutputEncoder(topics, OutputSchemaIds(1, 2, 3), noon, largest)
 
 

@@ -19,29 +19,31 @@ from service.codecs.outputs import (
 from service.codecs.result_columns import EncodedResults
 from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
+from service.model import Coordinates, Match, Timeout
 from service.pattern.document import load_rules
 from tests.codecs.test_outputs import noon
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import keyed_streams, rules
 
 TOPICS = ["t", "тема", "x" * 200]
+OUTPUT_TOPICS = OutputTopics("matches", "timeouts", "late", "dead", "shadow")
 TYPES_OF_RECORDS = ["Event", None, "a.b.Öther"]
 
 
 def encoder(largest: int = 1_000_000) -> OutputEncoder:
     """Large ids, so that all four bytes count."""
     ids = OutputSchemaIds(0x01020304, 0xFFFFFFFF, 3)
-    return OutputEncoder(OutputTopics("matches", "timeouts", "late", "dead"), ids, noon, largest)
+    return OutputEncoder(OUTPUT_TOPICS, ids, noon, largest)
 
 
-def records_of(encode: OutputEncoder, encoded: EncodedResults) -> list[OutputRecord]:
+def records_of(
+    encode: OutputEncoder, encoded: EncodedResults, *, shadow: bool = False
+) -> list[OutputRecord]:
     """As the writer puts them together."""
     headers = encode.result_headers(encoded)
+    topic = encode.result_topic(encoded.kind, shadow=shadow)
     return [
-        OutputRecord(
-            encode.result_topic(encoded.kind), key, value, [*headers[rule], (MATCH_ID_HEADER, name)]
-        )
+        OutputRecord(topic, key, value, [*headers[rule], (MATCH_ID_HEADER, name)])
         for rule, key, name, value in zip(
             encoded.rule, encoded.keys, encoded.ids, encoded.values, strict=True
         )
@@ -61,12 +63,19 @@ def both(
     assert as_columns.outputs.counts == as_objects.outputs.counts
     assert as_columns.outputs.dead_letters == as_objects.outputs.dead_letters
     found = []
+    shadow = {(rule.id, rule.version) for rule in (each.rule for each in plan.plans[::2])}
+
+    def is_shadow(result: Match | Timeout) -> bool:
+        return (result.rule_id, result.rule_version) in shadow
+
     for job in (as_objects, as_columns):
-        out = [encode.match(match) for match in job.outputs.matches]
-        out += [encode.timeout(timeout) for timeout in job.outputs.timeouts]
+        out = [encode.match(each, shadow=is_shadow(each)) for each in job.outputs.matches]
+        out += [encode.timeout(each, shadow=is_shadow(each)) for each in job.outputs.timeouts]
         for results in job.outputs.results:
             encoded, letters = encode.results(results)
-            out += records_of(encode, encoded) + [letter for _, letter in letters]
+            rest, apart = encoded.split(shadow)
+            out += records_of(encode, rest) + records_of(encode, apart, shadow=True)
+            out += [letter for _, letter in letters]
         found.append(sorted(out, key=repr))
     assert not as_objects.outputs.results
     return found[0], found[1], as_columns

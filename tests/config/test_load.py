@@ -50,6 +50,7 @@ def test_minimal_file_takes_defaults(tmp_path: Path) -> None:
         "cep.timeouts",
         "cep.late",
         "cep.dead-letters",
+        "cep.shadow",
     )
     assert settings.trigger.interval == 500
 

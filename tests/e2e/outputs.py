@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import fastavro
 from confluent_kafka import Message
 
-from service.codecs.outputs import Contract, schema_text
+from service.codecs.outputs import KIND_HEADER, Contract, schema_text
 from tests.kafka_access import KafkaAccess
 
 
@@ -55,28 +55,23 @@ class Record:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The four output topics."""
+    """The output topics."""
 
-    KINDS: ClassVar[tuple[str, ...]] = ("matches", "timeouts", "late", "dead_letters")
+    KINDS: ClassVar[tuple[str, ...]] = ("matches", "timeouts", "late", "dead_letters", "shadow")
 
     matches: list[Record]
     timeouts: list[Record]
     late: list[Record]
     dead_letters: list[Record]
+    shadow: list[Record]
 
     @classmethod
     def read(cls, kafka: KafkaAccess, topic: Callable[[str], str]) -> Outputs:
         """Everything in the topics; nothing where a topic does not exist yet."""
-        contracts: dict[str, Contract | None] = {
-            "matches": "match",
-            "timeouts": "timeout",
-            "late": None,
-            "dead_letters": "dead-letter",
-        }
         messages = kafka.read(*(topic(kind) for kind in cls.KINDS))
         return cls(
             **{
-                kind: [_record(m, contracts[kind]) for m in messages if m.topic() == topic(kind)]
+                kind: [_record(m) for m in messages if m.topic() == topic(kind)]
                 for kind in cls.KINDS
             }
         )
@@ -115,10 +110,12 @@ def _plain(schema: Any) -> Any:
     return [_plain(part) for part in schema] if isinstance(schema, list) else schema
 
 
-def _record(message: Message, contract: Contract | None) -> Record:
-    value = message.value()
+def _record(message: Message) -> Record:
+    value, headers = message.value(), dict(message.headers() or [])
+    kind = (headers[KIND_HEADER] or b"").decode()
     body: Any = {}
-    if contract is not None:
+    if kind != "late":
+        contract = cast("Contract", kind)
         assert value[:1] == b"\x00", "an output record without the registry's framing"
         body = fastavro.schemaless_reader(BytesIO(value[5:]), _schema(contract), None)
-    return Record(message.key(), value, dict(message.headers() or []), body)
+    return Record(message.key(), value, headers, body)

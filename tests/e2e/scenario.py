@@ -110,7 +110,9 @@ class Scenario:
             "kafka": {"bootstrap_servers": self.kafka.bootstrap},
             "inputs": self.inputs,
             "outputs": {
-                "topics": {kind: self.topic(kind) for kind in Outputs.KINDS},
+                "topics": {
+                    kind: self.topic(kind) for kind in (*Outputs.KINDS, "rule_status", "rule_audit")
+                },
                 "create_topics": {"partitions": 1, "replication": 1},
             },
             "registry": {"url": self._registry_url, "max_attempts": 2},
@@ -123,7 +125,10 @@ class Scenario:
             },
             "trigger": {"mode": "available_now", "interval": "0 ms"},
             "lifecycle": {"stop_grace": "1 minute"},
-            "rules": {"folder": str(self.rules_folder)},
+            "rules": {
+                "folder": str(self.rules_folder),
+                "overrides_topic": self.topic("rule_overrides"),
+            },
             "observability": {"metrics_port": 0, "log_level": "warning"},
         }
         for name, section in sections.items():

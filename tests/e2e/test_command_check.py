@@ -13,6 +13,7 @@ from service.cli.main import app
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess
+from tests.rules.stores import SqliteStore
 
 
 def _invoke(*arguments: str | Path) -> Result:
@@ -176,6 +177,30 @@ def test_columns_are_checked_against_the_registry(
     assert result.exit_code == 4
     assert "nane" in result.stderr
     assert "name" in result.stderr
+
+
+@pytest.mark.kafka
+def test_rules_of_the_settings(kafka: KafkaAccess, registry: str, tmp_path: Path) -> None:
+    """Without a file or folder those of the source that the settings name: each problem has the
+    place that it has there. Without settings there is nothing to check."""
+    scenario = Scenario(kafka, registry, None, tmp_path)
+    Stream(scenario)
+    table = SqliteStore(tmp_path / "rules.db")
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump(scenario.document(rules=table.given)), "utf-8")
+    table.put("ab", yaml.safe_dump(sequence("ab", "a")))
+    result = _invoke("check", "--config", config)
+    assert (result.exit_code, result.stdout[:15]) == (0, "1 rule is valid")
+    table.put("bad", "colour: red")
+    result = _invoke("check", "--config", config)
+    assert result.exit_code == 4
+    assert "error: rules/bad/1:1:1: [rule bad] unknown key `colour`" in result.stderr
+    table.away()
+    result = _invoke("check", "--config", config)
+    assert result.exit_code == 4
+    assert "the rules cannot be read: unable to open database file" in result.stderr
+    result = _invoke("check")
+    assert (result.exit_code, "there are no rules to check" in result.stderr) == (3, True)
 
 
 def test_run_refuses_a_wrong_configuration(tmp_path: Path) -> None:

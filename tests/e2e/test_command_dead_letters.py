@@ -19,7 +19,7 @@ from service.cli.main import app
 from service.codecs.framing import frame
 from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
 from service.model import Coordinates, DeadLetter
-from service.pipeline.driver import dead_letter_topic
+from service.pipeline.driver import partition_reader
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka
@@ -39,7 +39,7 @@ class Letters:
         other = Schema('{"type": "record", "name": "Other", "fields": []}', "AVRO")
         self.other_id = client.register_schema(f"{self.topic}-other", other)
         self.now = NOON
-        topics = OutputTopics("m", "t", "l", self.topic)
+        topics = OutputTopics("m", "t", "l", self.topic, "s")
         self._encoder = OutputEncoder(topics, OutputSchemaIds(0, 0, schema_id), lambda: self.now)
         self.config = folder / "config.yaml"
         document: dict[str, Any] = {
@@ -71,7 +71,7 @@ class Letters:
 @pytest.fixture(autouse=True)
 def _short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that partitions are read in several."""
-    monkeypatch.setattr(dead_letter_topic, "_FIRST_STRETCH", 4)
+    monkeypatch.setattr(partition_reader, "_FIRST_STRETCH", 4)
 
 
 @pytest.fixture(scope="module")

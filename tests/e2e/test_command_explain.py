@@ -175,7 +175,7 @@ def test_a_folder_without_rules_is_warned_about(tmp_path: Path) -> None:
     """Exit code 0 and the warning of ``check``."""
     result = _invoke(tmp_path)
     assert result.exit_code == 0
-    assert "the folder holds no rules" in result.stderr
+    assert "there are no rules" in result.stderr
 
 
 def test_neither_spark_nor_kafka_is_loaded(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,15 @@ from confluent_kafka.admin import (
 from pyspark.sql import SparkSession
 
 from examples.embedded import EmbeddedBroker
-from service.errors import SparkCepError
+from service.errors import RuleSetError, SparkCepError
+from service.rules.sources import source_of
 from tests.conftest import JARS
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
 from tests.kafka_access import KafkaAccess
+from tests.rules.stores import KafkaStore, settings
+from tests.rules.test_folder import rule
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -132,3 +136,17 @@ def test_transactional_ids_by_prefix(broker: EmbeddedBroker) -> None:
     stranger = Producer({**client, "transactional.id": "other-0"})
     with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
         stranger.init_transactions(30)
+
+
+def test_rights_for_rules(broker: EmbeddedBroker) -> None:
+    """Read and Describe on the topic, and nothing else; without, the source says so."""
+    topic = "rules"
+    store = KafkaStore(broker, topic)
+    store.put("a", rule("a"))
+    given = {"topic": topic, "timeout": "5 s"}
+    with closing(source_of(settings(source="kafka", kafka=given, cluster=_kafka(broker)))) as one:
+        with pytest.raises(RuleSetError, match=r"the rules cannot be read: .*(?i:authoriz)"):
+            one.read()
+        _grant(broker.admin(), TOPIC, topic, READ, DESCRIBE)
+        (file,) = one.read() or ()
+    assert [each.rule.id for each in file.loaded] == ["a"]

@@ -124,6 +124,34 @@ def test_a_bad_rule_disturbs_nobody(scenario: Scenario) -> None:
         assert outputs.of(rule)[0] == [found(rule, "k", at(10), a=0, b=1)]
 
 
+def test_a_shadow_rule_is_promoted(scenario: Scenario) -> None:
+    """Its results go to a topic of their own, a match of a single event in columns like one with
+    measures; promoted, it goes on with what it has begun."""
+    stream = Stream(scenario)
+    scenario.rule(_rule("live", "b"))
+    scenario.rule(_rule("shadow", "b", mode="shadow"))
+    scenario.rule(_rule("told", "b", mode="shadow", emit={"measures": {"at": "LAST(b.name)"}}))
+    with scenario.running(rules=_folder(scenario)) as service:
+        stream.send(("k", "a", 0), ("k", "b", 10), ("k", "a", 20), ("k", "x", 30))
+        scenario.wait_for(lambda outputs: len(outputs.shadow) == 2 and len(outputs.matches) == 1)
+        scenario.rule(_rule("shadow", "b"))
+        _wait(lambda: scenario.metric("spark_cep_rule_set_number") == 2)
+        _until(service, live="active", shadow="active", told="shadow")
+        stream.send(("k", "b", 40), ("k", "x", 99))
+        outputs = scenario.wait_for(
+            lambda outputs: len(outputs.shadow) == 3 and len(outputs.matches) == 3
+        )
+    first, second = (
+        {rule: found(rule, "k", at(time), a=a, b=b) for rule in ("live", "shadow", "told")}
+        for time, a, b in ((10, 0, 1), (40, 2, 4))
+    )
+    assert outputs.of("live")[0] == [first["live"], second["live"]]
+    assert outputs.of("shadow")[0] == [second["shadow"]]
+    assert sorted(each.found for each in outputs.shadow) == [
+        first["shadow"], first["told"], second["told"],
+    ]  # fmt: skip
+
+
 def test_a_batch_is_repeated_under_its_own_rules(scenario: Scenario) -> None:
     """Killed after its output and before Spark's commit, while the rules changed: what is there is
     not written twice, and the state is that of the rules which wrote it."""
@@ -204,3 +232,42 @@ def test_a_rule_that_crashes_its_first_batch(
     stream.send(("k", "a", 30), ("k", "b", 40), ("k", "x", 99))
     outputs = scenario.run()
     assert outputs.of("crashes")[0] == [found("crashes", "k", at(40), a=3, b=4)]
+
+
+def test_a_version_drains(scenario: Scenario) -> None:
+    """It finishes what it began, also over a restart; the new version has what comes from then on.
+    Then it is gone, and nothing of it is left."""
+    stream = Stream(scenario)
+    scenario.rule(_rule("ab", "b"))
+    with scenario.running(rules=_folder(scenario)) as service:
+        stream.send(("k", "a", 0), ("l", "a", 1), ("k", "x", 5))
+        scenario.wait_for_records(3)
+        _until(service, ab="active")
+        changed = _rule("ab", "c", version=2, previous_version="drain", within="2 hours")
+        scenario.rule(changed)
+        _wait(lambda: _versions(service) == {1: ("draining", 2), 2: ("active", 0)})
+        stream.send(("k", "a", 10), ("k", "b", 20), ("k", "x", 25))
+        scenario.wait_for(lambda outputs: len(outputs.of("ab")[0]) == 1)
+        _wait(lambda: _versions(service) == {1: ("draining", 1), 2: ("active", 1)})
+        assert scenario.metric("spark_cep_partial_matches", rule="ab") == 2
+    with scenario.running(rules=_folder(scenario)) as service:
+        stream.send(("l", "c", 30), ("l", "b", 40), ("k", "c", 50), ("k", "x", 55))
+        outputs = scenario.wait_for(lambda outputs: len(outputs.of("ab")[0]) == 3)
+        stream.send(("k", "a", 60), ("k", "b", 70), ("k", "x", 75))
+        _wait(lambda: _versions(service) == {2: ("active", 1)})
+        _wait(lambda: scenario.metric("spark_cep_rule_set_number") == 3)
+        stream.send(("k", "c", 80), ("k", "x", 99))
+        outputs = scenario.wait_for(lambda outputs: len(outputs.of("ab")[0]) == 4)
+    assert sorted(outputs.of("ab")[0], key=str) == sorted(
+        [
+            found("ab", "k", at(20), a=0, b=4), found("ab", "l", at(40), a=1, b=7),
+            found("ab", "k", at(50), a=3, c=8), found("ab", "k", at(80), a=10, c=13),
+        ],
+        key=str,
+    )  # fmt: skip
+    assert outputs.of("ab")[1] == []
+
+
+def _versions(service: Service) -> dict[object, tuple[object, object]]:
+    """State and partial matches by version."""
+    return {each["version"]: (each["state"], each["partial_matches"]) for each in service.rules()}

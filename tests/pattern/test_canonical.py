@@ -19,6 +19,7 @@ from service.pattern.tree import (
     Limits,
     Loop,
     OnLimit,
+    PreviousVersion,
     Rule,
     Skip,
     Step,
@@ -131,6 +132,8 @@ def rules(draw: st.DrawFn) -> Rule:
         cooldown_ms=draw(st.none() | milliseconds),
         description=draw(plain_text),
         enabled=draw(st.booleans()),
+        previous_version=draw(st.sampled_from(list(PreviousVersion))),
+        drain_limit_ms=draw(st.none() | milliseconds),
         effective_from_ms=draw(st.none() | st.integers(-62_135_596_800_000, 253_402_300_799_999)),
     )
 

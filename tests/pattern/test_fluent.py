@@ -432,6 +432,8 @@ def built(rule: Rule) -> Rule:
         },
         cooldown=_duration(rule.cooldown_ms),
         effective_from=to_data(rule).get("effective_from"),
+        previous_version=rule.previous_version.value,
+        drain_limit=_duration(rule.drain_limit_ms),
         enabled=rule.enabled,
         description=rule.description,
     )

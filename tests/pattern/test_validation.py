@@ -19,6 +19,7 @@ from service.pattern.tree import (
     Emit,
     Limits,
     Loop,
+    PreviousVersion,
     Rule,
     Skip,
     Step,
@@ -122,6 +123,14 @@ def test_rule_from_python_names_step_without_place() -> None:
     ("fields", "message"),
     [
         ({"cooldown_ms": 0}, "`cooldown` is 0 ms"),
+        (
+            {"drain_limit_ms": 5},
+            "`drain_limit` has no meaning with `previous_version: restart`",
+        ),
+        (
+            {"drain_limit_ms": 0, "previous_version": PreviousVersion.DRAIN},
+            "`drain_limit` is 0 ms",
+        ),
         ({"within": Within(max_ms=-1)}, "`within` is -1 ms"),
         ({"within": Within(gap_ms=0)}, "`within.gap` is 0 ms"),
         ({"limits": Limits(partial_matches=0)}, "`limits.partial_matches` is 0"),

@@ -128,3 +128,70 @@ def test_nothing_ran_before() -> None:
     """What is right runs, in the order of ids."""
     found = change(RuleSet(), file("b", text("b")), file("a", text("a")), file("c", "id: ["))
     assert [rule.id for rule in found.rules.rules] == ["a", "b"]
+
+
+DRAIN = "previous_version: drain"
+
+
+def draining(rules: RuleSet) -> list[tuple[str, int, int]]:
+    """Id, version and limit."""
+    return [(each.rule.id, each.rule.version, each.limit_ms) for each in rules.draining]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "limit"),
+    [
+        ("enabled: true", DRAIN, 86_400_000),
+        ("within: 3 days", DRAIN, 3 * 86_400_000),
+        ("within: {gap: 1 minute}", DRAIN, 86_400_000),
+        ("within: 3 days", DRAIN + ", drain_limit: 5 s", 5_000),
+    ],
+)
+def test_an_old_version_drains(old: str, new: str, limit: int) -> None:
+    """Where the new one says so; for its window or a day, unless another limit is given."""
+    before = running(file("a", text("a", 1, 1, old), text("b")))
+    found = change(before, file("a", text("a", 2, 2, new), text("b")))
+    assert (versions(found.rules), draining(found.rules)) == ({"a": 2, "b": 1}, [("a", 1, limit)])
+    assert (
+        found.rules.fingerprint != running(file("a", text("a", 2, 2, new), text("b"))).fingerprint
+    )
+    # With nothing changed it goes on.
+    again = change(found.rules, file("a", text("a", 2, 2, new), text("b")))
+    assert again.rules == found.rules
+
+
+def test_a_third_version() -> None:
+    """The first one goes on draining; what becomes of the second one the third one says. At most
+    four drain."""
+    rules = running(file("a", text("a")))
+    rules = change(rules, file("a", text("a", 2, 2, DRAIN))).rules
+    third = change(rules, file("a", text("a", 3, 3))).rules
+    assert [version for _, version, _ in draining(third)] == [1]
+    for version in range(3, 8):
+        rules = change(rules, file("a", text("a", version, version, DRAIN))).rules
+    assert [version for _, version, _ in draining(rules)] == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ([file("a", text("a"))], []),
+        ([file("a", text("a", 2, 2, DRAIN, "enabled: false"))], []),
+        ([file("a", text("a", 1, 1, DRAIN), text("a", 2, 2, DRAIN, "enabled: false"))], []),
+        ([file("b", text("b"))], []),
+        ([file("a", "id: [")], [1]),
+        ([file("a", text("a", 2, 2, DRAIN)), file("b", text("b"))], [1]),
+    ],
+    ids=["back", "off", "back by switching off", "removed", "rejected", "beside another"],
+)
+def test_what_ends_a_drain(files: list[RuleFile], left: list[int]) -> None:
+    """The rule goes, is switched off, or goes back; what disturbs nothing else does not disturb
+    it."""
+    rules = change(running(file("a", text("a"))), file("a", text("a", 2, 2, DRAIN))).rules
+    assert [version for _, version, _ in draining(change(rules, *files).rules)] == left
+
+
+def test_back_to_a_lower_version() -> None:
+    """The higher one does not drain, whatever the lower one says."""
+    before = running(file("a", text("a", 2, 5)))
+    assert draining(change(before, file("a", text("a", 1, 3, DRAIN))).rules) == []

@@ -6,12 +6,14 @@ import os
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from service.errors import Problem, RuleSetError
-from service.rules.folder import read_files, read_rules, stamp
-from service.rules.rule_set import RuleSet, assemble
+from service.rules import folder as rules_folder
+from service.rules.folder import FolderSource, read_files, read_rules, stamp
+from service.rules.rule_set import RuleFile, RuleSet, assemble
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 
@@ -149,7 +151,7 @@ def test_empty_folder_is_warned_about(tmp_path: Path) -> None:
     """No rules is a rule set, with a warning."""
     rules = read_rules(tmp_path)
     assert rules.rules == ()
-    assert [w.message for w in rules.warnings] == ["the folder holds no rules"]
+    assert [w.message for w in rules.warnings] == ["there are no rules"]
 
 
 def test_all_problems_of_all_files(tmp_path: Path) -> None:
@@ -182,9 +184,9 @@ def test_unreadable_files_are_problems(tmp_path: Path) -> None:
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of files is limited, and the limit is in the error."""
-    monkeypatch.setattr("service.rules.folder.MOST_FILES", 1)
+    monkeypatch.setattr("service.rules.source.MOST_ENTRIES", 1)
     (problem,) = refused(tmp_path, a__yaml=rule("a"), b__yaml=rule("b"))
-    assert (problem.message, problem.allowed) == ("the folder holds 2 rule files", "at most 1")
+    assert (problem.message, problem.allowed) == ("the source holds 2 rule files", "at most 1")
 
 
 def test_higher_version_replaces_lower(tmp_path: Path) -> None:
@@ -242,3 +244,66 @@ def test_warnings_of_rules_are_kept(tmp_path: Path) -> None:
 def test_empty_set() -> None:
     """Nothing assembled is an empty set."""
     assert assemble([]) == RuleSet()
+
+
+def test_a_change_is_taken_once_it_has_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two looks must find the same, and a folder that does not come to rest is left for later."""
+    waits: list[float] = []
+
+    def changes(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) in changing:
+            mount(tmp_path, f"n{len(waits)}", a__yaml=rule(f"n{len(waits)}"))
+
+    mount(tmp_path, "a", a__yaml=rule("a"))
+    source = FolderSource(tmp_path, 0.25)
+    assert source.read() is not None
+    monkeypatch.setattr(rules_folder, "time", SimpleNamespace(sleep=changes))
+    changing = {1, 2}
+    assert (source.read(), waits) == (None, [])
+    mount(tmp_path, "b", a__yaml=rule("b"))
+    (file,) = source.read() or ()
+    assert (file.loaded[0].rule.id, waits) == ("n2", [0.25] * 3)
+    changing = set(range(4, 8))
+    mount(tmp_path, "c", a__yaml=rule("c"))
+    assert source.read() is None
+    (file,) = source.read() or ()
+    assert (file.loaded[0].rule.id, len(waits)) == ("n7", 8)
+
+
+def test_a_folder_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is not taken: a rule that moves from file to file would be missing, and lose what it has
+    begun. It is read again when it has settled."""
+    mount(tmp_path, "a", x__yaml=rule("moves"), y__yaml=rule("stays"))
+    source = FolderSource(tmp_path, 0)
+    source.read()
+    mount(tmp_path, "b", x__yaml=rule("moves"), y__yaml=rule("stays", 2))
+    found: list[list[RuleFile]] = []
+
+    def meanwhile(path: Path) -> list[RuleFile]:
+        if not found:
+            mount(tmp_path, "c", w__yaml=rule("moves"), y__yaml=rule("stays", 2))
+        found.append(read_files(path))
+        return found[-1]
+
+    monkeypatch.setattr(rules_folder, "read_files", meanwhile)
+    assert source.read() is None
+    assert source.read() is found[1]
+
+
+def test_a_folder_that_comes_back(tmp_path: Path) -> None:
+    """Is waited for like one that changes: what is there may be a part."""
+    path = tmp_path / "rules"
+    source = FolderSource(path, 0.01)
+    with pytest.raises(RuleSetError, match="No such file"):
+        source.read()
+    path.mkdir()
+    mount(path, "a", a__yaml=rule("a"))
+    began = time.monotonic()
+    assert source.read() is not None
+    assert time.monotonic() - began >= 0.01
+    assert source.read() is None

@@ -10,7 +10,7 @@ from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.pattern.document import load_rules
 from service.rules import texts
 from service.rules.folder import read_rules
-from service.rules.rule_set import RuleSet, assemble
+from service.rules.rule_set import Drain, RuleSet, assemble
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 AWKWARD = """\
@@ -28,7 +28,7 @@ def described(plan: RuleSetPlan) -> list[tuple[object, ...]]:
             part.key_name,
             [condition.name for condition in part.conditions],
             [slot.name for slot in part.slots],
-            [(rule.plan.fingerprint, rule.input_bit, rule.bits) for rule in part.rules],
+            [(r.plan.fingerprint, r.input_bit, r.bits, r.drains) for r in part.rules],
             [rule.plan.rule for rule in part.rules],
         )
         for part in plan.partitionings
@@ -77,3 +77,17 @@ def test_a_rule_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         given = "\n---\n".join(rule.format(number) for number in (1, newest))
         texts.plan_of(texts.encoded(assemble(load_rules(given, "t"))))
     assert len(read) == 4
+
+
+def test_versions_that_drain_travel_too() -> None:
+    """With how long they may; they run beside the version that runs."""
+    old, new = (load_rules(AWKWARD + f"version: {n}\n", "awkward")[0] for n in (1, 2))
+    rules = RuleSet((new,), draining=(Drain(old, 7),))
+    plan = texts.plan_of(texts.encoded(rules))
+    assert [(r.plan.rule.version, r.drains) for r in plan.partitionings[0].rules] == [
+        (2, False), (1, True),
+    ]  # fmt: skip
+    assert list(plan.draining.values()) == [7]
+    assert (described(plan), plan.draining) == (
+        described(texts.plan_for(rules)), texts.plan_for(rules).draining,
+    )  # fmt: skip

@@ -96,7 +96,9 @@ class KeysMatcher:
         if rules not in self._meanings:
             conditions = tuple(condition.name for condition in self.partitioning.conditions)
             columns = tuple(slot.meaning for slot in self.slots)
-            self._meanings[rules] = Meaning(conditions, columns, rules)
+            named = zip(rules, self.partitioning.rules, strict=False)
+            draining = tuple(number for number, rule in named if rule.drains)
+            self._meanings[rules] = Meaning(conditions, columns, rules, draining)
         return self._meanings[rules]
 
     def advance(
@@ -188,13 +190,11 @@ class KeysMatcher:
             findings.timeout_chains, events,
         )  # fmt: skip
         for results, what in ((matches, "matched"), (timeouts, "timed_out")):
-            counts = Counter(
-                {
-                    (self._plans[number].rule.id, what): count
-                    for number, count in enumerate(np.bincount(results.rule).tolist())
-                    if count
-                }
-            )
+            # Versions of a rule are counted together.
+            counts: Counter[tuple[str, str]] = Counter()
+            for number, count in enumerate(np.bincount(results.rule).tolist()):
+                if count:
+                    counts[self._plans[number].rule.id, what] += count
             for piece in results.cut(_MOST_TAKEN_EVENTS):
                 yield Outputs(results=[piece], counts=counts)
                 counts = Counter()

@@ -10,15 +10,20 @@ from functools import cached_property
 @dataclass(frozen=True)
 class Meaning:
     """Names of conditions, by bit, and of columns with their types. ``rules``: what names the rules
-    in the state. Behind the conditions is a bit for each rule: it was not there when the event was
-    read (:meth:`service.compiler.rule_set.Partitioning.unseen`)."""
+    in the state; ``draining``: those of them that drain. Behind the conditions is a bit for each
+    rule: it was not there when the event was read
+    (:meth:`service.compiler.rule_set.Partitioning.unseen`); and behind these one for each that
+    drains (:meth:`service.compiler.rule_set.Partitioning.early`)."""
 
     conditions: tuple[str, ...]
     columns: tuple[str, ...]
     rules: tuple[int, ...] = ()
+    draining: tuple[int, ...] = ()
 
     @cached_property
     def fingerprint(self) -> bytes:
         """Identity of the meaning."""
-        names = "\n".join([*self.conditions, "--", *self.columns, "--", *map(str, self.rules)])
-        return hashlib.sha256(names.encode()).digest()[:8]
+        names = [*self.conditions, "--", *self.columns, "--", *map(str, self.rules)]
+        if self.draining:
+            names += ["--", *map(str, self.draining)]
+        return hashlib.sha256("\n".join(names).encode()).digest()[:8]

@@ -212,7 +212,8 @@ class _Plan:
                 for atom, bit in zip(rule.plan.event_atoms, rule.bits, strict=True):
                     where = lanes.first_word + bit // WORD_BITS, 1 << bit % WORD_BITS
                     found[where].append((rule.plan.rule.id, atom.step, str(atom)))
-        return {where: tuple(each) for where, each in found.items()}
+        # Versions of a rule that run side by side have most conditions in common.
+        return {where: tuple(dict.fromkeys(each)) for where, each in found.items()}
 
 
 def _topics(schemas: ResolvedSchemas) -> tuple[dict[str, int], int, list[frozenset[int]]]:

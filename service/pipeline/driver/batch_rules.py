@@ -7,15 +7,18 @@ of it is done, and told to all its tasks. A batch that runs again has the rules 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from service.compiler.rule_set import RuleSetPlan
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pipeline.driver.rule_log import LoggedRules, RuleLog
+from service.rules.overrides import Overrides
+from service.rules.pauses import Pause
 from service.rules.rule_set import RuleSet
 from service.rules.texts import encoded, plan_for
+from service.rules.topic_records import Offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +35,16 @@ class CompiledRules:
         return cls(rules, plan_for(rules), encoded(rules))
 
 
-#: Called with the number of a rule set, the batch that is the first under it, and the rules.
-Changed = Callable[[int, int, CompiledRules], None]
+#: Called with the rules of before, those that are written down now, and where their first batch
+#: begins; nothing is done under them yet. Raises SparkCepError when it must not be.
+Decided = Callable[[RuleSet, LoggedRules, Offsets], None]
+#: Called with a batch that is the first under other rules, or the first of the run.
+Begins = Callable[[int, LoggedRules, CompiledRules], None]
 
 
 class BatchRules:
     """The rules of batches from now on. ``planned``: the batch that was planned and not done, and
-    its rules, where some were logged. ``changed`` is called where a batch begins with other rules
-    than the one before; the rules of the first batch count."""
+    its rules, where some were logged. ``overrides``: what is known of them."""
 
     def __init__(
         self,
@@ -47,16 +52,24 @@ class BatchRules:
         logged: LoggedRules | None,
         wanted: CompiledRules,
         planned: tuple[int, CompiledRules] | None,
-        changed: Changed,
+        overrides: Overrides,
+        decided: Decided,
+        begins: Begins,
     ) -> None:
         self._log = log
         self._lock = threading.Lock()
         self._wanted = wanted
-        self._changed = changed
+        self._overrides = overrides
+        self._decided = decided
+        self._begins = begins
         self._logged = logged
         #: The newest batch that was asked for, and its rules.
         self._batch, self._rules = (-1, wanted) if planned is None else planned
         self._told = self._done = False
+        #: The batch whose attempt by this run is counted, and the rules before a set that is still
+        #: to be told of.
+        self._counted: int | None = None
+        self._before: RuleSet | None = None
 
     @property
     def wanted(self) -> CompiledRules:
@@ -69,35 +82,75 @@ class BatchRules:
         """The rules of the newest batch."""
         return self._rules
 
-    def want(self, rules: CompiledRules) -> None:
-        """From the next batch on."""
+    def want(self, rules: RuleSet, overrides: Overrides) -> bool:
+        """These rules from the next batch on, but for those that are paused. Returns whether they
+        are others than before."""
         with self._lock:
-            self._wanted = rules
+            before, self._overrides = self._wanted.rules, overrides
+            # What has drained meanwhile does not come back.
+            there = [*before.rules, *(each.rule for each in before.draining)]
+            drained = {(each.rule.id, each.rule.version) for each in rules.draining}
+            drained -= {(rule.id, rule.version) for rule in there}
+            rules = rules.without_drains(drained)
+            return self._want(rules.pausing(overrides.pauses(before.paused)))
 
-    def of(self, batch: int) -> CompiledRules:
-        """The rules of a batch that is about to run. Raises StateError when they cannot be written
-        down."""
+    def pause(self, pauses: Mapping[str, Pause]) -> bool:
+        """Pause rules from the next batch on, by id, until somebody resumes them. Returns whether
+        one was not paused."""
+        with self._lock:
+            before, end = self._wanted.rules, self._overrides.end
+            made = {rule: replace(pause, lifted_from=end) for rule, pause in pauses.items()}
+            return self._want(before.pausing({**made, **before.paused}))
+
+    def drained(self, groups: Mapping[str, int], key_groups: int) -> RuleSet | None:
+        """Versions have drained that have nothing to do any more in all ``key_groups`` groups, by
+        fingerprint: from the next batch on they are not there. The rules then, if any has."""
+        if not groups:
+            return None
+        done = {
+            (plan.rule.id, plan.rule.version)
+            for plan in self._rules.plan.plans
+            if groups.get(plan.fingerprint, 0) == key_groups
+        }
+        with self._lock:
+            rules = self._wanted.rules.without_drains(done)
+            return rules if self._want(rules) else None
+
+    def _want(self, rules: RuleSet) -> bool:
+        if rules.fingerprint == self._wanted.rules.fingerprint:
+            return False
+        self._wanted = CompiledRules.of(rules)
+        return True
+
+    def of(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:
+        """The rules of a batch that is about to run, and begins at ``offsets``. Raises StateError
+        when they cannot be written down, and what the listener does."""
         if batch > self._batch:
-            rules = self.wanted
-            logged = self._logged
-            if logged is None or rules.rules.fingerprint != logged.rules.fingerprint:
-                number, aside = (0, {}) if logged is None else (logged.number, logged.set_aside)
-                self._logged = LoggedRules(batch, number + 1, rules.rules, set_aside=aside)
+            rules, before = self.wanted, self._logged
+            if before is None or rules.rules.fingerprint != before.rules.fingerprint:
+                self._logged = LoggedRules.following(before, batch, offsets(), rules.rules)
                 self._log.write(self._logged)
-                self._told = False
+                self._before = RuleSet() if before is None else before.rules
+                self._counted, self._told = batch, False
             self._batch, self._rules, self._done = batch, rules, False
-        elif not self._told and self._is_first(batch):
+        elif batch != self._counted and self._is_first(batch):
             self._count_attempt(1)
+            # The run that wrote it down may have come no further.
+            before = self._log.of(batch - 1) if batch > 0 else None
+            self._before = RuleSet() if before is None else before.rules
+        assert self._logged is not None
+        if self._before is not None:
+            self._decided(self._before, self._logged, offsets())
+            self._before = None
         if not self._told:
-            assert self._logged is not None
-            self._changed(self._logged.number, batch, self._rules)
+            self._begins(batch, self._logged, self._rules)
             self._told = True
         return self._rules
 
     def not_at_fault(self) -> None:
         """The run ends for a reason that no rule has: its attempt at a first batch does not
         count. Raises StateError when that cannot be written down."""
-        if self._told and self._is_first(self._batch) and not self._done:
+        if self._counted == self._batch and not self._done:
             self._count_attempt(-1)
 
     def done(self) -> None:
@@ -113,5 +166,6 @@ class BatchRules:
 
     def _count_attempt(self, count: int) -> None:
         assert self._logged is not None
+        self._counted = self._batch
         self._logged = replace(self._logged, attempts=self._logged.attempts + count)
         self._log.write(self._logged)

@@ -195,17 +195,9 @@ class CheckpointFiles:
         settings is a line for each source, of which the clock is one."""
         name = f"offsets/{batch}"
         head, *sources = self.parsed(name, after=1)
-        offsets: dict[str, dict[int, int]] = {}
-        topics: dict[str, str] = {}
-        for source in sources:
-            if "statement" in source:
-                topics = json.loads(source["statement"] or "{}").get("topics", {})
-            else:
-                offsets |= {
-                    topic: {int(partition): offset for partition, offset in ends.items()}
-                    for topic, ends in source.items()
-                }
-        return head["conf"], offsets, topics
+        told = [each["statement"] or "{}" for each in sources if "statement" in each]
+        topics = json.loads(told[0]).get("topics", {}) if told else {}
+        return head["conf"], offsets_in_kafka(sources), topics
 
     def parsed(self, name: str, after: int = 0) -> list[Any]:
         """A file's lines, each of them JSON, behind the first ``after`` ones. StateError when it is
@@ -222,6 +214,16 @@ class CheckpointFiles:
             return parsed_lines(text, after)
         except (Py4JError, ValueError) as error:
             raise damaged(self.location, name, error) from error
+
+
+def offsets_in_kafka(sources: Iterable[Any]) -> dict[str, dict[int, int]]:
+    """By topic and partition, of the sources in an entry of Spark's offset log."""
+    return {
+        topic: {int(partition): offset for partition, offset in ends.items()}
+        for source in sources
+        if "statement" not in source
+        for topic, ends in source.items()
+    }
 
 
 def offsets_digest(sources: Iterable[Any]) -> str:

@@ -4,8 +4,8 @@ makes them (settings: ``circuit_breaker``).
 Pure bookkeeping with an injected clock, on the reports of batches that are written. It looks at
 what was read within a window of time, at least at the newest batch, and says nothing before the
 window holds enough records. What it decides is carried out by
-:mod:`service.pipeline.driver.supervisor`: a stop after the batch is committed, a pause by a control
-record.
+:mod:`service.pipeline.driver.supervisor`: a stop after the batch is committed, a pause from the
+next batch on.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ so they keep their names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,9 +71,8 @@ class _Reader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._file.read_text("utf-8") if self._file.exists() else ""
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[bytes]], dict[str, Any]]:
-        newest = self._newest()
-        if self._last is not None:
-            newest = _only_pauses(self._last, newest)
+        # The clock stands still in a bounded run, or it would have no end.
+        newest = self._newest() if self._last is None else self._last
         if newest in ("", start["statement"]):
             return iter(()), start
         end = {"number": start["number"] + 1, "statement": newest}
@@ -90,23 +88,10 @@ class _Reader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
         return iter([(record.encode(),)])
 
 
-def _only_pauses(last: str, newest: str) -> str:
-    """The last record before a bounded run, with the newest pauses: the clock stands still in such
-    a run, or it would have no end."""
-    if not last or not newest:
-        return last
-    record, paused = json.loads(last), json.loads(newest)["clock"]["paused"]
-    if record["clock"]["paused"] == paused:
-        return last
-    # Its partitions were waited for, and are read.
-    record["clock"] |= {"paused": paused, "partitions": []}
-    return json.dumps(record, sort_keys=True)
-
-
 class ControlFile:
     """The driver's side: where it writes the newest record. ``run`` makes the first one of each run
     of the service a new offset, so that a batch runs at start and tells the driver the state of the
-    clock; it also ends all pauses of earlier runs. ``topics``: Kafka's ids of the topics that the
+    clock. ``topics``: Kafka's ids of the topics that the
     run reads, by name; they stay in the offset log for the next start."""
 
     def __init__(self, file: Path, run: str, topics: Mapping[str, str]) -> None:
@@ -114,7 +99,6 @@ class ControlFile:
         self._run = run
         self._topics = dict(topics)
         self._lower_bound: int | None = None
-        self._paused: tuple[str, ...] = ()
         self._rules: str | None = None
         self._unwritten: str | None = None
 
@@ -122,22 +106,16 @@ class ControlFile:
         """There are other rules for the next batch: a new record, so that it comes at once. Raises
         as :meth:`write`."""
         self._rules = fingerprint
-        self._write(ControlRecord((), self._lower_bound))
-
-    def pause(self, fingerprints: Iterable[str]) -> None:
-        """Pause these plans too, until the end of the run. Raises as :meth:`write`."""
-        self._paused = tuple(sorted({*self._paused, *fingerprints}))
         # The batch before has read the partitions; its lower bound may still wait to be read.
         self._write(ControlRecord((), self._lower_bound))
 
     def write(self, record: ControlRecord) -> None:
-        """Replace the record; pauses stay. Raises StartError when the file cannot be written;
+        """Replace the record. Raises StartError when the file cannot be written;
         :meth:`flush` tries again."""
         self._lower_bound = record.lower_bound
         self._write(record)
 
     def _write(self, record: ControlRecord) -> None:
-        record = replace(record, paused=self._paused)
         told: dict[str, Any] = {"clock": record.as_json(), "run": self._run, "topics": self._topics}
         if self._rules is not None:
             told["rules"] = self._rules

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from service.pipeline.deliver.sink import REPORT_SQL_SCHEMA, PartitionWriter
 from service.pipeline.driver import control_source
 from service.pipeline.driver.batch_limit import BatchLimit, limit_reads
 from service.pipeline.driver.batch_rules import BatchRules
-from service.pipeline.driver.checkpoint_files import offsets_digest
+from service.pipeline.driver.checkpoint_files import offsets_digest, offsets_in_kafka
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.match.key_group import MatchOptions
@@ -112,11 +112,11 @@ class Dataflow:
 
         def run_batch(frame: DataFrame, batch: int) -> None:
             nonlocal begun
-            rules = self.rules.of(batch)
-            late_until = before(batch)
             context = frame.sparkSession.sparkContext
             query = context.getLocalProperty(_QUERY_ID)
             assert query is not None
+            rules = self.rules.of(batch, partial(ends, spark, query, batch - 1))
+            late_until = before(batch)
             known = self.schemas.ids
             decided = None
             if partly_written is not None and partly_written.batch == batch:
@@ -194,14 +194,25 @@ def planned_at(spark: SparkSession, query: str) -> int:
 def batch_offsets(spark: SparkSession, query: str, batch: int) -> str:
     """The digest of where a batch of ``query`` ends, as its offset log has it; empty for a batch
     that there is not."""
+    sources = _sources(spark, query, batch)
+    return offsets_digest(sources) if sources else ""
+
+
+def ends(spark: SparkSession, query: str, batch: int) -> dict[str, dict[int, int]]:
+    """Where a batch of ``query`` ends in Kafka, by topic and partition, as its offset log has it;
+    nothing for a batch that there is not."""
+    return offsets_in_kafka(_sources(spark, query, batch))
+
+
+def _sources(spark: SparkSession, query: str, batch: int) -> list[Any]:
     stream: Any = spark.streams.get(query)
     log = stream._jsq.streamingQuery().offsetLog()  # noqa: SLF001  nothing public tells
     entry = log.get(batch)
     if batch < 0 or entry.isEmpty():
-        return ""
+        return []
     offsets = entry.get().offsets()
     sources = [offsets.apply(place) for place in range(offsets.size())]
-    return offsets_digest(json.loads(each.get().json()) for each in sources if each.isDefined())
+    return [json.loads(each.get().json()) for each in sources if each.isDefined()]
 
 
 def source_options(settings: Settings) -> dict[str, str]:

@@ -1,14 +1,10 @@
-"""The newest records of the topic of dead letters, for people: read once, with nothing committed.
-
-A partition is read from its end backwards, in stretches of offsets that double until there are
-enough: what is asked for is at the end most often, and transactions leave offsets without records.
-"""
+"""The newest records of the topic of dead letters, for people: read once, nothing committed."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -16,22 +12,18 @@ from typing import Any, Final
 from uuid import UUID
 
 import fastavro
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Message
 
 from service.codecs.framing import locate
 from service.codecs.outputs import schema_text
 from service.codecs.registry import Registry, SchemaNotFoundError
 from service.config import Settings
-from service.errors import ConfigurationError, KafkaAwayError, SchemaError
+from service.errors import ConfigurationError, SchemaError
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.kafka import Cluster
+from service.pipeline.driver.partition_reader import ANSWER_SECONDS, CONSUMER, PartitionReader
 
-_ANSWER_SECONDS: Final = 30.0
-_POLL_SECONDS: Final = 0.05
-_FIRST_STRETCH: Final = 1_000
 _MOST_FOREIGN: Final = 20
-#: The end of a partition is told, and soon.
-_CONSUMER: Final = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
 _NAME: Final = "sparkcep.v1.DeadLetter"
 
 
@@ -78,15 +70,15 @@ def newest_letters(
             f" {settings.kafka.bootstrap_servers}; the job creates it when it starts"
         )
     registry = Registry(registry_settings(settings))
-    consumer = cluster.consumer("spark-cep-dead-letters", **_CONSUMER)
+    consumer = cluster.consumer("spark-cep-dead-letters", **CONSUMER)
     decoder = _Decoder(registry)
     letters: list[Letter] = []
     foreign: deque[Foreign] = deque(maxlen=_MOST_FOREIGN)
     try:
-        known = cluster.ask(lambda: consumer.list_topics(topic, _ANSWER_SECONDS)).topics[topic]
+        known = cluster.ask(lambda: consumer.list_topics(topic, ANSWER_SECONDS)).topics[topic]
         for partition in sorted(known.partitions):
             found: deque[Letter] = deque(maxlen=most)
-            for stretch in _Partition(cluster, consumer, topic, partition).backwards():
+            for stretch in PartitionReader(cluster, consumer, topic, partition).backwards():
                 here: deque[Letter] = deque(maxlen=most - len(found))
                 for message in stretch:
                     letter = decoder.letter(message)
@@ -103,51 +95,6 @@ def newest_letters(
         consumer.close()
         registry.close()
     return letters, sorted(foreign, key=lambda each: each.place)
-
-
-class _Partition:
-    """A partition of a topic, read from its end."""
-
-    def __init__(self, cluster: Cluster, consumer: Consumer, topic: str, number: int) -> None:
-        self._cluster = cluster
-        self._consumer = consumer
-        self._at = TopicPartition(topic, number)
-
-    def backwards(self) -> Iterator[Iterator[Message]]:
-        """Stretches of records, the newest first, each in the order of offsets."""
-        low, end = self._cluster.ask(
-            lambda: self._consumer.get_watermark_offsets(self._at, _ANSWER_SECONDS)
-        )
-        stretch = _FIRST_STRETCH
-        while end > low:
-            begin = max(low, end - stretch)
-            yield self._between(begin, end)
-            end, stretch = begin, stretch * 2
-
-    def _between(self, begin: int, end: int) -> Iterator[Message]:
-        topic, number = self._at.topic, self._at.partition
-        self._consumer.assign([TopicPartition(topic, number, begin)])
-        while messages := self._cluster.ask(self._polled):
-            for message in messages:
-                error = message.error()
-                # Behind the last committed record there is nothing to read yet.
-                if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
-                    return
-                if (message.offset() or 0) >= end:
-                    return
-                yield message
-
-    def _polled(self) -> list[Message]:
-        """The next messages, at least one."""
-        for _ in range(int(_ANSWER_SECONDS / _POLL_SECONDS)):
-            messages = self._consumer.consume(500, _POLL_SECONDS)
-            for message in messages:
-                error = message.error()
-                if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
-                    raise KafkaException(error)
-            if messages:
-                return messages
-        raise KafkaAwayError(f"Kafka did not send {self._at.topic} for {_ANSWER_SECONDS:g} s")
 
 
 class _Decoder:

@@ -16,15 +16,14 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from service.config import Settings
 from service.observability import metric_names as names
-from service.observability.logs import bound, logger
+from service.observability.logs import logger
 from service.observability.metrics import Metrics
+from service.pipeline.driver.background import Background
 from service.pipeline.driver.query_progress import Offsets
 from service.pipeline.wire.reports import PartitionRead
 
 _log = logger(__name__)
 _TRY_EVERY_SECONDS: Final = 10.0
-#: Of the grace of a stop no more may go.
-_STOP_SECONDS: Final = 3.0
 
 
 class Lag:
@@ -101,18 +100,13 @@ class InputPosition:
     def __init__(self, settings: Settings, lag: Lag, metrics: Metrics, run: str) -> None:
         self._lag: Final = lag
         self._metrics: Final = metrics
-        self._run: Final = run
         self._group: Final = settings.consumer_group
         self._config: Final = settings.kafka.consumer_config(self._group or "spark-cep-lag")
-        self._wake: Final = threading.Event()
         self._lock: Final = threading.Lock()
         self._read: Offsets = {}
-        self._ended = False
         self._complained = False
         self._confirmed = True
-        self._thread: Final = threading.Thread(
-            target=self._work, name="input-position", daemon=True
-        )
+        self._thread: Final = Background("input-position", self._work, run)
 
     def start(self) -> None:
         """Begin."""
@@ -124,28 +118,23 @@ class InputPosition:
             with self._lock:
                 self._read |= read
                 self._confirmed = False
-            self._wake.set()
+            self._thread.wake()
 
     def stop(self) -> None:
         """Tell Kafka the last offsets and end; gives up after a while."""
-        if self._thread.is_alive():
-            self._ended = True
-            self._wake.set()
-            self._thread.join(_STOP_SECONDS)
-            if self._thread.is_alive() and not self._confirmed:
-                self._failed("no answer before the stop")
+        if not self._thread.stop() and not self._confirmed:
+            self._failed("no answer before the stop")
 
     def _work(self) -> None:
         quiet = {"log_level": 0, "error_cb": lambda _: None}
         consumer = Consumer(self._config | quiet)
         try:
             while True:
-                ended = self._ended
+                ended = self._thread.stopped
                 self._commit(consumer)
                 if ended:
                     return
-                self._wake.wait(_TRY_EVERY_SECONDS)
-                self._wake.clear()
+                self._thread.wait(_TRY_EVERY_SECONDS)
         finally:
             consumer.close()
 
@@ -174,8 +163,7 @@ class InputPosition:
         self._metrics.increment(names.OFFSET_COMMITS, result="failed")
         if not self._complained:
             self._complained = True
-            with bound(run=self._run):
-                _log.warning("offsets_not_committed", group=self._group, reason=reason)
+            _log.warning("offsets_not_committed", group=self._group, reason=reason)
 
 
 def _told(error: KafkaException) -> str:

@@ -17,8 +17,8 @@ from service.pattern.several_types import InputRecord
 from service.pattern.type_check import type_check, type_warnings
 from service.pipeline.decode.decoder_plan import check_columns
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
-from service.rules.folder import read_rules
 from service.rules.rule_set import RuleSet
+from service.rules.source import RuleSource
 from service.rules.texts import plan_for
 
 
@@ -59,12 +59,11 @@ def _records(loaded: LoadedRule, schemas: ResolvedSchemas) -> list[InputRecord]:
     return [(f"input {t.input}", t.name, t.columns) for t in types]
 
 
-def load_rules(settings: Settings) -> RuleSet:
-    """The rules of ``rules.folder``. Raises RuleSetError, and ConfigurationError for too many."""
-    rules = read_rules(settings.rules.folder)
+def within_limit(rules: RuleSet, settings: Settings, source: RuleSource) -> RuleSet:
+    """The same rules; ConfigurationError when ``source`` holds too many."""
     if len(rules.enabled) > settings.rules.max_rules:
         raise ConfigurationError(
-            f"rules.folder {settings.rules.folder} holds {len(rules.enabled)} rules;"
+            f"{source.name} holds {len(rules.enabled)} rules;"
             f" rules.max_rules allows {settings.rules.max_rules}"
         )
     return rules

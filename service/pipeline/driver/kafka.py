@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from confluent_kafka import (
@@ -42,6 +43,7 @@ _UNKNOWN = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 _T = TypeVar("_T")
+NO_TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 class Cluster:
@@ -154,16 +156,26 @@ class Cluster:
         """The answer to a question to such a consumer; what goes wrong is one of our errors."""
         return self._ask(question)
 
-    def create_missing(self, topics: Sequence[str]) -> list[str]:
-        """Create the output topics that do not exist, as configured; returns their names."""
-        missing = sorted(set(topics) - set(self.topics()))
+    def create_missing(
+        self, topics: Sequence[str], ordered: Mapping[str, Mapping[str, str]] = NO_TOPICS
+    ) -> list[str]:
+        """Create the output topics that do not exist, as configured; those of ``ordered`` with one
+        partition, and with these properties. Returns their names."""
+        missing = sorted({*topics, *ordered} - set(self.topics()))
         new = self._settings.outputs.create_topics
         if missing and not new.enabled:
             raise StartError(
                 f"output topics {', '.join(missing)} do not exist on {self._servers}; create"
                 " them, or set outputs.create_topics.enabled"
             )
-        self._make([NewTopic(topic, new.partitions, new.replication) for topic in missing])
+        self._make(
+            [
+                NewTopic(topic, 1, new.replication, config=dict(ordered[topic]))
+                if topic in ordered
+                else NewTopic(topic, new.partitions, new.replication)
+                for topic in missing
+            ]
+        )
         return missing
 
     def largest_record(self, topics: Sequence[str]) -> int:

@@ -8,13 +8,12 @@ read where they end.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Final
 
 from service.config import Settings
 from service.errors import ConfigurationError, KafkaAwayError, StartError
-from service.observability.logs import bound
+from service.pipeline.driver.background import Background
 from service.pipeline.driver.input_position import Lag
 from service.pipeline.driver.kafka import Cluster
 from service.pipeline.driver.outage import Outage
@@ -25,7 +24,6 @@ _ANSWER_SECONDS: Final = 2.0
 _MOST_MISSED: Final = 1
 """One answer may be missed: a broker is slow for a moment, or a leader has just moved. With the
 times above an outage is known after 6 s, or 10 s where one of several brokers still answers."""
-_STOP_SECONDS: Final = 3.0
 _QUICK: Final = {
     # What was asked on a connection that is gone is not waited for.
     "socket.timeout.ms": int(_ANSWER_SECONDS * 1000),
@@ -53,9 +51,7 @@ class KafkaWatch:
         self._topics: Final = topics
         self._lag: Final = lag
         self._outage: Final = outage
-        self._run: Final = run
-        self._stop: Final = threading.Event()
-        self._thread: Final = threading.Thread(target=self._work, name="kafka-watch", daemon=True)
+        self._thread: Final = Background("kafka-watch", self._work, run)
 
     def start(self) -> None:
         """Begin."""
@@ -63,24 +59,21 @@ class KafkaWatch:
 
     def stop(self) -> None:
         """End; gives up after a while."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_SECONDS)
+        self._thread.stop()
 
     def _work(self) -> None:
-        with bound(run=self._run):
-            cluster = quick_cluster(self._settings)
-            missed = 0
-            while not self._stop.is_set():
-                missed = 0 if self._ask(cluster, missed) else missed + 1
-                self._stop.wait(_ASK_AGAIN_SECONDS if missed else _ASK_EVERY_SECONDS)
+        cluster = quick_cluster(self._settings)
+        missed = 0
+        while not self._thread.stopped:
+            missed = 0 if self._ask(cluster, missed) else missed + 1
+            self._thread.wait(_ASK_AGAIN_SECONDS if missed else _ASK_EVERY_SECONDS)
 
     def _ask(self, cluster: Cluster, missed: int) -> bool:
         """Whether there was an answer."""
         try:
             ends = cluster.ends(self._topics, self._lag.partitions())
         except (KafkaAwayError, ConfigurationError) as error:
-            if missed >= _MOST_MISSED and not self._stop.is_set():
+            if missed >= _MOST_MISSED and not self._thread.stopped:
                 self._lag.unknown()
                 self._outage.away(error)
             return False

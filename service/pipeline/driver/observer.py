@@ -53,6 +53,7 @@ class Observer:
             topics.timeouts: "timeout",
             topics.late: "late",
             topics.dead_letters: "dead_letter",
+            topics.shadow: "shadow",
         }
         self._metrics = metrics
         self._health = health

@@ -13,6 +13,8 @@ from service.pipeline.driver.checkpoint_files import CheckpointFiles
 from service.pipeline.driver.fencing import fence_earlier_runs
 from service.pipeline.driver.kafka import Cluster
 from service.pipeline.driver.retry import RetryPolicy
+from service.rules.compacted_topic import COMPACTED
+from service.rules.topic_records import KEPT
 
 _log = logger(__name__)
 
@@ -22,7 +24,14 @@ def output_encoder(
 ) -> OutputEncoder:
     """The encoder, once topics and schemas are there."""
     topics = settings.outputs.topics
-    made = cluster.create_missing(topics.all())
+    told = {
+        topics.rule_status: COMPACTED,
+        topics.rule_audit: KEPT,
+        settings.rules.overrides_topic: COMPACTED,
+    }
+    made = cluster.create_missing(
+        topics.all(), {topic: config for topic, config in told.items() if topic is not None}
+    )
     if made:
         _log.info("topics_created", topics=made)
     ask = registry.register if settings.registry.auto_register else registry.lookup
@@ -33,7 +42,9 @@ def output_encoder(
             dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
         )
     )
-    names = OutputTopics(topics.matches, topics.timeouts, topics.late, topics.dead_letters)
+    names = OutputTopics(
+        topics.matches, topics.timeouts, topics.late, topics.dead_letters, topics.shadow
+    )
     return OutputEncoder(names, ids, largest=cluster.largest_record(topics.all()))
 
 

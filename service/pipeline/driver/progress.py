@@ -23,12 +23,15 @@ class BatchReport:
     batch: int
     seconds: float = 0.0
     counts: Counts = field(default_factory=Counter)
-    live: Counter[str] = field(default_factory=Counter)
+    #: Partial matches by rule id and version.
+    live: Counter[tuple[str, int]] = field(default_factory=Counter)
     watermark: int = BEGINNING
     maxima: list[tuple[Partition, int | None]] = field(default_factory=list)
     partitions_read: list[PartitionRead] = field(default_factory=list)
     #: Partial matches that went with a changed or removed rule, by rule id and version.
     gone: Counter[tuple[str, int]] = field(default_factory=Counter)
+    #: In how many key groups a version that drains has nothing to do any more, by fingerprint.
+    drained: Counter[str] = field(default_factory=Counter)
     #: How many matches there are of each event time, to 3 % of their age.
     match_times: Counter[int] = field(default_factory=Counter)
     #: What tasks said of their processes.
@@ -54,6 +57,7 @@ def merge(batch: int, seconds: float, reports: Iterable[bytes]) -> BatchReport:
         merged.processes += report.processes
         for at, number in report.match_times:
             merged.match_times[at] += number
+        merged.drained.update(report.drained)
         for rule, version, live in report.gone:
             merged.gone[rule, version] += live
         if report.time is not None:
@@ -143,7 +147,11 @@ def count(report: BatchReport, metrics: Metrics, outputs: Mapping[str, str]) -> 
 
 def show(report: BatchReport, metrics: Metrics) -> None:
     """Show what holds since the batch: live partial matches, event time."""
-    metrics.replace(names.PARTIAL_MATCHES, {(rule,): live for rule, live in report.live.items()})
+    # Versions of a rule that run side by side are shown together.
+    live: Counter[tuple[str, ...]] = Counter()
+    for (rule, _), number in report.live.items():
+        live[(rule,)] += number
+    metrics.replace(names.PARTIAL_MATCHES, dict(live))
     if BEGINNING < report.watermark < END:
         metrics.set(names.WATERMARK, report.watermark / 1000)
     newest = {(topic, str(number)): time for (topic, number), time in report.maxima}

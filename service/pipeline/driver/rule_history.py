@@ -1,12 +1,17 @@
-"""The rule sets that a checkpoint has run under: read only, and a job may run on it meanwhile."""
+"""The rule sets that a job has run under, as its checkpoint or its audit topic tells them: read
+only, and the job may run meanwhile.
+"""
 
 from __future__ import annotations
 
 from service.config import Settings
-from service.errors import StateError
+from service.errors import ConfigurationError, StateError
+from service.pipeline.driver.kafka import Cluster
 from service.pipeline.driver.local_files import LocalFiles
+from service.pipeline.driver.partition_reader import CONSUMER, PartitionReader
 from service.pipeline.driver.rule_log import LoggedRules, RuleHistory
 from service.pipeline.spark.local_folder import local_folder
+from service.rules.topic_records import audit_record, rule_sets
 
 
 def read_history(settings: Settings) -> list[LoggedRules]:
@@ -25,6 +30,36 @@ def read_history(settings: Settings) -> list[LoggedRules]:
             f"{location}: no rules are logged there; is state.checkpoint the right place?"
         )
     return history
+
+
+def read_audit(settings: Settings) -> list[LoggedRules]:
+    """All rule sets that the job of ``settings`` has had since its audit topic begins, the oldest
+    first; at least one.
+
+    Raises ConfigurationError where there is no such topic, RuleSetError where records of it are
+    missing, and what :class:`~service.pipeline.driver.kafka.Cluster` raises.
+    """
+    topic, job = settings.outputs.topics.rule_audit, settings.spark.app_name
+    if topic is None:
+        raise ConfigurationError("outputs.topics.rule_audit is null: no decisions are written")
+    cluster = Cluster(settings)
+    if topic not in cluster.topics():
+        raise ConfigurationError(
+            f"outputs.topics.rule_audit: {topic} does not exist on"
+            f" {settings.kafka.bootstrap_servers}; the job creates it when it starts"
+        )
+    consumer = cluster.consumer("spark-cep-rule-audit", **CONSUMER)
+    try:
+        messages = PartitionReader(cluster, consumer, topic, 0).forwards()
+        records = (audit_record(message.value() or b"") for message in messages)
+        found = rule_sets(each for each in records if each is not None and each.job == job)
+    finally:
+        consumer.close()
+    if not found:
+        raise ConfigurationError(
+            f"topic {topic} has no rule set of job {job}; is spark.app_name the right one?"
+        )
+    return [LoggedRules(begins.batch, number, rules) for number, (begins, rules) in found.items()]
 
 
 def _through_spark(settings: Settings) -> list[LoggedRules]:

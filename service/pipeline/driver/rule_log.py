@@ -2,7 +2,7 @@
 next file.
 
 A file is written after Spark has planned batch N and before anything of it is done. So a batch that
-is done in part has its rules in the log, and is repeated under them, whatever the rules folder says
+is done in part has its rules in the log, and is repeated under them, whatever their source says
 by then; and the files are the history of which rules any batch ran under.
 """
 
@@ -11,13 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from service.errors import RESTORE, Problem, RuleSetError, StateError
 from service.pattern.document import LoadedRule, load_rules
-from service.rules.rule_set import RuleSet
+from service.rules.pauses import Pause
+from service.rules.rule_set import Drain, RuleSet
+from service.rules.topic_records import Offsets
 
 if TYPE_CHECKING:
     from service.pipeline.driver.checkpoint_files import CheckpointFiles
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 LOG: Final = "rules"
 _FORMAT: Final = 1
 _FILE: Final = re.compile(r"(\d+)(?:\.(\d+))?")
+#: A rule's id and version.
+Version = tuple[str, int]
 #: Spark keeps so many batches, too; each of them must find its rules.
 _MOST_SETS: Final = 100
 
@@ -33,13 +38,42 @@ _MOST_SETS: Final = 100
 class LoggedRules:
     """``rules`` are those of batches from ``batch`` on; ``number`` counts the sets of a
     checkpoint, from 1. ``attempts``: how many runs have begun the first batch. ``set_aside``: why,
-    by the digest of a rule that does not run because its first batch failed too often."""
+    by the digest of a rule that does not run because its first batch failed too often. ``since``:
+    the first batch of each version that takes part, also of those that drain; ``starts``: where
+    these batches begin. ``history`` tells the sets of a checkpoint from those of any other."""
 
     batch: int
     number: int
     rules: RuleSet
     attempts: int = 1
     set_aside: Mapping[str, str] = field(default_factory=dict)
+    since: Mapping[Version, int] = field(default_factory=dict)
+    starts: Mapping[int, Offsets] = field(default_factory=dict)
+    history: str = ""
+
+    @classmethod
+    def following(
+        cls, before: LoggedRules | None, batch: int, offsets: Offsets, rules: RuleSet
+    ) -> LoggedRules:
+        """The set that follows ``before`` with a batch that begins at ``offsets``."""
+        if before is None:
+            before = cls(batch, 0, RuleSet(), history=uuid.uuid4().hex)
+        versions = {*before.rules.versions}
+        since = {
+            each: before.since.get(each, before.batch) if each in versions else batch
+            for each in rules.versions
+        }
+        known = {**before.starts, batch: offsets}
+        starts = {each: known[each] for each in sorted({batch, *since.values()} & known.keys())}
+        return cls(
+            batch,
+            before.number + 1,
+            rules,
+            set_aside=before.set_aside,
+            since=since,
+            starts=starts,
+            history=before.history,
+        )
 
     def against(self, rule: LoadedRule) -> list[Problem]:
         """That a rule is set aside, if it is."""
@@ -104,16 +138,21 @@ class RuleHistory:
                 )
             loaded: list[LoadedRule] = []
             for entry in content["rules"]:
-                place = entry["rule"], entry["source"]
-                if place not in known:
-                    known[place] = load_rules(*place)
-                loaded += known[place]
+                loaded += _loaded(entry, known)
+            draining = [
+                Drain(one, int(entry["limit_ms"]))
+                for entry in content.get("draining", ())
+                for one in _loaded(entry, known)
+            ]
             return LoggedRules(
                 batch,
                 int(content["number"]),
-                RuleSet(tuple(loaded)),
+                RuleSet(tuple(loaded), draining=tuple(draining), paused=_pauses(content)),
                 int(content["attempts"]),
                 content["set_aside"],
+                _since(content),
+                _starts(content),
+                content.get("history", ""),
             )
         except (LookupError, TypeError, ValueError, RuleSetError) as error:
             reason = str(error).partition("\n")[0][:200]
@@ -132,13 +171,19 @@ class RuleLog(RuleHistory):
     def write(self, logged: LoggedRules) -> None:
         """Write a set that is newer than all others, or the newest one again, and remove what no
         batch can ask for. Raises StateError when that fails."""
-        rules = [{"source": one.places.source, "rule": one.text} for one in logged.rules.loaded]
+        rules = [_entry(one) for one in logged.rules.loaded]
+        draining = [{**_entry(d.loaded), "limit_ms": d.limit_ms} for d in logged.rules.draining]
         content = {
             "format": _FORMAT,
             "number": logged.number,
             "rules": rules,
+            "draining": draining,
             "attempts": logged.attempts,
             "set_aside": dict(logged.set_aside),
+            "since": [[*version, batch] for version, batch in logged.since.items()],
+            "starts": dict(logged.starts),
+            "history": logged.history,
+            "paused": {rule: pause.as_json() for rule, pause in logged.rules.paused.items()},
         }
         there = self._names()
         again = [revision for batch, revision in there if batch == logged.batch]
@@ -149,6 +194,33 @@ class RuleLog(RuleHistory):
             if batch < kept[0]:
                 name = _name(batch, revision)
                 self._checkpoint.delete(f"{self._checkpoint.location}/{name}")
+
+
+def _entry(one: LoadedRule) -> dict[str, Any]:
+    return {"source": one.places.source, "rule": one.text}
+
+
+def _loaded(entry: Mapping[str, Any], known: _Known) -> list[LoadedRule]:
+    place = entry["rule"], entry["source"]
+    if place not in known:
+        known[place] = load_rules(*place)
+    return known[place]
+
+
+def _pauses(content: dict[str, Any]) -> dict[str, Pause]:
+    # Logs had none while a pause ended with its run.
+    return {rule: Pause.from_json(pause) for rule, pause in content.get("paused", {}).items()}
+
+
+def _since(content: dict[str, Any]) -> dict[Version, int]:
+    return {(rule, version): batch for rule, version, batch in content.get("since", ())}
+
+
+def _starts(content: dict[str, Any]) -> dict[int, Offsets]:
+    return {
+        int(batch): {topic: {int(p): at for p, at in each.items()} for topic, each in ends.items()}
+        for batch, ends in content.get("starts", {}).items()
+    }
 
 
 def _name(batch: int, revision: int) -> str:

@@ -12,6 +12,7 @@ from service.observability.metrics import Metrics
 from service.pattern.tree import Rule
 from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.progress import BatchReport, begin_rules
+from service.pipeline.driver.rule_log import LoggedRules
 from service.rules.rule_set import RuleSet
 
 _log = logger(__name__)
@@ -19,30 +20,27 @@ _log = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RunningRules:
-    """The rules that batches run under: set ``number`` of the checkpoint, from ``batch`` on.
-    ``since``: the first batch of each rule that is known to have run without a break, by id and
-    version; ``fingerprints`` of plans, by id and version."""
+    """The rules that batches run under from ``batch`` on; ``fingerprints`` of plans, by id and
+    version, also of versions that drain: ``draining``."""
 
-    number: int
     batch: int
-    since: Mapping[tuple[str, int], int]
+    logged: LoggedRules
     fingerprints: Mapping[tuple[str, int], str]
+    draining: Collection[tuple[str, int]]
 
 
 class RuleStatus:
     """Written by the start, by each batch and by what watches the rules; read by ``/rules`` from
     another thread.
 
-    ``rules``: those that run, or will from the next batch on. ``live``: partial matches by rule id.
-    ``paused``: rules that the circuit breaker paused, by id. ``rejected``: what of the source does
-    not run, and why.
+    ``rules``: those that run, or will from the next batch on. ``live``: partial matches by rule id
+    and version. ``rejected``: what of the source does not run, and why.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self.rules = RuleSet()
-        self.live: Mapping[str, int] = {}
-        self.paused: dict[str, Rule] = {}
+        self.live: Mapping[tuple[str, int], int] = {}
         self.rejected: tuple[Problem, ...] = ()
         self._running: RunningRules | None = None
         #: Under which a batch has begun that Spark has not committed.
@@ -57,7 +55,7 @@ class RuleStatus:
     ) -> None:
         """The rules are checked and will run from the next batch on; of ``rejected`` the old
         versions do, if there are any."""
-        self.rules = rules
+        self.takes(rules)
         for warning in warnings:
             if (warning.rule, warning.message) not in self._warned:
                 _log.warning(
@@ -81,6 +79,23 @@ class RuleStatus:
         )
         begin_rules(self._metrics, [rule.id for rule in rules.enabled])
 
+    def takes(self, rules: RuleSet) -> None:
+        """These rules will run from the next batch on; says which of them are paused now, and which
+        no longer are."""
+        before, self.rules = self.rules, rules
+        versions = {rule.id: rule.version for rule in rules.rules}
+        for rule, pause in rules.paused.items():
+            if before.paused.get(rule) != pause:
+                with bound(rule=rule):
+                    _log.warning(
+                        "rule_paused", version=versions[rule], by=pause.by, reason=pause.reason
+                    )
+        for rule in before.paused.keys() & versions.keys() - rules.paused.keys():
+            with bound(rule=rule):
+                _log.info("rule_resumed", version=versions[rule])
+        paused = [rule for rule in rules.rules if rule.id in rules.paused]
+        self._metrics.replace(names.RULE_PAUSED, _labels(paused))
+
     def read(self) -> None:
         """The source of the rules was read."""
         self._failed = False
@@ -93,41 +108,26 @@ class RuleStatus:
             _log.error("rules_not_read", text="\n".join(each.render() for each in problems))
         self._failed = True
 
-    def begins(self, number: int, batch: int, rules: CompiledRules) -> None:
-        """A batch begins that is the first under set ``number``, or the first of the run."""
-        before = {} if self._running is None else self._running.since
+    def begins(self, batch: int, logged: LoggedRules, rules: CompiledRules) -> None:
+        """A batch begins that is the first under other rules, or the first of the run."""
         fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
-        since = {rule: before.get(rule, batch) for rule in fingerprints}
-        self._begun = RunningRules(number, batch, since, fingerprints)
-        _log.info("rules_begin", number=number, rules=len(fingerprints))
+        draining = {(each.rule.id, each.rule.version) for each in rules.rules.draining}
+        self._begun = RunningRules(batch, logged, fingerprints, draining)
+        _log.info("rules_begin", number=logged.number, rules=len(fingerprints) - len(draining))
 
     def committed(self, batch: int) -> None:
         """Spark has committed a batch."""
         begun = self._begun
         if begun is not None and batch >= begun.batch:
-            # Another version of a paused rule runs.
-            self.paused = {
-                rule.id: rule
-                for rule in self.paused.values()
-                if (rule.id, rule.version) in begun.since
-            }
-            self._metrics.replace(names.RULE_PAUSED, _labels(self.paused.values()))
             gone = self._ids(self._running) - self._ids(begun)
             self._running, self._begun = begun, None
-            self._metrics.set(names.RULE_SET, begun.number)
+            self._metrics.set(names.RULE_SET, begun.logged.number)
             for rule in gone - {rule.id for rule in self.rules.rules}:
                 self._metrics.forget_rule(rule)
 
     @staticmethod
     def _ids(running: RunningRules | None) -> set[str]:
-        return set() if running is None else {rule for rule, _ in running.since}
-
-    def pause(self, rule: Rule, reason: str) -> None:
-        """A rule is paused until the end of the run."""
-        self.paused[rule.id] = rule
-        with bound(rule=rule.id):
-            _log.warning("rule_paused", version=rule.version, reason=reason)
-        self._metrics.replace(names.RULE_PAUSED, _labels(self.paused.values()))
+        return set() if running is None else {rule for rule, _ in running.fingerprints}
 
     def batch_done(self, report: BatchReport) -> None:
         """Take in which partial matches live, and log which went with rules that changed or were
@@ -135,51 +135,70 @@ class RuleStatus:
         self.live = report.live
         self._watermark = report.watermark
         now = {loaded.rule.id: loaded.rule.version for loaded in self.rules.loaded}
+        draining = () if self._running is None else self._running.draining
         for (rule, version), live in report.gone.items():
-            changed = now.get(rule) == version and rule not in self.paused
+            paused = self.rules.paused.get(rule)
+            changed = now.get(rule) == version and paused is None
             reason = "changed without a new version" if changed else "replaced or removed"
+            if (rule, version) in draining and rule in now:
+                reason = "its drain ended before it was done" if live else "drained"
             with bound(rule=rule):
                 (_log.warning if changed and live else _log.info)(
                     "rule_state_dropped",
                     version=version,
                     partial_matches=live,
-                    reason="paused by the circuit breaker" if rule in self.paused else reason,
+                    reason=reason if paused is None else f"paused by {paused.by}",
                 )
 
     def listing(self) -> list[dict[str, object]]:
         """What runs and what does not, for ``/rules``: the rules by id, then what is rejected."""
-        running = self._running
         shown: list[dict[str, object]] = []
+        draining: dict[str, list[Rule]] = {}
+        for each in self.rules.draining:
+            draining.setdefault(each.rule.id, []).append(each.rule)
         for rule in self.rules.rules:
-            this = rule.id, rule.version
-            known = running is not None and this in running.since
-            shown.append(
-                {
-                    "id": rule.id,
-                    "version": rule.version,
-                    "state": self._state_of(rule, known=known),
-                    "fingerprint": running.fingerprints[this] if running and known else None,
-                    "since_batch": running.since[this] if running and known else None,
-                    "partial_matches": self.live.get(rule.id, 0),
-                }
-            )
+            pause = self.rules.paused.get(rule.id)
+            row = self._row(rule)
+            known = row["fingerprint"] is not None
+            row["state"] = self._state_of(rule, known=known)
+            row["reason"] = None if pause is None else f"{pause.by}: {pause.reason}"
+            shown.append(row)
+            shown += [{**self._row(old), "state": "draining"} for old in draining.get(rule.id, ())]
         rejected: list[dict[str, object]] = [
             {"id": each.rule, "state": "rejected", "source": each.source, "reason": each.render()}
             for each in self.rejected
         ]
         return shown + rejected
 
+    def _row(self, rule: Rule) -> dict[str, object]:
+        """What is shown of a version, but for its state."""
+        version, running = (rule.id, rule.version), self._running
+        if running is None or version not in running.fingerprints:
+            since, offsets, fingerprint = None, None, None
+        else:
+            since = running.logged.since.get(version)
+            offsets = None if since is None else running.logged.starts.get(since)
+            fingerprint = running.fingerprints[version]
+        return {
+            "id": rule.id,
+            "version": rule.version,
+            "fingerprint": fingerprint,
+            "since_batch": since,
+            "since_offsets": offsets,
+            "partial_matches": self.live.get(version, 0),
+        }
+
     def _state_of(self, rule: Rule, *, known: bool) -> str:
         if not rule.enabled:
             return "disabled"
-        if rule.id in self.paused:
+        if rule.id in self.rules.paused:
             return "paused"
         if not known:
             return "accepted"
         begins = rule.effective_from_ms
         if begins is not None and self._watermark is not None and self._watermark < begins:
             return "scheduled"
-        return "active"
+        return "shadow" if rule.shadow else "active"
 
 
 def _labels(rules: Collection[Rule]) -> dict[tuple[str, ...], float]:

@@ -1,5 +1,5 @@
-"""The rules that a run begins with: those of the folder, held against those that the checkpoint has
-run with.
+"""The rules that a run begins with: those of their source, held against those that the checkpoint
+has run with.
 
 A first start refuses rules with a problem. A job that has run before goes on: what is wrong is
 rejected, and what ran before runs. A batch that is planned and not done has the rules that were
@@ -9,20 +9,24 @@ are new with it are set aside.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from service.config import Settings
 from service.errors import ConfigurationError, RuleSetError
 from service.observability.logs import logger
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
-from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
+from service.pipeline.driver.batch_rules import BatchRules, CompiledRules, Decided
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
-from service.pipeline.driver.job_plan import check_rules, load_rules, problems_of, warnings_of
+from service.pipeline.driver.job_plan import check_rules, problems_of, warnings_of, within_limit
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.driver.rule_log import LOG, LoggedRules, RuleLog, digest
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.spark.local_folder import local_folder
 from service.rules.change import Change, next_rules
-from service.rules.folder import Stamp, read_files, stamp
-from service.rules.rule_set import RuleFile, RuleSet
+from service.rules.overrides import Overrides, OverrideTopic
+from service.rules.rule_set import RuleFile, RuleSet, examine, valid
+from service.rules.source import RuleSource
 
 _log = logger(__name__)
 #: Runs that may fail in the first batch under other rules.
@@ -30,26 +34,26 @@ _MOST_ATTEMPTS = 3
 
 
 class RulesAtStart:
-    """Reads the folder at once. Raises RuleSetError, and ConfigurationError for too many rules,
+    """Reads the source at once. Raises RuleSetError, and ConfigurationError for too many rules,
     where the checkpoint cannot know rules that could run instead."""
 
-    def __init__(self, settings: Settings, status: RuleStatus) -> None:
+    def __init__(self, settings: Settings, source: RuleSource, status: RuleStatus) -> None:
         self._settings = settings
+        self._name = source.name
         self._status = status
         self._wrong: RuleSetError | ConfigurationError | None = None
-        self._files: list[RuleFile] = []
+        #: What the source holds; ``None``: it could not be read.
+        self.files: Sequence[RuleFile] | None = None
+        #: What operators have decided beside it; ``None``: that could not be read.
+        self.overrides: Overrides | None = None
         self._rules = RuleSet()
-        #: What the folder was; ``None`` when it could not be read.
-        self.taken: Stamp | None = None
         try:
-            found = stamp(settings.rules.folder)
-            self._files = read_files(settings.rules.folder)
-            self.taken = found
+            self.files = source.read() or ()
             status.read()
-            self._rules = load_rules(settings)
+            self._rules = within_limit(valid(examine(self.files, source.name)), settings, source)
         except (RuleSetError, ConfigurationError) as error:
             self._went_wrong(error)
-            if self.taken is None:
+            if self.files is None:
                 status.not_read(error.problems)
         status.rules = self._rules
 
@@ -64,10 +68,22 @@ class RulesAtStart:
         except RuleSetError as error:
             self._went_wrong(error)
 
-    def decide(self, checkpoint: CheckpointFiles, begun: PartlyWritten | None) -> BatchRules:
+    def decide(
+        self,
+        checkpoint: CheckpointFiles,
+        begun: PartlyWritten | None,
+        topic: OverrideTopic,
+        decided: Decided,
+    ) -> BatchRules:
         """The rules of the run's batches. ``begun``: the batch that is planned and not done, if
-        some of its output is there. Raises RuleSetError, and StateError where the checkpoint is
-        damaged."""
+        some of its output is there; ``topic``: of overrides; ``decided`` is told of each set.
+        Raises RuleSetError, and StateError where the checkpoint is damaged."""
+        try:
+            self.overrides = topic.read() or Overrides()
+        except RuleSetError as error:
+            self._went_wrong(error)
+            self._status.not_read(error.problems)
+        overrides = self.overrides or Overrides()
         log, position = RuleLog(checkpoint), checkpoint.position()
         logged = None if position is None else log.of(position.batch)
         if logged is not None and position is not None and position.uncommitted:
@@ -75,24 +91,31 @@ class RulesAtStart:
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
-            change = Change(self._rules)
-        elif self._wrong is not None and self.taken is None:
+            files = overrides.applied(self.files or ())
+            change = Change(valid(examine(files, self._name)).pausing(overrides.pauses({})))
+        elif self.files is None or self.overrides is None:
+            assert self._wrong is not None
             change = Change(logged.rules, tuple(self._wrong.problems))
         else:
             change = next_rules(
                 logged.rules,
-                self._files,
+                overrides.applied(self.files),
                 lambda one: logged.against(one) or problems_of(one, self._schemas),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
             )
+            paused = overrides.pauses(logged.rules.paused)
+            change = replace(change, rules=change.rules.pausing(paused))
         rules = change.rules
         warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
-        self._status.wants(rules, change.rejected, warnings)
+        rejected = (*change.rejected, *overrides.unreadable.values())
+        self._status.wants(rules, rejected, warnings)
         planned = None
         if logged is not None and position is not None and position.uncommitted:
             planned = position.batch, CompiledRules.of(logged.rules)
-        return BatchRules(log, logged, CompiledRules.of(rules), planned, self._status.begins)
+        compiled = CompiledRules.of(rules)
+        begins = self._status.begins
+        return BatchRules(log, logged, compiled, planned, overrides, decided, begins)
 
     def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
         folder = local_folder(str(self._settings.state.checkpoint))
@@ -109,7 +132,8 @@ def _without_crashing(
     before = log.of(batch - 1) if logged.batch == batch and batch > 0 else None
     if before is None or logged.attempts < _MOST_ATTEMPTS:
         return logged
-    new = [one for one in logged.rules.loaded if one.rule not in before.rules.rules]
+    ran = [one.rule for one in before.rules.running]
+    new = [one for one in logged.rules.running if one.rule not in ran]
     if not new:
         return logged
     reason = f"set aside: batch {batch}, the first with this rule, failed {logged.attempts} times"
@@ -119,9 +143,16 @@ def _without_crashing(
     ids = {one.rule.id for one in new}
     kept = [one for one in logged.rules.loaded if one.rule.id not in ids]
     back = [one for one in before.rules.loaded if one.rule.id in ids]
-    rules = RuleSet(tuple(sorted((*kept, *back), key=lambda one: one.rule.id)))
+    draining = [each for each in logged.rules.draining if each.rule.id not in ids]
+    draining += [each for each in before.rules.draining if each.rule.id in ids]
+    rules = RuleSet(
+        tuple(sorted((*kept, *back), key=lambda one: one.rule.id)), draining=tuple(draining)
+    )
+    rules = rules.pausing({**before.rules.paused, **logged.rules.paused})
     aside = {**logged.set_aside, **{digest(one): reason for one in new}}
-    substitute = LoggedRules(batch, logged.number, rules, attempts=0, set_aside=aside)
+    starts = logged.starts.get(batch, {})
+    substitute = LoggedRules.following(before, batch, starts, rules)
+    substitute = replace(substitute, number=logged.number, attempts=0, set_aside=aside)
     log.write(substitute)
     for one in new:
         _log.error("rule_set_aside", rule=one.rule.id, version=one.rule.version, reason=reason)

@@ -13,9 +13,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -56,6 +57,7 @@ from service.pipeline.driver.partly_written import partly_written
 from service.pipeline.driver.progress import BatchReport, begin_topics
 from service.pipeline.driver.retry import RetryPolicies, StopRequestedError
 from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.driver.rule_topics import RuleTopics
 from service.pipeline.driver.rule_watch import RuleWatch
 from service.pipeline.driver.rules_at_start import RulesAtStart
 from service.pipeline.driver.scratch import scratch_folder
@@ -64,6 +66,9 @@ from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.driver.topic_ids import TopicIds
 from service.pipeline.spark.starting import StartingSpark
+from service.rules.overrides import OverrideTopic
+from service.rules.source import RuleSource
+from service.rules.sources import source_of
 
 _log = logger(__name__)
 
@@ -138,11 +143,14 @@ class Service:
                 scratch = stack.enter_context(scratch_folder(self._settings))
             stack.enter_context(bound(run=self.run_id))
             registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
+            source = stack.enter_context(closing(source_of(self._settings)))
+            name = self._settings.rules.overrides_topic
+            overrides = stack.enter_context(closing(OverrideTopic(self._settings.kafka, name)))
             try:
                 # In transactions the newer run may take over from one that does not end.
                 alone = self._settings.outputs.delivery == "at_least_once"
                 with held(str(self._settings.state.checkpoint), alone=alone):
-                    self._run(registry, scratch, planned_batch_only)
+                    self._run(registry, source, overrides, scratch, planned_batch_only)
             except StopRequestedError:
                 pass
             finally:
@@ -161,10 +169,17 @@ class Service:
                 )
             _log.info("stopped")
 
-    def _run(self, registry: Registry, scratch: Path, one_batch: bool) -> None:
+    def _run(
+        self,
+        registry: Registry,
+        source: RuleSource,
+        overrides: OverrideTopic,
+        scratch: Path,
+        one_batch: bool,
+    ) -> None:
         settings, retry = self._settings, self._retries.at_start
         starting = self._spark or StartingSpark(settings, scratch, self._start.meanwhile)
-        at_start = RulesAtStart(settings, self._rules)
+        at_start = RulesAtStart(settings, source, self._rules)
         cluster = Cluster(settings, retry)
         existing = cluster.topics()
         topics = input_topics(settings, existing)
@@ -191,15 +206,14 @@ class Service:
         with ExitStack() as stack:
             if not isinstance(self._spark, SparkSession):
                 stack.callback(spark.stop)
-            stack.callback(self._observer.position.stop)
-            stack.callback(watch.stop)
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
             check_position(checkpoint.position(), settings, topics, ids)
-            self._observer.position.start()
-            watch.start()
+            _beside(stack, self._observer.position, watch)
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             begun = partial(partly_written, delivery, settings.state.state_partitions, checkpoint)
-            rules = at_start.decide(checkpoint, retry(begun))
+            told = RuleTopics(settings, self._rules.listing, self.run_id)
+            rules = at_start.decide(checkpoint, retry(begun), overrides, told.decided)
+            _beside(stack, told)
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, cluster.partitions(topics), sampling.result())
             flow = Dataflow(
@@ -207,11 +221,10 @@ class Service:
             )
             if settings.trigger.mode == "continuous" and not one_batch:
                 rule_watch = RuleWatch(
-                    settings, at_start.taken, rules, lambda: flow.packing, self._rules,
-                    event_time.rules_changed, self.run_id,
+                    settings, source, overrides, (at_start.files, at_start.overrides), rules,
+                    lambda: flow.packing, self._rules, event_time.rules_changed, self.run_id,
                 )  # fmt: skip
-                rule_watch.start()
-                stack.callback(rule_watch.stop)
+                _beside(stack, rule_watch)
             supervisor = Supervisor(
                 spark,
                 flow,
@@ -235,6 +248,18 @@ class Service:
                 if settings.trigger.at_end_of_input == "decide" and not one_batch:
                     event_time.end_of_input()
                     supervisor.run()
+
+
+class _Beside(Protocol):
+    def start(self) -> None: ...
+    def stop(self) -> object: ...
+
+
+def _beside(stack: ExitStack, *threads: _Beside) -> None:
+    """Start what works beside the batches, until the stack ends."""
+    for each in threads:
+        each.start()
+        stack.callback(each.stop)
 
 
 @contextmanager

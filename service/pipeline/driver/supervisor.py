@@ -35,6 +35,7 @@ from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.driver.topic_ids import TopicIds
 from service.pipeline.wire.new_schema_ids import decode_ids
 from service.pipeline.wire.reports import Count
+from service.rules.pauses import Pause
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
@@ -180,6 +181,10 @@ class Supervisor:
             report = self._observer.batch_done(batch, reports)
             self._protect(report)
         self._flow.rules.done()
+        key_groups = self._flow.settings.state.key_groups
+        rules = self._flow.rules.drained(report.drained, key_groups)
+        if rules is not None:
+            self._rules.takes(rules)
         self._outage.batch_done()
         self._time.batch_done(report)
         return report.total(Count.RECORDS), report.total(Count.BYTES)
@@ -198,10 +203,15 @@ class Supervisor:
         )
         if self._breaker.job_trip is not None:
             self._stop()
-        topic = self._flow.settings.outputs.topics.dead_letters
-        new = {trip.rule: trip for trip in trips if trip.rule not in self._rules.paused}
-        plans = [each for each in self._flow.rules.current.plan.plans if each.rule.id in new]
-        for each in plans:
-            self._rules.pause(each.rule, new[each.rule.id].told(topic))
-        if plans:
-            self._time.pause(each.fingerprint for each in plans)
+        topic, rules = self._flow.settings.outputs.topics.dead_letters, self._flow.rules
+        # Versions that drain go by themselves.
+        versions = {one.rule.id: one.rule.version for one in rules.current.rules.running}
+        pauses = {
+            trip.rule: Pause(trip.told(topic), "circuit breaker", versions[trip.rule])
+            for trip in trips
+            if trip.rule in versions
+        }
+        if rules.pause(pauses):
+            wanted = rules.wanted.rules
+            self._rules.takes(wanted)
+            self._time.rules_changed(wanted.fingerprint)

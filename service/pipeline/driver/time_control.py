@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,6 @@ class TimeControl:
         written."""
         with self._lock:
             self._file.write(ControlRecord((), END))
-
-    def pause(self, fingerprints: Iterable[str]) -> None:
-        """The plans with these fingerprints are paused from the next batch on."""
-        with self._lock, self._tried_again_later():
-            self._file.pause(fingerprints)
 
     def rules_changed(self, fingerprint: str) -> None:
         """There are other rules: a batch comes for them, also without events."""

@@ -33,6 +33,7 @@ from service.matcher.outputs import Outputs
 from service.matcher.partial import FOREVER
 from service.model import LateEvent
 from service.pipeline.match.batch_events import BatchEvents, Sized
+from service.pipeline.match.drains import Drains
 from service.pipeline.match.slot_columns import bytes_of, vector_of
 from service.pipeline.match.spool import SLICE, slices
 from service.pipeline.match.watermark import Clock, Policy
@@ -85,9 +86,8 @@ class MatchOptions:
 
 
 class KeyGroup:
-    """Clock, topics, rules and buckets of one key group. ``paused``: fingerprints of the plans that
-    take no part; ``plan`` and ``matchers`` are without them. ``stored``: the group's state, if it
-    has one. StateError when it cannot be taken over."""
+    """Clock, topics, rules and buckets of one key group. ``stored``: the group's state, if it has
+    one. StateError when it cannot be taken over."""
 
     def __init__(
         self,
@@ -95,7 +95,6 @@ class KeyGroup:
         plan: RuleSetPlan,
         options: MatchOptions,
         matchers: Sequence[KeysMatcher],
-        paused: tuple[str, ...] = (),
         stored: dict[str, Any] | None = None,
     ) -> None:
         if stored is not None:
@@ -108,11 +107,12 @@ class KeyGroup:
         #: Nanoseconds of the matcher in this batch, shared out to rules.
         self.processing: Counter[str] = Counter()
         self._options = options
-        self._paused = paused
         self._matchers = matchers
         self._names = Names() if stored is None else Names(stored["topics"], stored["types"])
         by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
         self._rules = KnownRules(plan, by_prefix, stored)
+        drains = {} if stored is None else stored.get("drains", {})
+        self._drains = Drains(plan.draining, self.clock, self._rules, drains)
         # What bits mean says which rules there are, by their numbers in this state.
         self._entries = Entries(number, self._rules.meanings())
         if stored is not None:
@@ -131,7 +131,7 @@ class KeyGroup:
             "clock": self.clock.packed(),
             "topics": self._names.topics,
             "types": self._names.types,
-            "paused": list(self._paused),
+            "drains": self._drains.packed(),
             **self._rules.packed(self._entries.meanings_needed()),
             **self._entries.packed(),
         }
@@ -145,9 +145,13 @@ class KeyGroup:
         """The late events of the batch; none with ``emit_late`` off."""
         return self._events.late_events() if self._options.emit_late else iter(())
 
-    def live(self) -> dict[str, int]:
-        """How many partial matches live, by rule id."""
+    def live(self) -> dict[tuple[str, int], int]:
+        """How many partial matches live, by rule id and version."""
         return self._rules.live()
+
+    def drained(self) -> list[str]:
+        """Fingerprints of versions that drain and have nothing to do any more in this group."""
+        return self._drains.done(self.clock.watermark)
 
     def run(
         self,
@@ -171,10 +175,14 @@ class KeyGroup:
         sized = events.sizes()
         for number, matcher in enumerate(self._matchers):
             after = before
-            for until in self._slices(number, sized[number], watermark):
+            part = matcher.partitioning
+            cuts = self._slices(number, sized[number], watermark)
+            for until in sorted({*cuts, *self._drains.limits(part, watermark)}):
                 rows = events.timely(number, after, until)
-                yield from self._advance(number, matcher, rows, min(until, watermark), load, store)
-                after = until
+                now = min(until, watermark)
+                yield from self._advance(number, matcher, rows, now, load, store)
+                self._drains.end(part, now)
+                after = max(after, until)
 
     def _slices(self, number: int, sized: list[Sized], watermark: int) -> list[int]:
         """Up to which times events are taken up together, those that wait included."""
@@ -203,6 +211,9 @@ class KeyGroup:
         due = {name: bucket_of(name) for name in self._entries.due(prefix, watermark)}
         waited = [name for name, bucket in due.items() if bucket is None]
         batch = self._ready(batch, waited, watermark, prefix, load, store)
+        hidden = self._drains.hidden(matcher.partitioning)
+        if hidden:
+            batch.masks = [mask | hidden for mask in batch.masks]
         homes = buckets_of(hashes_of(batch.keys), spread.before)
         storage = BucketStorage(self._entries, spread, matcher.fingerprints, self._rules)
         of_due = (bucket for bucket in due.values() if bucket is not None)

@@ -23,10 +23,12 @@ from pyspark.sql.streaming.stateful_processor import ValueState
 
 from service.codecs.dead_letters import Reason
 from service.codecs.outputs import OutputEncoder, OutputRecord
+from service.codecs.result_columns import EncodedResults
 from service.compiler.rule_set import RuleSetPlan
 from service.matcher.columnar.keys import KeysMatcher
 from service.matcher.columnar.results import ResultKind
 from service.matcher.outputs import Outputs
+from service.model import Match, Timeout
 from service.packing import pack, sealed, unpack, unsealed
 from service.pipeline.match.key_group import KeyGroup, MatchOptions
 from service.pipeline.match.latency import Ages
@@ -110,8 +112,11 @@ class MatchProcessor:
         self._plan = plan
         self._encoder = encoder
         self._options = options
-        #: Plan and matchers without the paused plans, by their fingerprints.
-        self._active: dict[tuple[str, ...], tuple[RuleSetPlan, list[KeysMatcher]]] = {}
+        self._matchers = [
+            KeysMatcher(part, options.types, columns=True) for part in plan.partitionings
+        ]
+        rules = (each.rule for each in plan.plans)
+        self._shadow = frozenset((rule.id, rule.version) for rule in rules if rule.shadow)
         self._read_ns = self._write_ns = 0
         self._unwritten: list[tuple[str, bytes | None]] = []
         self._unwritten_bytes = 0
@@ -122,17 +127,6 @@ class MatchProcessor:
         self._group_state = group
         self._entry_state = entries
 
-    def _active_without(self, paused: tuple[str, ...]) -> tuple[RuleSetPlan, list[KeysMatcher]]:
-        """Plan and matchers, built once per task for each set of paused plans. Bits and columns
-        keep their numbers."""
-        if paused not in self._active:
-            plan = self._plan.without(paused)
-            matchers = [
-                KeysMatcher(part, self._options.types, columns=True) for part in plan.partitionings
-            ]
-            self._active[paused] = (plan, matchers)
-        return self._active[paused]
-
     def _group(self, number: int, batch: _Input, offsets_before: str) -> KeyGroup:
         """The key group as the batch finds it."""
         began = perf_counter_ns()
@@ -140,11 +134,7 @@ class MatchProcessor:
         self._read_ns += perf_counter_ns() - began
         stored = None if value is None else unpack(unsealed(bytes(value[0])))
         check_written(stored, number, offsets_before, self._options.key_groups)
-        paused = batch.control.paused
-        if paused is None:
-            paused = () if stored is None else tuple(stored.get("paused", ()))
-        plan, matchers = self._active_without(paused)
-        group = KeyGroup(number, plan, self._options, matchers, paused, stored)
+        group = KeyGroup(number, self._plan, self._options, self._matchers, stored)
         # Partitions to wait for, before what was read of them.
         group.clock.control(batch.control)
         for times in batch.times:
@@ -220,6 +210,7 @@ class MatchProcessor:
             gone=tuple(GoneRule(*rule) for rule in group.gone),
             match_times=ages.times(),
             time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
+            drained=tuple(group.drained()),
         )
         self._told_of_process = True
         yield from _rows(PacketKind.REPORT, report.encode())
@@ -232,24 +223,37 @@ class MatchProcessor:
                 counts[Count(what), rule] += number
         for found in outputs.results:
             encoded, replaced = encoder.results(found)
-            columns = ResultColumns(
-                encoder.result_topic(encoded.kind),
-                encoder.result_headers(encoded),
-                encoded.rule,
-                encoded.keys,
-                encoded.ids,
-                encoded.values,
-            )
-            yield from _rows(PacketKind.RESULTS, columns.encode())
+            live, shadow = encoded.split(self._shadow) if self._shadow else (encoded, None)
+            yield from self._columns(live)
+            if shadow is not None:
+                yield from self._columns(shadow, shadow=True)
             for rule_id, record in replaced:
                 yield from self._add(record, records, counts, rule_id)
         for match in outputs.matches:
-            yield from self._add(encoder.match(match), records, counts, match.rule_id)
+            record = encoder.match(match, shadow=self._is_shadow(match))
+            yield from self._add(record, records, counts, match.rule_id)
         for timeout in outputs.timeouts:
-            yield from self._add(encoder.timeout(timeout), records, counts, timeout.rule_id)
+            record = encoder.timeout(timeout, shadow=self._is_shadow(timeout))
+            yield from self._add(record, records, counts, timeout.rule_id)
         for letter in outputs.dead_letters:
             _count_dead_letter(counts, letter.reason, letter.rule_id)
             yield from _records(records.add(encoder.dead_letter(letter)))
+
+    def _is_shadow(self, result: Match | Timeout) -> bool:
+        return (result.rule_id, result.rule_version) in self._shadow
+
+    def _columns(self, encoded: EncodedResults, *, shadow: bool = False) -> Iterator[Row]:
+        if not encoded.ids:
+            return
+        columns = ResultColumns(
+            self._encoder.result_topic(encoded.kind, shadow=shadow),
+            self._encoder.result_headers(encoded),
+            encoded.rule,
+            encoded.keys,
+            encoded.ids,
+            encoded.values,
+        )
+        yield from _rows(PacketKind.RESULTS, columns.encode())
 
     def _add(
         self,

@@ -94,7 +94,7 @@ class KnownRules:
             "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
             "next_rule": self._next,
             "meanings": {
-                fingerprint: [meaning.conditions, meaning.columns, meaning.rules]
+                fingerprint: list(astuple(meaning))
                 for fingerprint, meaning in self._meanings.items()
                 if fingerprint in meanings
             },
@@ -104,9 +104,22 @@ class KnownRules:
         """What names these rules in what is stored."""
         return [self._rules[text].number for text in fingerprints]
 
-    def live(self) -> dict[str, int]:
-        """How many partial matches live, by rule id."""
-        return {rule.id: rule.live for rule in self._rules.values()}
+    def live(self) -> dict[tuple[str, int], int]:
+        """How many partial matches live, by rule id and version."""
+        return {(rule.id, rule.version): rule.live for rule in self._rules.values()}
+
+    def live_of(self, fingerprint: str) -> int:
+        """How many partial matches of one rule live; 0 where there is no such rule."""
+        rule = self._rules.get(fingerprint)
+        return 0 if rule is None else rule.live
+
+    def end(self, fingerprint: str) -> None:
+        """The partial matches of a rule end here: under its new number there are none."""
+        rule = self._rules.get(fingerprint)
+        if rule is not None:
+            self.gone.append((rule.id, rule.version, rule.live))
+            rule.number, rule.live = self._next, 0
+            self._next += 1
 
     def count(self, fingerprints: Sequence[str], state: KeysState, sign: int) -> None:
         """Partial matches of some keys come (``sign`` 1) or go (-1)."""
@@ -130,21 +143,28 @@ class KnownRules:
 class Translation:
     """Rewrites events that were stored under another rule set: by name, what is new is NULL or not
     true. A column whose type has changed is brought to the new one. Events that wait are
-    hidden from rules that came after they were read."""
+    hidden from rules that came after they were read, and may begin matches of rules that drain
+    since then."""
 
     def __init__(self, old: Meaning, now: Meaning, slots: Sequence[SlotType]) -> None:
         bits = {name: bit for bit, name in enumerate(old.conditions)}
         self._bits = {
             bits[name]: number for number, name in enumerate(now.conditions) if name in bits
         }
-        # An entry may hold events that were read before one of its rules was there.
+        # An entry may hold events that were read before one of its rules was there, or drained.
         rules = {rule: bit for bit, rule in enumerate(old.rules, len(old.conditions))}
-        self._unseen = 0
+        self._set = 0
         for bit, rule in enumerate(now.rules, len(now.conditions)):
             if rule in rules:
                 self._bits[rules[rule]] = bit
             else:
-                self._unseen |= 1 << bit
+                self._set |= 1 << bit
+            if rule in now.draining:
+                early = bit + len(now.rules)
+                if rule in old.draining:
+                    self._bits[rules[rule] + len(old.rules)] = early
+                else:
+                    self._set |= 1 << early
         before = {name.rpartition("|")[0]: number for number, name in enumerate(old.columns)}
         self._columns = [before.get(slot.name) for slot in slots]
         self._same = [
@@ -161,7 +181,7 @@ class Translation:
     def batch(self, batch: InputBatch) -> None:
         """Events that wait, in place."""
         batch.masks = [
-            self._unseen | sum(1 << new for was, new in self._bits.items() if mask >> was & 1)
+            self._set | sum(1 << new for was, new in self._bits.items() if mask >> was & 1)
             for mask in batch.masks
         ]
         self._events(batch.events)

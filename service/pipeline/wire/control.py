@@ -1,4 +1,4 @@
-"""Control records: what the driver says of time, and which rules are paused.
+"""Control records: what the driver says of time.
 
 They come to key groups through a source of their own, and Spark's offset log keeps them with the
 batch, so a batch that runs again sees the same.
@@ -17,29 +17,20 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class ControlRecord:
-    """The partitions that hold records and so hold the watermark back until they are read, a lower
-    bound (ms) that the watermark has reached whatever the input says, and the fingerprints of the
-    plans that are paused from this batch on (``None``: as before)."""
+    """The partitions that hold records and so hold the watermark back until they are read, and a
+    lower bound (ms) that the watermark has reached whatever the input says."""
 
     partitions: tuple[Partition, ...] = ()
     lower_bound: int | None = None
-    paused: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For the offset log."""
-        paused = None if self.paused is None else list(self.paused)
-        partitions = [list(p) for p in self.partitions]
-        return {"partitions": partitions, "floor": self.lower_bound, "paused": paused}
+        return {"partitions": [list(p) for p in self.partitions], "floor": self.lower_bound}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ControlRecord:
         """From the offset log."""
-        paused = value["paused"]
-        return cls(
-            tuple((t, int(p)) for t, p in value["partitions"]),
-            value["floor"],
-            None if paused is None else tuple(paused),
-        )
+        return cls(tuple((t, int(p)) for t, p in value["partitions"]), value["floor"])
 
     def encode(self) -> bytes:
         """The packet."""

@@ -99,17 +99,19 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One task's or key group's part of a batch. ``live``: partial matches by rule id;
+    """One task's or key group's part of a batch. ``live``: partial matches by rule id and version;
+    ``drained``: fingerprints of versions that drain and have nothing to do any more in the group;
     ``match_times``: event times that stand for those of matches, each with how many; ``time`` comes
     from one key group."""
 
     counts: Counts = field(default_factory=Counter)
     partitions_read: tuple[PartitionRead, ...] = ()
     processes: tuple[ProcessMemory, ...] = ()
-    live: Mapping[str, int] = field(default_factory=dict)
+    live: Mapping[tuple[str, int], int] = field(default_factory=dict)
     gone: tuple[GoneRule, ...] = ()
     match_times: tuple[tuple[int, int], ...] = ()
     time: EventTime | None = None
+    drained: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
         """The packet. Raises ValueError for a count whose labels are not its own."""
@@ -122,10 +124,11 @@ class Report:
                 [[*_checked(*key), number] for key, number in self.counts.items()],
                 self.partitions_read,
                 self.processes,
-                self.live,
+                [[*rule, number] for rule, number in self.live.items()],
                 self.gone,
                 self.match_times,
                 time,
+                self.drained,
             ]
         )
 
@@ -133,15 +136,16 @@ class Report:
     def decode(cls, packet: bytes) -> Report:
         """What :meth:`encode` was given. Raises StateError for other bytes, and ValueError for a
         count that is not on the list, or has other labels."""
-        counts, read, processes, live, gone, match_times, time = unpack(packet)
+        counts, read, processes, live, gone, match_times, time, drained = unpack(packet)
         return cls(
             Counter({_checked(Count(what), *labels): n for what, *labels, n in counts}),
             tuple(PartitionRead(*each) for each in read),
             tuple(ProcessMemory(*each) for each in processes),
-            live,
+            {(rule, version): n for rule, version, n in live},
             tuple(GoneRule(*each) for each in gone),
             tuple((at, count) for at, count in match_times),
             None if time is None else _event_time(*time),
+            tuple(drained),
         )
 
 

@@ -39,7 +39,9 @@ from tests.pipeline.decode.lookups import lookup
 
 MIB = 2**20
 GROUPS = 3
-ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d"), OutputSchemaIds(1, 2, 3), largest=9 * MIB)
+ENCODER = OutputEncoder(
+    OutputTopics("m", "t", "l", "d", "s"), OutputSchemaIds(1, 2, 3), largest=9 * MIB
+)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from service.pipeline.wire.reports import Count, Report
 
 RECORDS = OutputRecords((("late", b"k", b"vv", [("h", None)]), ("late", None, None, [])))
 RESULTS = ResultColumns("m", [[("h", b"x")]], [0, 0], [b"k", None], [b"1", b"2"], [b"v", b"www"])
-EARLIER = Report(live={"abc": 1}).encode()
+EARLIER = Report(live={("abc", 1): 1}).encode()
 
 
 class Memory:

@@ -45,40 +45,35 @@ def test_a_new_record_is_a_new_offset(path: Path) -> None:
     assert reader.read(start)[1] == start
     file.write(WAITED_FOR)
     rows, first = reader.read(start)
-    assert records(rows) == [ControlRecord((("t", 0),), None, ())]
+    assert records(rows) == [ControlRecord((("t", 0),))]
     assert reader.read(first)[1] == first
     file.write(ControlRecord((), 17))
     rows, second = reader.read(first)
-    assert records(rows) == [ControlRecord((), 17, ())]
+    assert records(rows) == [ControlRecord((), 17)]
     assert second["number"] == first["number"] + 1
-    assert records(reader.readBetweenOffsets(start, first)) == [
-        ControlRecord((("t", 0),), None, ())
-    ]
+    assert records(reader.readBetweenOffsets(start, first)) == [ControlRecord((("t", 0),))]
 
 
 def test_another_run_is_a_new_offset(path: Path) -> None:
-    """Also with the same record; it ends all pauses."""
+    """Also with the same record."""
     reader, file = reader_of(path), ControlFile(path, "run-1", {"events": "id-1"})
     file.write(ControlRecord((), 17))
-    file.pause(["f2", "f1"])
-    rows, offset = reader.read(reader.initialOffset())
-    assert records(rows) == [ControlRecord((), 17, ("f1", "f2"))]
+    _, offset = reader.read(reader.initialOffset())
     ControlFile(path, "run-2", {"events": "id-1"}).write(ControlRecord((), 17))
     rows, _ = reader.read(offset)
-    assert records(rows) == [ControlRecord((), 17, ())]
+    assert records(rows) == [ControlRecord((), 17)]
 
 
 def test_time_stands_still_in_a_bounded_run(path: Path) -> None:
-    """But pauses come through, without partitions to wait for."""
+    """Or it would have no end."""
     reader, file = reader_of(path), ControlFile(path, "run-1", {"events": "id-1"})
     file.write(WAITED_FOR)
     reader.prepareForTriggerAvailableNow()
     _, offset = reader.read(reader.initialOffset())
     file.write(ControlRecord((), 17))
     assert reader.read(offset)[1] == offset
-    file.pause(["f1"])
-    rows, _ = reader.read(offset)
-    assert records(rows) == [ControlRecord((), None, ("f1",))]
+    file.rules("other rules")
+    assert reader.read(offset)[1] == offset
 
 
 def test_a_query_that_stops_leaves_no_trace(path: Path) -> None:

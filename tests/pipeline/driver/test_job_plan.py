@@ -12,7 +12,8 @@ import pytest
 from service.config import Settings
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pipeline.decode.resolved_schemas import resolve_schemas
-from service.pipeline.driver.job_plan import check_rules, input_topics, load_rules
+from service.pipeline.driver.job_plan import check_rules, input_topics, within_limit
+from service.rules.folder import FolderSource, read_rules
 from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
 
 
@@ -46,9 +47,10 @@ def test_too_many_rules(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.yaml").write_text(rule.format(name), "utf-8")
     inputs: dict[str, object] = {"topics": ["a"]}
-    assert len(load_rules(settings(tmp_path, inputs)).enabled) == 2
+    rules, source = read_rules(tmp_path), FolderSource(tmp_path)
+    assert within_limit(rules, settings(tmp_path, inputs), source) is rules
     with pytest.raises(ConfigurationError, match=r"holds 2 rules; rules\.max_rules allows 1"):
-        load_rules(settings(tmp_path, inputs, max_rules=1))
+        within_limit(rules, settings(tmp_path, inputs, max_rules=1), source)
 
 
 def warnings(
@@ -64,7 +66,7 @@ def warnings(
         given = given.model_copy(update={"inputs": inputs})
     subjects = {f"{topic}_value": [number] for number, topic in enumerate(topics)}
     registry: Any = FakeRegistry(dict(enumerate(schemas)), **subjects)
-    return check_rules(load_rules(given), resolve_schemas(given, registry, topics))
+    return check_rules(read_rules(folder), resolve_schemas(given, registry, topics))
 
 
 def record(name: str, **fields: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from service.pipeline.wire.reports import Count, Report
 
 REPORT = Report(
     Counter({(Count.RECORDS, "t"): 7, (Count.MATCHED, "abc"): 2}),
-    live={"abc": 4},
+    live={("abc", 1): 4},
     match_times=((1_000, 2),),
 ).encode()
 

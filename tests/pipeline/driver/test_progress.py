@@ -28,10 +28,10 @@ REPORTS = [
                 (Count.BUSY_US, "match"): 1_500_000,
             }
         ),
-        live={"abc": 4},
+        live={("abc", 1): 4},
         time=EventTime(1_000, {("t", 0): 1_500, ("t", 1): None}),
     ).encode(),
-    Report(Counter({(Count.MATCHED, "abc"): 1}), live={"abc": 5}).encode(),
+    Report(Counter({(Count.MATCHED, "abc"): 1}), live={("abc", 1): 5}).encode(),
     Report(
         Counter({(Count.WRITTEN, "cep.matches"): 3, (Count.WRITTEN_BYTES, "cep.matches"): 90})
     ).encode(),
@@ -48,7 +48,7 @@ def test_reports_of_a_batch_are_summed() -> None:
     report = merge(3, 0.5, REPORTS)
     assert report.total(Count.RECORDS) == 10
     assert report.total(Count.MATCHED) == 3
-    assert report.live == {"abc": 9}
+    assert report.live == {("abc", 1): 9}
     assert [read.partition for read in report.partitions_read] == [0, 1]
     assert (report.watermark, dict(report.maxima)) == (1_000, {("t", 0): 1_500, ("t", 1): None})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from service.pattern.document import load_rules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
 from service.pipeline.driver.local_files import LocalFiles
 from service.pipeline.driver.rule_log import LoggedRules, RuleHistory, RuleLog
-from service.rules.rule_set import assemble
+from service.rules.pauses import Pause
+from service.rules.rule_set import Drain, assemble
 
 pytestmark = pytest.mark.spark
 
@@ -27,12 +29,20 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
     ]
     for each in written:
         log.write(each)
-    again = LoggedRules(10, 3, written[-1].rules, attempts=2, set_aside={"digest": "why"})
+    pauses = {"b": Pause("too many dead letters", "circuit breaker", 3)}
+    drains = Drain(load_rules(_RULE.format(2), "a.yaml")[0], 5_000)
+    of_b = load_rules(_RULE.format(3).replace("id: a", "id: b"), "b.yaml")
+    rules = replace(assemble([*written[-1].rules.loaded, *of_b]), draining=(drains,), paused=pauses)
+    again = LoggedRules(10, 3, rules, attempts=2, set_aside={"digest": "why"})
     log.write(again)
     assert (tmp_path / "rules" / ".9.crc").exists()
     for files in (CheckpointFiles(spark, str(tmp_path)), LocalFiles(tmp_path)):
         found = RuleHistory(files).history()
         assert [each.batch for each in found] == [0, 9, 10]
         assert [each.number for each in found] == [1, 2, 3]
-        assert [each.rules.rules for each in found] == [each.rules.rules for each in written]
+        expected = [*(each.rules.rules for each in written[:2]), rules.rules]
+        assert [each.rules.rules for each in found] == expected
+        assert [(d.rule, d.limit_ms) for d in found[-1].rules.draining] == [(drains.rule, 5_000)]
+        assert found[-1].rules.fingerprint == rules.fingerprint
         assert (found[-1].attempts, found[-1].set_aside) == (2, {"digest": "why"})
+        assert [each.rules.paused for each in found] == [{}, {}, pauses]

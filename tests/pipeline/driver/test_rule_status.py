@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from service.observability.metrics import Metrics
 from service.pipeline.driver import rule_status
 from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.rule_log import LoggedRules
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.folder import read_rules
+from service.rules.pauses import Pause
+from service.rules.rule_set import Drain
 
 RULES = """
 id: {0}
@@ -37,6 +41,15 @@ def status(tmp_path: Path) -> RuleStatus:
     return made
 
 
+def begins(
+    status: RuleStatus, number: int, batch: int, before: LoggedRules | None = None
+) -> LoggedRules:
+    """Its rules begin with a batch, behind the set ``before``."""
+    logged = replace(LoggedRules.following(before, batch, {}, status.rules), number=number)
+    status.begins(batch, logged, CompiledRules.of(status.rules))
+    return logged
+
+
 def states(status: RuleStatus) -> dict[object, object]:
     """By rule id."""
     return {each["id"]: each["state"] for each in status.listing()}
@@ -58,11 +71,11 @@ def test_states_of_rules(status: RuleStatus) -> None:
     """A rule starts, runs, and may be paused; a disabled one never starts."""
     assert states(status) == {"one": "accepted", "two": "accepted", "disabled": "disabled"}
     assert all(each["fingerprint"] is None for each in status.listing())
-    status.begins(7, 3, CompiledRules.of(status.rules))
+    begins(status, 7, 3)
     assert states(status)["one"] == "accepted"
     status.committed(3)
-    status.batch_done(BatchReport(0, live=Counter(one=4)))
-    status.pause(status.rules.enabled[1], "too many dead letters")
+    status.batch_done(BatchReport(0, live=Counter({("one", 1): 4})))
+    status.takes(status.rules.pausing({"two": Pause("too many", "circuit breaker", 3)}))
     assert states(status)["one"] == "active"
     assert list(states(status).values()).count("paused") == 1
     (one,) = [each for each in status.listing() if each["id"] == "one"]
@@ -71,17 +84,18 @@ def test_states_of_rules(status: RuleStatus) -> None:
 
 def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Path) -> None:
     """The pause is that of the version."""
-    status.begins(1, 0, CompiledRules.of(status.rules))
+    begins(status, 1, 0)
     status.committed(0)
-    status.pause(status.rules.enabled[0], "too many dead letters")
-    assert states(status)["one"] == "paused"
-    (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
-    status.wants(read_rules(tmp_path), (), ())
-    status.begins(2, 5, CompiledRules.of(status.rules))
-    status.committed(5)
-    assert (states(status)["one"], status.paused) == ("active", {})
     paused = {"rule": "one", "version": "1"}
     value = status._metrics.registry.get_sample_value
+    pauses = {"one": Pause("too many dead letters", "circuit breaker", 1)}
+    status.takes(status.rules.pausing(pauses))
+    assert (states(status)["one"], value("spark_cep_rule_paused_info", paused)) == ("paused", 1)
+    (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
+    status.wants(read_rules(tmp_path).pausing(pauses), (), ())
+    begins(status, 2, 5)
+    status.committed(5)
+    assert (states(status)["one"], status.rules.paused) == ("active", {})
     assert value("spark_cep_rule_paused_info", paused) is None
 
 
@@ -103,3 +117,35 @@ def test_why_partial_matches_went(status: RuleStatus, monkeypatch: pytest.Monkey
     assert said == [
         ("warning", 1, changed), ("info", 2, replaced), ("info", 1, replaced), ("info", 3, changed),
     ]  # fmt: skip
+
+
+def test_a_version_that_drains(
+    status: RuleStatus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed beside the one that runs, with what lives of it."""
+    old = status.rules
+    first = begins(status, 1, 0)
+    status.committed(0)
+    (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
+    drains = tuple(Drain(each, 1_000) for each in old.loaded if each.rule.id == "one")
+    rules = replace(read_rules(tmp_path), draining=drains)
+    status.wants(rules, (), ())
+    begins(status, 2, 5, first)
+    status.committed(5)
+    status.batch_done(BatchReport(5, live=Counter({("one", 1): 4, ("one", 2): 1})))
+    shown = [
+        (each["version"], each["state"], each["since_batch"], each["partial_matches"])
+        for each in status.listing()
+        if each["id"] == "one"
+    ]
+    assert shown == [(2, "active", 5, 1), (1, "draining", 0, 4)]
+    said: list[str] = []
+
+    class Log:
+        def info(self, _event: str, *, reason: str, **_: object) -> None:
+            said.append(reason)
+
+    monkeypatch.setattr(rule_status, "_log", Log())
+    status.batch_done(BatchReport(6, gone=Counter({("one", 1): 4})))
+    status.batch_done(BatchReport(7, gone=Counter({("one", 1): 0})))
+    assert said == ["its drain ended before it was done", "drained"]

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import pytest
 from pyspark.errors.exceptions.base import PySparkException
 
-from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.errors import KafkaAwayError, SparkCepError
 from service.observability.health import Health
 from service.observability.metrics import Metrics
 from service.observability.start_clock import StartClock
 from service.pattern.document import load_rules
+from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.circuit_breaker import CircuitBreaker
 from service.pipeline.driver.failures import JobFailedError
 from service.pipeline.driver.observer import Observer
@@ -28,6 +28,8 @@ from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.wire.new_schema_ids import NewSchemaIdsError
 from service.pipeline.wire.reports import Count, Report
+from service.rules.overrides import Overrides
+from service.rules.rule_set import assemble
 
 RULE = """
 id: ab
@@ -87,10 +89,14 @@ class Job:
         self.stopping = Stopping(1_000)
         self.rules = RuleStatus(self.metrics)
         self.time = TimeControl(self.settings, folder / "control.json", "run")
-        plan = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
+        wanted = CompiledRules.of(assemble(load_rules(RULE, "ab.yaml")))
+        log: Any = None
+        self.batch_rules = BatchRules(
+            log, None, wanted, None, Overrides(), lambda *_: None, lambda *_: None
+        )
         flow: Any = SimpleNamespace(
             settings=self.settings,
-            rules=SimpleNamespace(current=SimpleNamespace(plan=plan), done=lambda: None),
+            rules=self.batch_rules,
             schemas=SimpleNamespace(unknown_ids={9}),
             start=self._start,
             limit=SimpleNamespace(batch_done=lambda records, size: False),
@@ -205,15 +211,18 @@ def test_too_many_dead_letters(
     job: Job, counts: Counter[Any], paused: list[str], stopped: bool
 ) -> None:
     """Those of records stop the job behind the batch, those of a rule pause it, and once."""
-    told: list[list[str]] = []
-    pause: Callable[..., None] = job.time.pause
-    job.time.pause = lambda plans: (told.append(list(plans)), pause(plans))  # type: ignore[assignment]
+    told: list[str] = []
+    changed: Callable[[str], None] = job.time.rules_changed
+    job.time.rules_changed = lambda rules: (told.append(rules), changed(rules))  # type: ignore[assignment,func-returns-value]
     read = Counter(
         {(Count.RECORDS, "t"): 10, (Count.BYTES, "t"): 900, (Count.RELEVANT_EVENTS,): 10}
     )
     job.batch(0, read + counts)
-    assert (list(job.rules.paused), job.stopping.requested.is_set()) == (paused, stopped)
+    wanted = job.batch_rules.wanted
+    assert (list(wanted.rules.paused), job.stopping.requested.is_set()) == (paused, stopped)
     assert (job.breaker.job_trip is not None) == stopped
     if paused:
         job.batch(1, read + counts)
-    assert [len(plans) for plans in told] == [1] * len(paused)
+    assert told == [wanted.rules.fingerprint] * len(paused)
+    assert len(wanted.plan.plans) == 1 - len(paused)
+    assert job.rules.rules.paused == wanted.rules.paused

@@ -44,8 +44,17 @@ class Run:
     @property
     def record(self) -> ControlRecord:
         """The newest."""
+        return ControlRecord.from_json(self._written["clock"])
+
+    @property
+    def rules(self) -> str | None:
+        """What the newest says of rules."""
+        return self._written.get("rules")
+
+    @property
+    def _written(self) -> dict[str, Any]:
         written: dict[str, Any] = json.loads(self._file.read_text("utf-8"))
-        return ControlRecord.from_json(written["clock"])
+        return written
 
     def batch(self, *read: tuple[str, int]) -> None:
         """A batch of no time."""
@@ -65,7 +74,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_an_idle_partition_is_written_of(run: Run) -> None:
     """Only time in which Kafka answers counts."""
-    assert run.record == ControlRecord((FAST, SLOW), None, ())
+    assert run.record == ControlRecord((FAST, SLOW))
     run.control.query_started()
     run.batch(FAST, SLOW)
     run.now += 600
@@ -75,15 +84,15 @@ def test_an_idle_partition_is_written_of(run: Run) -> None:
     run.now += 62
     run.control.look(IDLE)
     run.batch(FAST)
-    assert run.record == ControlRecord((), 499, ())
+    assert run.record == ControlRecord((), 499)
     assert run.control.batch_started() == 499
 
 
-def test_a_pause_keeps_the_lower_bound(run: Run) -> None:
-    """Until time comes to its end, which keeps the pause."""
+def test_other_rules_keep_the_lower_bound(run: Run) -> None:
+    """The record that brings a batch for them says what was said of time."""
     run.control.end_of_input()
-    run.control.pause(["f"])
-    assert run.record == ControlRecord((), END, ("f",))
+    run.control.rules_changed("f")
+    assert run.record == ControlRecord((), END)
 
 
 def test_a_file_that_cannot_be_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,9 +108,9 @@ def test_a_file_that_cannot_be_written(run: Run, monkeypatch: pytest.MonkeyPatch
         for call in (run.control.end_of_input, lambda: run.control.expect([FAST])):
             with pytest.raises(StartError, match=r"control\.json.* Too many open files"):
                 call()
-        run.control.pause(["f00d"])
+        run.control.rules_changed("f00d")
         run.batch(FAST)
         run.control.look(IDLE)
-        assert run.record.paused == ()
+        assert run.rules is None
     run.control.look(IDLE)
-    assert run.record.paused == ("f00d",)
+    assert run.rules == "f00d"

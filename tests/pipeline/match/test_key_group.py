@@ -86,6 +86,10 @@ class Store:
         self.outputs = Outputs()
         self.late: list[LateEvent] = []
         self.live: dict[str, int] = {}
+        self.live_versions: dict[tuple[str, int], int] = {}
+        #: Fingerprints of versions that have drained.
+        self.drained: list[str] = []
+        self.newest = self.watermark = -10
         self.gone: list[tuple[str, int, int]] = []
         self.loaded: Counter[str] = Counter()
         self.stored: Counter[str] = Counter()
@@ -102,21 +106,26 @@ class Store:
     def advance(self, records: Iterable[Record], watermark: int) -> None:
         """One batch, as ``LocalJob.advance``."""
         options = MatchOptions(
-            1, self.bucket_size, "maximum", 0, True, TYPE_NAMES, self.types, self.slice_bytes
-        )
+            1, self.bucket_size, "partition_minimum", 0, True, TYPE_NAMES, self.types,
+            self.slice_bytes,
+        )  # fmt: skip
         stored = None if self.group is None else unpack(self.group)
         group = KeyGroup(0, self.plan, options, self._matchers, stored=stored)
-        group.clock.read([("t", 0, watermark + 1)])
+        records = list(records)
+        self.newest = max(self.newest, watermark + 1, *(record.time for record in records))
+        # One partition holds the watermark back, another one is ahead.
+        group.clock.read([("t", 0, watermark + 1), ("t", 1, self.newest)])
         self.loaded.clear()
         self.stored.clear()
-        records = list(records)
         packets = list(self.packets(records))
         run = group.run(packets, self.unkeyed(records), self._load, self._store)
         for outputs in run:
             self.outputs.add(outputs)
-        self.group = pack(group.packed())
+        self.group, self.watermark = pack(group.packed()), watermark
         self.late += group.late_events()
-        self.live, self.gone = group.live(), group.gone
+        self.live = {rule: number for (rule, _), number in group.live().items()}
+        self.live_versions, self.gone = group.live(), group.gone
+        self.drained = group.drained()
 
     def _load(self, names: Sequence[str]) -> list[bytes | None]:
         self.loaded.update(names)
@@ -499,39 +508,6 @@ def test_a_rule_that_comes_again_finds_nothing(looks: str) -> None:
     store.advance(several("b=2@4", "klmn"), 4)
     assert Counter(m.rule_id for m in store.outputs.matches) == {"s": 4, "r": 1}
     assert store.live == {"s": 0, "r": 0}
-
-
-@pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
-@pytest.mark.parametrize("key", ["key", "[name, key]"], ids=["shared key", "key of its own"])
-def test_a_paused_rule(looks: str, key: str) -> None:
-    """It takes no part and its state is gone; bits keep their numbers, so the others find what
-    they find without it; and it comes back with nothing."""
-    other = PAIR.format("s", "key", looks)
-    plan = plan_of(PAIR.format("r", key, looks), other)
-    store, alone = Store(plan), Store(plan_of(other))
-    pausing = plan.without([p.fingerprint for p in plan.plans if p.rule.id == "r"])
-    assert [(part.conditions, part.slots) for part in pausing.partitionings] == [
-        (part.conditions, part.slots) for part in plan.partitionings
-    ]
-    for active, events, watermark in [
-        (plan, "a=1@1", 1),
-        (pausing, "x=1@2 a=1@3", 3),
-        (pausing, "b=2@4 a=1@5", 5),
-        (plan, "b=3@6", 6),
-    ]:
-        store.change(active)
-        for one in (store, alone):
-            one.advance(several(events, "kl"), watermark)
-        assert store.gone == ([("r", 1, 2)] if watermark == 3 else [])
-        assert ("r" in store.live) == (active is plan)
-    for one in (store, alone):
-        one.advance([], 1_000)
-    assert {m.rule_id for m in store.outputs.matches} == {"s"}
-    assert {m.match_id for m in store.outputs.matches} == {
-        m.match_id for m in alone.outputs.matches
-    }
-    assert [t.match_id for t in store.outputs.timeouts if t.rule_id == "r"] == []
-    assert store.entries == {}
 
 
 def test_a_key_that_no_rule_has_any_more() -> None:

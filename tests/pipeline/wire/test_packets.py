@@ -83,7 +83,7 @@ SAMPLES = {
     PacketKind.EVENT_TIMES: sample(
         EventTimes((PartitionTime("t", 0, 1_700_000_000_000), PartitionTime("t", 1, None)))
     ),
-    PacketKind.CONTROL: sample(ControlRecord((("t", 0), ("t", 1)), 17, ("f1", "f2"))),
+    PacketKind.CONTROL: sample(ControlRecord((("t", 0), ("t", 1)), 17)),
     PacketKind.RECORDS: sample(
         OutputRecords((("m", b"k", b"v", [("h", b"x"), ("n", None)]), ("l", None, None, [])))
     ),
@@ -98,10 +98,11 @@ SAMPLES = {
             ),
             (PartitionRead("t", 0, 9, 8), PartitionRead("t", 1, 9, None)),
             (ProcessMemory("host", 12, is_jvm=True, bytes=1 << 33),),
-            {"abc": 4},
+            {("abc", 2): 4},
             (GoneRule("old", 2, 5),),
             ((1_000, 2), (2_000, 1)),
             EventTime(1_000, {("t", 0): 1_500, ("t", 1): None}),
+            ("f1",),
         )
     ),
     PacketKind.UNKEYED: sample(

@@ -1,0 +1,160 @@
+"""What a job tells of its rules in Kafka: each decision in the audit topic, before anything is done
+under it, and the state of each rule in the status topic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from service.config import Settings
+from service.errors import KafkaAwayError, SparkCepError, StartError
+from service.observability.logs import logger
+from service.pipeline.deliver.kafka_retry import RETRIABLE
+from service.pipeline.driver.background import Background
+from service.pipeline.driver.rule_log import LoggedRules
+from service.rules.compacted_topic import CompactedTopic
+from service.rules.rule_set import RuleSet
+from service.rules.topic_records import Offsets, StatusRecord, audit_records
+
+_log = logger(__name__)
+_SECONDS: Final = 10.0
+#: How often the states are looked at.
+_LOOK_SECONDS: Final = 0.5
+
+
+class RuleTopics:
+    """Writes the topics that the settings name. ``listing`` gives what ``/rules`` shows."""
+
+    def __init__(
+        self, settings: Settings, listing: Callable[[], Sequence[Mapping[str, Any]]], run: str
+    ) -> None:
+        topics = settings.outputs.topics
+        self._kafka: Final = settings.kafka
+        self._job: Final = settings.spark.app_name
+        self._audit: Final = topics.rule_audit
+        self._status: Final = topics.rule_status
+        self._listing: Final = listing
+        #: What the status topic says of this job, by key.
+        self._told: dict[bytes, bytes] | None = None
+        self._unwritten = False
+        self._thread: Final = Background("rule-status", self._work, run)
+
+    def start(self) -> None:
+        """Begin to write states."""
+        if self._status is not None:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Write the last states; gives up after a while."""
+        self._thread.stop()
+
+    def decided(self, before: RuleSet, logged: LoggedRules, offsets: Offsets) -> None:
+        """Write the decisions that lead to a rule set, and wait until they are acknowledged. Raises
+        KafkaAwayError when nobody answers, StartError when they are refused."""
+        if self._audit is not None:
+            common = {
+                "job": self._job,
+                "history": logged.history,
+                "rule_set": logged.number,
+                "batch": logged.batch,
+            }
+            told = audit_records(common, offsets, before, logged.rules)
+            self._write(self._audit, [(key, record.value()) for key, record in told])
+
+    def _work(self) -> None:
+        going = True
+        while going:
+            going = self._thread.wait(_LOOK_SECONDS)
+            try:
+                self._tell()
+            except SparkCepError as error:
+                if not self._unwritten:
+                    _log.warning("rule_status_not_written", reason=str(error))
+                self._unwritten = True
+            else:
+                self._unwritten = False
+
+    def _tell(self) -> None:
+        """Write what is no longer as it was told."""
+        assert self._status is not None
+        if self._told is None:
+            # What earlier runs told is removed where it is no longer so.
+            self._told = self._read(self._status)
+        now = dict(self._records())
+        changed: list[tuple[bytes, bytes | None]] = [
+            (key, value) for key, value in now.items() if self._told.get(key) != value
+        ]
+        changed += [(key, None) for key in self._told if key not in now]
+        if changed:
+            self._write(self._status, changed)
+            self._told = now
+
+    def _read(self, topic: str) -> dict[bytes, bytes]:
+        config = self._kafka.consumer_config("spark-cep-rule-status")
+        with closing(CompactedTopic(topic, config, _SECONDS, "states of rules")) as there:
+            there.read()
+            return {
+                key: record.value
+                for key, record in there.records.items()
+                if key is not None and _job_of(key) == self._job
+            }
+
+    def _records(self) -> Iterator[tuple[bytes, bytes]]:
+        for each in self._listing():
+            record = StatusRecord.model_validate(
+                {
+                    "job": self._job,
+                    "rule_id": each["id"],
+                    "rule_version": each.get("version"),
+                    **{name: each[name] for name in _SAME if name in each},
+                }
+            )
+            yield record.key(), record.value()
+
+    def _write(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        failed: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failed.append(error)
+
+        try:
+            for key, value in records:
+                while True:
+                    try:
+                        self._producer.produce(topic, value, key, on_delivery=delivered)
+                        break
+                    except BufferError:
+                        self._producer.poll(_LOOK_SECONDS)
+            left = self._producer.flush(_SECONDS)
+        except KafkaException as error:
+            failed.append(error.args[0])
+            left = 0
+        if failed and failed[0].code() not in RETRIABLE:
+            raise StartError(f"topic {topic}: records of rules are refused: {failed[0].str()}")
+        if failed or left:
+            why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
+            raise KafkaAwayError(f"topic {topic}: records of rules are not written: {why}")
+
+    @cached_property
+    def _producer(self) -> Producer:
+        return Producer(self._kafka.producer_config() | {"log_level": 0})
+
+
+#: Names of ``/rules`` that the status topic has, too.
+_SAME: Final = (
+    "state", "rule_set", "since_batch", "since_offsets", "fingerprint", "source", "reason",
+)  # fmt: skip
+
+
+def _job_of(key: bytes) -> str | None:
+    try:
+        return str(json.loads(key)[0])
+    except (ValueError, LookupError, TypeError):
+        return None

@@ -1,0 +1,186 @@
+"""A compacted topic of one partition, read from its beginning: the newest record of each key."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+
+from service.config.redaction import redact_text
+from service.errors import ConfigurationError, Problem, RuleSetError
+
+_POLICY: Final = "cleanup.policy"
+#: What such a topic is made with.
+COMPACTED: Final = {_POLICY: "compact"}
+_T = TypeVar("_T")
+
+_PARTITION: Final = 0
+_POLL_SECONDS: Final = 0.1
+_MOST_AT_ONCE: Final = 1_000
+_OWN: Final = {
+    "auto.offset.reset": "earliest",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "allow.auto.create.topics": False,
+    "log_level": 0,
+}
+_PRESET: Final = {"fetch.wait.max.ms": 10, "queued.max.messages.kbytes": 8_192}
+_UNKNOWN: Final = (
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+
+
+class TopicRecord(NamedTuple):
+    """The newest record of a key."""
+
+    value: bytes
+    offset: int
+
+
+class CompactedTopic:
+    """``what`` messages say that it holds. ``config``: of a consumer; ``setting``: where a wrong
+    one comes from. ``seconds``: how long a read may take. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        topic: str,
+        config: Mapping[str, Any],
+        seconds: float,
+        what: str,
+        setting: str = "kafka",
+    ) -> None:
+        self.topic: Final = topic
+        self.name: Final = f"topic {topic}"
+        #: By key, in the order of their offsets.
+        self.records: Final[dict[bytes | None, TopicRecord]] = {}
+        self._seconds: Final = seconds
+        self._what: Final = what
+        self._setting: Final = setting
+        self._config: Final = {**_PRESET, **config}
+        self._consumer: Consumer | None = None
+        self._noticed: KafkaError | None = None
+        #: The next offset; ``None``: the topic is to be read from its beginning.
+        self._position: int | None = None
+        self._changed = False
+
+    @property
+    def end(self) -> int:
+        """The offset behind all that was read."""
+        return self._position or 0
+
+    def read(self) -> bool:
+        """Take in all that the topic holds now; whether there was anything new. RuleSetError when
+        it cannot be read; the next read may succeed. ConfigurationError when the configuration is
+        none of a consumer."""
+        if self._consumer is None:
+            config = {**self._config, **_OWN, "error_cb": self._notice}
+            self._consumer = self._made(Consumer, config)
+        try:
+            self._advance(self._consumer)
+        except KafkaException as error:
+            # What was fetched and not taken in is lost.
+            self._position = None
+            # Has the client say what it knows of its connections.
+            self._consumer.poll(0)
+            reason = f"{redact_text(error.args[0].str())}{self._because()}"
+            raise self._not_read(reason) from error
+        changed, self._changed = self._changed, False
+        return changed
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._consumer is not None:
+            self._consumer.close()
+
+    def _notice(self, error: KafkaError) -> None:
+        self._noticed = error
+
+    def _advance(self, consumer: Consumer) -> None:
+        deadline = time.monotonic() + self._seconds
+        self._check_topic(consumer)
+        at = TopicPartition(self.topic, _PARTITION)
+        first, end = consumer.get_watermark_offsets(at, timeout=self._seconds, cached=False)
+        if self._position is None or not first <= self._position <= end:
+            # New, made again, or cut off: what was read says nothing of it.
+            self._check_policy()
+            self.records.clear()
+            self._changed, self._position = True, first
+            consumer.assign([TopicPartition(self.topic, _PARTITION, OFFSET_BEGINNING)])
+        while self._position < end:
+            if time.monotonic() > deadline:
+                reached = f"offset {self._position:,} of {end:,} was reached"
+                raise self._not_read(f"{reached} in {self._seconds:g} s{self._because()}")
+            for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
+                self._take(message)
+        self._noticed = None
+
+    def _take(self, message: Message) -> None:
+        error, offset = message.error(), message.offset()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+            raise KafkaException(error)
+        assert offset is not None
+        assert self._position is not None
+        if error is not None:
+            # Where a transaction ends there are offsets without records.
+            self._position = max(self._position, offset)
+            return
+        self._position = offset + 1
+        self._changed = True
+        value, key = message.value(), message.key()
+        self.records.pop(key, None)
+        if value is not None:
+            self.records[key] = TopicRecord(value, offset)
+
+    def place(self, record: TopicRecord) -> str:
+        """What messages call a record: topic, partition and offset."""
+        return f"{self.topic}/{_PARTITION}/{record.offset}"
+
+    def _check_topic(self, consumer: Consumer) -> None:
+        found = consumer.list_topics(self.topic, self._seconds).topics[self.topic]
+        if found.error is not None:
+            if found.error.code() in _UNKNOWN:
+                self._position = None
+                raise self._not_read("there is no such topic", "a compacted topic")
+            raise KafkaException(found.error)
+        if len(found.partitions) != 1:
+            reason = f"the topic has {len(found.partitions)} partitions"
+            raise self._not_read(reason, "one, so that changes have one order")
+
+    def _check_policy(self) -> None:
+        """RuleSetError when rules would expire. Who may not ask is not told."""
+        admin = self._made(AdminClient, self._config | {"log_level": 0})
+        wanted = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
+        (answer,) = admin.describe_configs([wanted], request_timeout=self._seconds).values()
+        try:
+            policy = str(answer.result(2 * self._seconds)[_POLICY].value)
+        except KafkaException:
+            return
+        if policy != "compact":
+            reason = f"{_POLICY} of the topic is {policy}, and rules would expire"
+            raise self._not_read(reason, f"{_POLICY}=compact")
+
+    def _made(self, kind: Callable[[dict[str, Any]], _T], config: dict[str, Any]) -> _T:
+        try:
+            return kind(config)
+        except KafkaException as error:
+            reason = redact_text(error.args[0].str())
+            raise ConfigurationError(f"{self._setting}: {reason}") from error
+
+    def _because(self) -> str:
+        return "" if self._noticed is None else f": {redact_text(self._noticed.str())}"
+
+    def _not_read(self, reason: str, allowed: str | None = None) -> RuleSetError:
+        message = f"{self._what} cannot be read: {reason}"
+        return RuleSetError([Problem(message, self.name, allowed=allowed)])

@@ -1,0 +1,67 @@
+"""Rules from a compacted Kafka topic: a record for each rule, found by its key.
+
+The topic is read from its beginning at the start, and from then on to its end at each read. Of a
+key the last record counts; one without value removes the rule. The topic has one partition, so that
+changes have one order, and is compacted, so that no rule expires. What a producer writes in one
+transaction is one change.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from service.config import Kafka, RulesTopic, reveal
+from service.errors import Problem, RuleSetError
+from service.rules.compacted_topic import CompactedTopic
+from service.rules.rule_set import RuleFile
+from service.rules.source import check_count, decoded, rule_entry
+
+_GROUP: Final = "spark-cep-rules"
+
+
+class KafkaTopicSource:
+    """The topic as a source; ``kafka`` is the cluster unless ``given`` names another."""
+
+    def __init__(self, kafka: Kafka, given: RulesTopic) -> None:
+        properties = {name: reveal(value) for name, value in given.properties.items()}
+        config = {**kafka.consumer_config(_GROUP), **properties}
+        seconds = given.timeout / 1000
+        self._topic = CompactedTopic(
+            given.topic, config, seconds, "the rules", "rules.kafka.properties"
+        )
+        self.name = self._topic.name
+        self._given: list[RuleFile] | None = None
+
+    def read(self) -> list[RuleFile] | None:
+        """See :class:`~service.rules.source.RuleSource`. ConfigurationError when the properties are
+        none of a consumer."""
+        if not self._topic.read() and self._given is not None:
+            return None
+        records = self._topic.records
+        check_count(len(records), "records", self.name)
+        found = [
+            _entry(key, record.value, self._topic.place(record)) for key, record in records.items()
+        ]
+        if found == self._given:
+            return None
+        self._given = found
+        return found
+
+    def close(self) -> None:
+        """See :class:`~service.rules.source.RuleSource`."""
+        self._topic.close()
+
+
+def _entry(key: bytes | None, value: bytes, name: str) -> RuleFile:
+    try:
+        if not key:
+            allowed = "the rule's id as the key"
+            raise RuleSetError([Problem("the record has no key", name, allowed=allowed)])
+        rule = decoded(key, name, "key")
+        try:
+            return rule_entry(decoded(value, name, "value"), name, rule)
+        except RuleSetError as error:
+            return RuleFile(name, (), tuple(error.problems), rule)
+    except RuleSetError as error:
+        # It stands for no rule, so it keeps none.
+        return RuleFile(name, (), tuple(error.problems), "")

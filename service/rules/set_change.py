@@ -1,0 +1,56 @@
+"""What differs between one rule set and the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.pattern.document import LoadedRule
+from service.rules.pauses import Pause
+from service.rules.rule_set import Drain, RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class SetChange:
+    """What came, changed (before, after), went, was paused, was resumed, began to drain and has
+    drained with a rule set, each in the order of the rules' ids."""
+
+    came: tuple[LoadedRule, ...] = ()
+    changed: tuple[tuple[LoadedRule, LoadedRule], ...] = ()
+    went: tuple[LoadedRule, ...] = ()
+    paused: tuple[tuple[LoadedRule, Pause], ...] = ()
+    resumed: tuple[LoadedRule, ...] = ()
+    draining: tuple[Drain, ...] = ()
+    drained: tuple[Drain, ...] = ()
+
+    @classmethod
+    def between(cls, before: RuleSet, after: RuleSet) -> SetChange:
+        """From one set to the next. A rule that goes while it is paused is not resumed."""
+        old, new = ({one.rule.id: one for one in each.loaded} for each in (before, after))
+        pauses = ((one, after.paused.get(rule)) for rule, one in new.items())
+        return cls(
+            came=tuple(one for rule, one in new.items() if rule not in old),
+            changed=tuple(
+                (old[rule], one)
+                for rule, one in new.items()
+                if rule in old and old[rule].rule != one.rule
+            ),
+            went=tuple(one for rule, one in old.items() if rule not in new),
+            paused=tuple(
+                (one, pause)
+                for one, pause in pauses
+                if pause is not None and before.paused.get(one.rule.id) != pause
+            ),
+            resumed=tuple(
+                one
+                for rule, one in new.items()
+                if rule in before.paused and rule not in after.paused
+            ),
+            draining=_others(after.draining, before.draining),
+            drained=_others(before.draining, after.draining),
+        )
+
+
+def _others(drains: Sequence[Drain], than: Sequence[Drain]) -> tuple[Drain, ...]:
+    known = {(each.loaded.text, each.limit_ms) for each in than}
+    return tuple(each for each in drains if (each.loaded.text, each.limit_ms) not in known)

@@ -1,0 +1,103 @@
+"""Where rules come from, as the job sees it: whole snapshots of entries with rules in them.
+
+What counts is what a source holds now, not what was done to it. A snapshot is one change: all of
+it runs from the same batch on. An entry (a file, a record, a row) with a problem is there with its
+problem, and hides no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from service.documents.reading import MOST_CHARACTERS
+from service.errors import Problem, RuleSetError
+from service.pattern import document
+from service.pattern.document import LoadedRule
+from service.rules.rule_set import RuleFile
+
+#: In one source.
+MOST_ENTRIES = 10_000
+#: In one text.
+MOST_BYTES = 4 * MOST_CHARACTERS
+
+
+class RuleSource(Protocol):
+    """What holds rules. Used by one thread at a time."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it; holds no secrets."""
+
+    def read(self) -> Sequence[RuleFile] | None:
+        """All entries that there are now. ``None``: the same as those given last, or something that
+        is still being changed. RuleSetError when the source cannot be read or does not answer; the
+        next read may succeed."""
+
+    def close(self) -> None:
+        """Let go of connections. Nothing is read after it."""
+
+
+@lru_cache(maxsize=MOST_ENTRIES)
+def rule_file(text: str, name: str) -> RuleFile:
+    """The rules and problems of a text; what was read before is not read again."""
+    try:
+        rules, problems = document.examine_rules(text, name)
+    except RuleSetError as error:
+        return RuleFile(name, (), tuple(error.problems))
+    return RuleFile(name, tuple(rules), tuple(problems))
+
+
+@lru_cache(maxsize=MOST_ENTRIES)
+def rule_entry(text: str, name: str, rule: str, version: int | None = None) -> RuleFile:
+    """The same of an entry that stands for one rule: its text has this id, and this version where
+    one is given, or says nothing of them."""
+    given: dict[str, object] = {"id": rule}
+    if version is not None:
+        given["version"] = version
+    try:
+        rules, problems = document.examine_rules(text, name, given)
+    except RuleSetError as error:
+        return RuleFile(name, (), tuple(error.problems), rule)
+    if not problems:
+        problems = [problem for one in rules for problem in _others(one, given)]
+    return RuleFile(name, tuple(rules), tuple(problems), rule)
+
+
+def _others(one: LoadedRule, given: Mapping[str, object]) -> Iterator[Problem]:
+    for key, value in given.items():
+        found = getattr(one.rule, key)
+        if found != value:
+            message = f"the {key} is {found}, and the entry stands for {value}"
+            yield one.places.problem(message, (key,), allowed=f"`{key}: {value}`, or no `{key}`")
+
+
+def decoded(content: bytes, name: str, what: str) -> str:
+    """The text of ``content``, which messages call ``what``. RuleSetError when it is too large, or
+    not UTF-8."""
+    if len(content) > MOST_BYTES:
+        raise too_large(name, what)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"the {what} is not UTF-8: byte {error.start} cannot be read"
+        raise RuleSetError([Problem(message, name, allowed="text in UTF-8")]) from error
+
+
+def too_large(name: str, what: str) -> RuleSetError:
+    """The error of what is longer than any text that is read."""
+    allowed = f"at most {MOST_CHARACTERS:,} characters in one {what}"
+    return RuleSetError([Problem(f"the {what} is too large", name, allowed=allowed)])
+
+
+def check_count(count: int, what: str, name: str) -> None:
+    """RuleSetError when a source has more entries, which messages call ``what``, than are read."""
+    if count > MOST_ENTRIES:
+        message = f"the source holds {count:,} {what}"
+        raise RuleSetError([Problem(message, name, allowed=f"at most {MOST_ENTRIES:,}")])
+
+
+def not_read(reason: str, name: str, allowed: str | None = None) -> RuleSetError:
+    """The error of a source that cannot be read."""
+    return RuleSetError([Problem(f"the rules cannot be read: {reason}", name, allowed=allowed)])

@@ -1,0 +1,121 @@
+"""Which rules a batch has, when they are written down, and who is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from service.errors import KafkaAwayError
+from service.pattern.document import load_rules
+from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
+from service.pipeline.driver.rule_log import LoggedRules
+from service.rules.overrides import Override, Overrides, Placed
+from service.rules.pauses import Pause
+from service.rules.rule_set import RuleSet, assemble
+
+_RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
+
+
+def rules(**versions: int) -> RuleSet:
+    """By id."""
+    texts = (load_rules(_RULE.format(*each), "rules") for each in versions.items())
+    return assemble(one for each in texts for one in each)
+
+
+class Log:
+    """A log of rule sets in memory."""
+
+    def __init__(self) -> None:
+        self.sets: list[LoggedRules] = []
+
+    def write(self, logged: LoggedRules) -> None:
+        """As the file."""
+        self.sets = [each for each in self.sets if each.batch != logged.batch] + [logged]
+
+    def of(self, batch: int) -> LoggedRules | None:
+        """As from the file."""
+        return next((each for each in reversed(self.sets) if each.batch <= batch), None)
+
+
+class Run:
+    """Runs over one log; ``told``: the numbers of sets with what they followed."""
+
+    def __init__(self) -> None:
+        self.log: Any = Log()
+        self.told: list[tuple[list[str], int]] = []
+        self.away = False
+
+    def begin(self, wanted: RuleSet, planned: int | None = None) -> BatchRules:
+        """A start; ``planned``: the batch that is not done."""
+        logged = self.log.of(10**9)
+        again = None if planned is None else (planned, CompiledRules.of(logged.rules))
+        return BatchRules(
+            self.log, logged, CompiledRules.of(wanted), again, Overrides(), self._decided,
+            lambda *_: None,
+        )  # fmt: skip
+
+    def _decided(self, before: RuleSet, logged: LoggedRules, offsets: Any) -> None:
+        if self.away:
+            raise KafkaAwayError("no answer")
+        assert offsets == logged.starts[logged.batch]
+        self.told.append(([rule.id for rule in before.rules], logged.number))
+
+
+def test_since_when_a_rule_runs() -> None:
+    """Its first batch and where that began, over restarts; another version begins again, and so
+    does a rule that was paused."""
+    run = Run()
+    job = run.begin(rules(a=1, b=1))
+    job.of(0, lambda: {"t": {0: 5}})
+    job.of(1, dict)
+    job.want(rules(a=1, b=2, c=1), Overrides())
+    job.of(2, lambda: {"t": {0: 7}})
+    job.done()
+    job = run.begin(rules(a=1, b=2, c=1))
+    job.of(3, dict)
+    assert run.log.of(3).since == {("a", 1): 0, ("b", 2): 2, ("c", 1): 2}
+    assert run.log.of(3).starts == {0: {"t": {0: 5}}, 2: {"t": {0: 7}}}
+    job.pause({"a": Pause("why", "who")})
+    job.of(4, lambda: {"t": {0: 9}})
+    job.want(rules(a=2, b=2), Overrides())
+    job.of(5, lambda: {"t": {0: 9}})
+    assert run.log.of(5).since == {("b", 2): 2}
+    assert sorted(run.log.of(5).rules.paused) == ["a"]
+    assert run.told == [([], 1), (["a", "b"], 2), (["a", "b", "c"], 3), (["a", "b", "c"], 4)]
+
+
+def test_a_set_is_told_before_its_batch() -> None:
+    """Where nobody takes the news the batch does not run; a later attempt, and a later run, tells
+    it again; attempts of one run count once."""
+    run = Run()
+    run.away = True
+    job = run.begin(rules(a=1))
+    for _ in range(3):
+        with pytest.raises(KafkaAwayError):
+            job.of(0, dict)
+    assert run.log.of(0).attempts == 1
+    job = run.begin(rules(a=1), planned=0)
+    with pytest.raises(KafkaAwayError):
+        job.of(0, dict)
+    assert run.log.of(0).attempts == 2
+    job.not_at_fault()
+    assert run.log.of(0).attempts == 1
+    run.away = False
+    job.of(0, dict)
+    job.of(0, dict)
+    assert run.told == [([], 1)]
+
+
+def test_what_is_wanted_keeps_pauses() -> None:
+    """But for those of another version, and those that somebody has resumed since."""
+    job = Run().begin(rules(a=1, b=1))
+    assert job.pause({"a": Pause("why", "breaker", 1), "b": Pause("why", "anna")})
+    assert not job.pause({"a": Pause("again", "breaker", 1)})
+    assert not job.want(rules(a=1, b=1), Overrides())
+    assert job.want(rules(a=2, b=2), Overrides())
+    assert list(job.wanted.rules.paused) == ["b"]
+    early, late = (Overrides({"b": Placed(Override(), at, "place")}, end=at + 1) for at in (-1, 0))
+    assert not job.want(rules(a=2, b=2), early)
+    assert job.want(rules(a=2, b=2), late)
+    assert job.wanted.rules.paused == {}

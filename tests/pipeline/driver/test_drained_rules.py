@@ -1,0 +1,87 @@
+"""Which rules batches have while versions drain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from service.pattern.document import load_rules
+from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
+from service.pipeline.driver.rule_log import LoggedRules
+from service.pipeline.driver.rules_at_start import _without_crashing
+from service.rules.overrides import Overrides
+from service.rules.rule_set import Drain, RuleSet
+
+RULE = "{{id: a, version: {0}, key: k, pattern: [{{step: a, where: n = {0}}}]}}"
+
+
+class Log:
+    """What was written."""
+
+    def __init__(self) -> None:
+        self.written: list[LoggedRules] = []
+
+    def write(self, logged: LoggedRules) -> None:
+        """As the job's."""
+        self.written.append(logged)
+
+    def of(self, batch: int) -> LoggedRules | None:
+        """As the job's."""
+        return next((each for each in reversed(self.written) if each.batch <= batch), None)
+
+
+def rules(runs: int, *drain: int) -> RuleSet:
+    """A version that runs, and those that drain."""
+    loaded = {n: load_rules(RULE.format(n), "a.yaml")[0] for n in (runs, *drain)}
+    return RuleSet((loaded[runs],), draining=tuple(Drain(loaded[n], 1_000) for n in drain))
+
+
+def test_what_has_drained_in_all_groups_goes() -> None:
+    """From the next batch on, logged; a batch that runs again has it still. One group that has not
+    said so is enough to keep it."""
+    log: Any = Log()
+    compiled = CompiledRules.of(rules(3, 1, 2))
+    batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
+    assert batches.of(5, dict) is compiled
+    prints = {plan.rule.version: plan.fingerprint for plan in compiled.plan.plans}
+    assert batches.drained({}, 4) is None
+    assert batches.drained({prints[1]: 3, prints[2]: 1}, 4) is None
+    left = batches.drained({prints[1]: 4, prints[2]: 3}, 4)
+    assert left == rules(3, 2)
+    assert batches.of(5, dict) is compiled
+    assert batches.of(6, dict).plan.draining == {prints[2]: 1_000}
+    assert [(each.batch, len(each.rules.draining)) for each in log.written] == [(5, 2), (6, 1)]
+
+
+def test_one_that_runs_again_stays() -> None:
+    """What has drained as an old version, and is wanted again by then."""
+    log: Any = Log()
+    compiled = CompiledRules.of(rules(2, 1))
+    batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
+    batches.of(0, dict)
+    batches.want(rules(1), Overrides())
+    assert batches.drained(dict.fromkeys(compiled.plan.draining, 4), 4) is None
+    assert batches.of(1, dict).rules == rules(1)
+
+
+def test_what_has_drained_does_not_come_back() -> None:
+    """Where the source was read before and is wanted after."""
+    log: Any = Log()
+    batches = BatchRules(
+        log, None, CompiledRules.of(rules(2, 1)), None, Overrides(), lambda *_: None,
+        lambda *_: None,
+    )  # fmt: skip
+    batches.of(0, dict)
+    assert batches.drained(dict.fromkeys(batches.current.plan.draining, 4), 4) == rules(2)
+    assert not batches.want(rules(2, 1), Overrides())
+    assert batches.want(rules(3, 1, 2), Overrides())
+    assert batches.wanted.rules == rules(3, 2)
+
+
+def test_a_version_that_crashes_its_first_batch() -> None:
+    """It is set aside: the one that was to drain runs, and what drained before it goes on."""
+    before, after = rules(2, 1), rules(3, 1, 2)
+    log: Any = Log()
+    log.of = lambda batch: LoggedRules(4, 7, before)
+    found = _without_crashing(log, LoggedRules(9, 8, after, attempts=3), 9, None)
+    assert found.rules == before
+    assert log.written == [found]

@@ -1,0 +1,252 @@
+"""A version that a newer one replaced, and that drains: it finishes what it began with events read
+before, and nothing else is different."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.compiler.lowering import lower
+from service.compiler.plan import Plan
+from service.compiler.rule_set import RuleSetPlan, plan_together
+from service.matcher.columnar.keys import KeysMatcher
+from service.matcher.local import Record
+from service.matcher.outputs import Outputs
+from service.matcher.transitions import Outcome, Transitions
+from service.model import Coordinates
+from service.pattern.document import load_rules
+from service.pattern.tree import Rule
+from tests.matcher.runs import TYPES
+from tests.matcher.strategies import condition, rules
+from tests.pipeline.match.test_key_group import (
+    LEFT,
+    Store,
+    batches,
+    findings,
+    property_of,
+    without_payload,
+)
+from tests.reference.job import ReferenceJob
+
+#: Behind every event time.
+NEVER = 1 << 61
+_SHOWN = ("events", "tested")
+Stream = list[tuple[list[Record], int]]
+
+PAIR = """
+id: r
+version: {}
+key: key
+within: {}
+pattern:
+  - {{step: p, where: "name = 'a'"}}
+  - {{step: q, after: followed_by, where: "name = '{}'"}}
+"""
+
+
+class _Closed(Transitions):
+    """Nothing starts while ``closed`` is set."""
+
+    closed = False
+
+    def outcome(self, state: int, true: int) -> Outcome:
+        found = super().outcome(state, true)
+        if self.closed and state == self._plan.start:
+            return Outcome((), takes=False, stops=False, unchanged=True)
+        return found
+
+
+def alone(plan: Plan, stream: Stream, first: int, closed: int, limit: int) -> Outputs:
+    """What the naive matcher finds of one version with the events of batches from ``first`` on, of
+    which those from ``closed`` on begin nothing, up to the event time ``limit``."""
+    job = ReferenceJob(plan_together([plan]), TYPES)
+    job.advance([], stream[first - 1][1] if first else -11)
+    late = {record.at for records, _ in stream[closed:] for record in records}
+    for matcher in job._matchers:
+        for machine in matcher.machines:
+            _close(machine, late)
+    for records, watermark in stream[first:]:
+        timely = [record for record in records if record.time <= limit]
+        job.advance(timely, min(watermark, limit))
+    return job.outputs
+
+
+def _close(machine: object, late: set[Coordinates]) -> None:
+    apply, transitions = machine.apply, _Closed(machine.plan)  # type: ignore[attr-defined]
+    machine._transitions = transitions  # type: ignore[attr-defined]
+
+    def applied(state: object, event: object, *rest: object) -> object:
+        transitions.closed = event.at in late  # type: ignore[attr-defined]
+        return apply(state, event, *rest)
+
+    machine.apply = applied  # type: ignore[attr-defined]
+
+
+@st.composite
+def versions(draw: st.DrawFn) -> list[Rule]:
+    """Two or three versions of a rule, which may have different keys."""
+    keys = [(condition("key"),), (condition("key"), condition("name")), ()]
+    return [
+        replace(draw(rules("r")), version=number, key=draw(st.sampled_from(keys)))
+        for number in range(1, draw(st.integers(2, 3)) + 1)
+    ]
+
+
+@property_of
+@given(
+    versions(), batches(), st.data(), st.sampled_from([0, 2, 5, NEVER]), st.booleans(),
+    st.sampled_from([1, 1_500, 1 << 26]),
+)  # fmt: skip
+def test_equal_to_each_version_alone(
+    several: list[Rule],
+    stream: Stream,
+    data: st.DataObject,
+    limit: int,
+    removed: bool,
+    slice_bytes: int,
+) -> None:
+    """Every version finds what it finds alone with its own events as starts, whatever is cut how,
+    waits for the watermark or is taken out as soon as it has drained; so does another rule."""
+    left = lower(LEFT)
+    begins = sorted({0, *(data.draw(st.integers(0, len(stream) - 1)) for _ in several[1:])})
+    plans = [lower(rule) for rule in several[: len(begins)]]
+    store = Store(plan_together([left, plans[0]]), slice_bytes=slice_bytes)
+    newest = []
+    draining: list[Plan] = []
+    for place, (records, watermark) in enumerate(stream):
+        newest.append(store.newest)
+        if place and place in begins:
+            draining.append(plans[begins.index(place) - 1])
+        if removed:
+            draining = [each for each in draining if each.fingerprint not in store.drained]
+        running = plans[sum(first <= place for first in begins) - 1]
+        store.change(plan_together([left, running], [(each, limit) for each in draining]))
+        store.advance(records, watermark)
+        for plan in draining:
+            if plan.fingerprint in store.drained:
+                assert store.live_versions["r", plan.rule.version] == 0
+    expected = alone(left, stream, 0, len(stream), NEVER)
+    for plan, first, end in zip(plans, begins, [*begins[1:], len(stream)], strict=True):
+        last = newest[end] + limit if end < len(stream) else NEVER
+        expected.add(alone(plan, stream, first, end, last))
+    for outputs in (store.outputs, expected):
+        # A version that has been taken out is shown no events.
+        outputs.counts = Counter(
+            {what: n for what, n in outputs.counts.items() if what[1] not in _SHOWN}
+        )
+    assert without_payload(store.found) == without_payload(findings(expected))
+    # Something may live for good, where a rule has no window.
+    if draining and limit < NEVER:
+        assert {each.fingerprint for each in draining} == set(store.drained)
+
+
+def plan(version: int, within: str = "1 hour", second: str = "b") -> Plan:
+    """``a``, then ``second``."""
+    ((loaded),) = load_rules(PAIR.format(version, within, second), "r.yaml")
+    return lower(loaded.rule)
+
+
+def record(offset: int, time: int, name: str) -> Record:
+    """An event."""
+    values = {"name": name, "key": "k", "price": 1}
+    return Record(Coordinates("t", 0, offset), time, values, type="Event")
+
+
+def drain(new: Plan, old: Plan, limit: int = NEVER) -> RuleSetPlan:
+    """``new`` runs, ``old`` drains."""
+    return plan_together([new], [(old, limit)])
+
+
+def found(store: Store) -> list[tuple[int, list[int]]]:
+    """Versions, and the offsets of the events that they took."""
+    return sorted(
+        (
+            match.rule_version,
+            [event.at.offset for _, taken in match.steps.items() for event in taken],
+        )
+        for match in store.outputs.matches
+    )
+
+
+def test_what_waits_may_still_begin() -> None:
+    """An event that was read before, and waits for the watermark through more than one change of
+    rules; the version has not drained before that."""
+    one, two = plan(1), plan(2)
+    store = Store(plan_together([one]))
+    store.advance([record(0, 20, "a"), record(9, 12, "x")], 10)
+    for other, watermark in ([], 15), ([lower(LEFT)], 16):
+        # The first of both writes what still waits.
+        store.change(plan_together([*other, two], [(one, NEVER)]))
+        store.advance([], watermark)
+        assert store.drained == []
+    store.advance([record(1, 21, "a")], 25)
+    assert (store.drained, store.live_versions["r", 1]) == ([], 1)
+    store.advance([record(2, 30, "b")], 40)
+    assert found(store) == [(1, [0, 2]), (2, [1, 2])]
+    assert store.drained == [one.fingerprint]
+
+
+@pytest.mark.parametrize("cuts", [[90], [30, 90], [29, 31, 90]])
+def test_the_limit_is_event_time(cuts: list[int]) -> None:
+    """What is at it counts, what is behind it does not, wherever batches are cut; what lived is
+    reported once, and nothing comes of the version afterwards."""
+    one, two = plan(1, "30 ms"), plan(2)
+    store = Store(plan_together([one]))
+    store.advance([record(0, 10, "a"), record(1, 15, "a")], 16)
+    assert store.newest == 17
+    store.change(drain(two, one, 13))
+    events, gone = [record(2, 30, "b"), record(3, 31, "b")], []
+    for watermark in cuts:
+        store.advance(
+            [each for each in events if store.watermark < each.time <= watermark], watermark
+        )
+        gone += store.gone
+    store.advance([], 95)
+    assert found(store) == [(1, [0, 2]), (1, [1, 2])]
+    assert (gone, store.outputs.timeouts) == ([("r", 1, 0)], [])
+    assert store.drained == [one.fingerprint]
+
+
+def test_what_the_limit_ends() -> None:
+    """Partial matches go without timeouts, counted, also those of events that wait."""
+    one, two = plan(1, "30 ms"), plan(2)
+    store = Store(plan_together([one]))
+    store.advance([record(0, 10, "a")], 12)
+    store.change(drain(two, one, 7))
+    store.advance([record(1, 21, "b")], 20)
+    assert (store.gone, store.live_versions["r", 1]) == ([("r", 1, 1)], 0)
+    store.advance([record(2, 50, "b")], 60)
+    assert (store.outputs.matches, store.outputs.timeouts, store.gone) == ([], [], [])
+
+
+def test_back_to_the_version_that_drains() -> None:
+    """It goes on with what it has; what waits may begin matches of it again, and those of the newer
+    version end."""
+    one, two = plan(1), plan(2)
+    store = Store(plan_together([one]))
+    store.advance([record(0, 10, "a")], 12)
+    store.change(drain(two, one))
+    store.advance([record(1, 15, "a"), record(2, 30, "a")], 20)
+    assert store.live_versions == {("r", 1): 1, ("r", 2): 1}
+    store.change(plan_together([one]))
+    store.advance([record(3, 40, "b")], 50)
+    assert store.gone == [("r", 2, 1)]
+    assert found(store) == [(1, [0, 3]), (1, [2, 3])]
+
+
+def test_counts_of_versions_are_added() -> None:
+    """Of rules whose results stay columns, too."""
+    one, two = plan(1), plan(2)
+    for columns in (False, True):
+        store = Store(plan_together([one]))
+        store.advance([record(0, 10, "a")], 12)
+        store.change(drain(two, one))
+        store._matchers = [
+            KeysMatcher(part, TYPES, columns=columns) for part in store.plan.partitionings
+        ]
+        store.advance([record(1, 15, "a"), record(2, 20, "b")], 30)
+        assert store.outputs.counts["r", "matched"] == 2

@@ -1,0 +1,80 @@
+"""What operators decide beside the source: which versions run, and what is paused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from service.rules.overrides import (
+    Override,
+    Overrides,
+    PauseOrder,
+    Placed,
+    RollbackOrder,
+    schema_text,
+)
+from service.rules.pauses import Pause
+from service.rules.rule_set import RuleFile
+from service.rules.source import rule_file
+
+_RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
+_SCHEMA = Path(__file__).parents[2] / "schemas" / "rule-override.schema.json"
+
+
+def _file(rule: str, *versions: int) -> RuleFile:
+    return rule_file("---\n".join(_RULE.format(rule, v) for v in versions), f"{rule}.yaml")
+
+
+def _back(rule: str, version: int, instead_of: int) -> Overrides:
+    order = RollbackOrder(version=version, instead_of=instead_of, rule=_RULE.format(rule, version))
+    return Overrides({rule: Placed(Override(rollback=order), 3, "overrides/0/3")}, end=4)
+
+
+def _versions(files: list[RuleFile]) -> list[tuple[str, int, str]]:
+    return sorted(
+        (one.rule.id, one.rule.version, one.places.source) for file in files for one in file.loaded
+    )
+
+
+def test_an_older_version_runs_instead() -> None:
+    """Of all that the source has up to the one it stands for; its problems name the override."""
+    files = [_file("a", 1, 2, 3), _file("b", 1)]
+    there = _versions(_back("a", 2, 3).applied(files))
+    assert there == [("a", 2, "overrides/0/3"), ("b", 1, "b.yaml")]
+
+
+def test_a_newer_version_ends_it() -> None:
+    """So does a source that drops the rule; but not one that cannot be read."""
+    back = _back("a", 2, 3)
+    for files in ([_file("a", 3, 4)], [_file("b", 1)], []):
+        assert back.applied(files) == files
+    broken = rule_file("id: [", "a.yaml")
+    assert _versions(back.applied([broken])) == [("a", 2, "overrides/0/3")]
+
+
+def test_a_text_that_is_no_rule_is_rejected() -> None:
+    """As an entry of its own, which keeps what ran."""
+    order = RollbackOrder(version=2, instead_of=3, rule="id: other")
+    placed = Placed(Override(rollback=order), 3, "overrides/0/3")
+    *_, made = Overrides({"a": placed}).applied([_file("a", 3)])
+    assert made.rule == "a"
+    assert made.problems
+
+
+def test_pauses() -> None:
+    """An order pauses and its end resumes; what the job paused itself ends with a later record of
+    the rule, and nothing ends with one that cannot be read."""
+    ordered, made = Pause("noisy", "anna", 2), Pause("dead letters", "circuit breaker", 1, 7)
+    order = Override(by="anna", pause=PauseOrder(reason="noisy", version=2))
+    there = Overrides({"a": Placed(order, 6, "")}, end=7)
+    assert there.pauses({"b": made}) == {"a": ordered, "b": made}
+    assert Overrides({}, end=9).pauses({"a": ordered, "b": made}) == {"b": made}
+    for offset, left in ((6, {"b": made}), (7, {})):
+        assert Overrides({"b": Placed(Override(), offset, "")}).pauses({"b": made}) == left
+    (problem,) = rule_file("id: 7", "x").problems[:1]
+    unreadable = Overrides(unreadable={"a": problem})
+    assert unreadable.pauses({"a": ordered}) == {"a": ordered}
+
+
+def test_the_public_schema() -> None:
+    """It is that of the records."""
+    assert _SCHEMA.read_text("utf-8") == schema_text()

@@ -1,0 +1,168 @@
+"""Rules from a table: which row counts, what is wrong with rows, logins, silent servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from service.errors import ConfigurationError, RuleSetError
+from service.rules.source import RuleSource
+from service.rules.sources import source_of
+from tests.postgres import PASSWORD, Postgres
+from tests.rules.stores import PostgresStore, SqliteStore, settings
+from tests.rules.test_folder import rule
+from tests.rules.test_sources import versions
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> SqliteStore:
+    """An empty table whose columns may hold anything."""
+    return SqliteStore(tmp_path / "rules.db")
+
+
+@pytest.fixture
+def postgres_table(server: Postgres) -> PostgresStore:
+    """An empty one in PostgreSQL."""
+    return PostgresStore(server, f"s{uuid.uuid4().hex[:8]}")
+
+
+@pytest.fixture
+def source(table: SqliteStore) -> Iterator[RuleSource]:
+    """A source of the table."""
+    with closing(table.source()) as made:
+        yield made
+
+
+def test_the_highest_version_counts(table: SqliteStore, source: RuleSource) -> None:
+    """By number, whatever older rows hold; when it goes, the one before is there again."""
+    table.put("a", "no rule", 2)
+    table.put("a", rule("a", 10), 10)
+    table.put("a", rule("a", 9), 9)
+    assert versions(source.read()) == {"a": 10}
+    table.execute("DELETE FROM rules WHERE version = 10")
+    assert versions(source.read()) == {"a": 9}
+
+
+def test_a_row_names_its_rule(table: SqliteStore, source: RuleSource) -> None:
+    """Id and version of the row count where the text says nothing, and must be those of the text
+    where it does."""
+    plain = rule("a").replace("id: a\nversion: 1\n", "")
+    table.put("a", plain, 3)
+    assert versions(source.read()) == {"a": 3}
+    table.put("b", rule("b", 2), 1)
+    table.put("c", rule("d"), 1)
+    found = [problem for file in source.read() or () for problem in file.problems]
+    assert [(each.source, each.message) for each in found] == [
+        ("rules/b/1", "the version is 2, and the entry stands for 1"),
+        ("rules/c/1", "the id is d, and the entry stands for c"),
+    ]
+    assert [each.allowed for each in found] == [
+        "`version: 1`, or no `version`",
+        "`id: c`, or no `id`",
+    ]
+
+
+def test_rows_that_are_none(table: SqliteStore, source: RuleSource) -> None:
+    """Columns without a value or of another type are problems of their rows."""
+    table.put("good", rule("good"))
+    insert = "INSERT INTO rules VALUES (?, ?, ?, 'x')"
+    table.execute(insert, None, 1, "text")
+    table.execute(insert, "no-version", None, "text")
+    table.execute(insert, "no-pattern", 1, None)
+    table.execute(insert, "bytes", 1, b"id: bytes")
+    table.execute(insert, "large", 1, "#" * 4_000_001)
+    files = source.read() or ()
+    assert [one.rule.id for file in files for one in file.loaded] == ["good"]
+    told = {str(each.source): each.message for file in files for each in file.problems}
+    assert told == {
+        "rules/None/1": "column id is None",
+        "rules/no-version/None": "column version is None",
+        "rules/no-pattern/1": "column pattern is None",
+        "rules/bytes/1": "column pattern is b'id: bytes'",
+        "rules/large/1": "the column pattern is too large",
+    }
+
+
+def test_too_many_rows(
+    table: SqliteStore, source: RuleSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of rows is limited, and the limit is in the error."""
+    monkeypatch.setattr("service.rules.source.MOST_ENTRIES", 1)
+    table.put("a", rule("a"))
+    table.put("b", rule("b"))
+    with pytest.raises(RuleSetError, match=r"holds 2 rows[\s\S]*at most 1"):
+        source.read()
+
+
+def test_a_file_is_never_made(tmp_path: Path) -> None:
+    """SQLite would make an empty one."""
+    given = settings(source="sql", sql={"url": f"sqlite:///{tmp_path}/none.db"})
+    with closing(source_of(given)) as source, pytest.raises(RuleSetError, match="unable to open"):
+        source.read()
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_such_table(table: SqliteStore) -> None:
+    """The reason is the database's own."""
+    made = settings(source="sql", sql={**table.given["sql"], "table": "elsewhere"})
+    with closing(source_of(made)) as source, pytest.raises(RuleSetError, match="no such table"):
+        source.read()
+
+
+@pytest.mark.parametrize("url", ["nonesuch://host/db", "mysql+pymysql://host/db"])
+def test_no_driver(url: str) -> None:
+    """A database that cannot be spoken to from here is an error of the settings."""
+    with pytest.raises(ConfigurationError, match=r"rules\.sql\.url: .*(nonesuch|pymysql)"):
+        source_of(settings(source="sql", sql={"url": url}))
+
+
+def test_a_wrong_password_is_not_shown(postgres_table: PostgresStore) -> None:
+    """Nor the right one: neither in settings nor in errors."""
+    given = postgres_table.given["sql"]
+    for password in ("wr0ng", PASSWORD):
+        made = settings(source="sql", sql={**given, "password": password, "table": "none"})
+        assert password not in str(made) + str(made.redacted())
+        with closing(source_of(made)) as source, pytest.raises(RuleSetError) as caught:
+            source.read()
+        assert password not in str(caught.value)
+        assert password not in source.name
+        wrong = "password authentication failed" if password != PASSWORD else "does not exist"
+        assert wrong in str(caught.value)
+
+
+def test_a_connection_that_was_closed(server: Postgres, postgres_table: PostgresStore) -> None:
+    """As by a server that was started again: nobody notices."""
+    postgres_table.put("a", rule("a"))
+    with closing(postgres_table.source()) as source:
+        assert versions(source.read()) == {"a": 1}
+        server.stop()
+        server.start()
+        postgres_table.put("b", rule("b"))
+        assert versions(source.read()) == {"a": 1, "b": 1}
+
+
+def test_a_server_that_says_nothing(server: Postgres, postgres_table: PostgresStore) -> None:
+    """Is not waited for without end, and read again once it speaks."""
+    postgres_table.put("a", rule("a"))
+    postgres_table.given["sql"]["timeout"] = "1 s"
+    with closing(postgres_table.source()) as source:
+        assert source.read() is not None
+        (process,) = server.processes()
+        os.kill(process, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            with pytest.raises(RuleSetError, match="the rules cannot be read"):
+                source.read()
+            assert time.monotonic() - began < 5
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert source.read() is None
+        postgres_table.put("b", rule("b"))
+        assert versions(source.read()) == {"a": 1, "b": 1}
