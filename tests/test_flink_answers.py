@@ -14,7 +14,7 @@ import pytest
 
 from service.matcher.local import Record
 from service.pattern.document import load_rules
-from tests.conformance import Case, cases, difference, document, feed
+from tests.conformance import Case, cases, difference, document, feed, ververica_json
 from tests.oracle import Path, Seen, UndefinedError, answer_to
 
 SPEC = pathlib.Path(__file__).parent / "spec"
@@ -39,6 +39,12 @@ REASONS = {
 def test_machine(case: Case) -> None:
     """The machine gives Flink's answer, or refuses what Flink refuses."""
     assert difference(case) is None
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_ververica_json(case: Case) -> None:
+    """The machine gives Flink's answer to the pattern in Ververica's JSON, or refuses it too."""
+    assert difference(case, ververica_json.document) is None
 
 
 @pytest.mark.parametrize("case", ANSWERED, ids=lambda case: case["id"])

@@ -59,7 +59,8 @@ class Places:
     """The places of one document's parts in ``lines`` of ``source``.
 
     Without any place, as for a rule that was never text, problems name no line, but the field;
-    ``texts`` are then its expressions, without blanks around them.
+    ``texts`` are then its expressions, without blanks around them. ``origins``: where the parts of
+    a document that was made of another stand in that one, which messages name.
     """
 
     source: str
@@ -69,6 +70,7 @@ class Places:
     steps: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}))
     rule: str | None = None
     texts: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}))
+    origins: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def problem(
         self,
@@ -85,8 +87,9 @@ class Places:
             excerpt = self._line(span.line - 1) if span is not None else None
         else:
             span, excerpt = self._in_expression(path, offsets)
+        origin = self._origin(path)
         return Problem(
-            message=message,
+            message=message if origin is None else f"`{origin}`: {message}",
             source=self.source,
             span=span,
             excerpt=excerpt,
@@ -95,6 +98,10 @@ class Places:
             allowed=allowed,
             field=None if self.is_text else field_of(path),
         )
+
+    def _origin(self, path: Path) -> str | None:
+        parts = (path[:length] for length in range(len(path), 0, -1))
+        return next((self.origins[part] for part in parts if part in self.origins), None)
 
     @property
     def is_text(self) -> bool:

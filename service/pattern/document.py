@@ -52,6 +52,7 @@ from service.pattern.tree import (
     Within,
 )
 from service.pattern.validation import check_rule, loop_on_single, optional_after_greedy
+from service.pattern.ververica.rewriting import rewritten
 
 
 @dataclass(frozen=True)
@@ -131,13 +132,17 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
                 document.places.problem("a rule must be a mapping", (), allowed=allowed)
             )
         return None, problems
+    rule_id = data.get("id")
+    around = replace(document.places, rule=rule_id if isinstance(rule_id, str) else None)
+    ordinary, around, unsaid = rewritten(data, around)
+    if ordinary is None:
+        return None, unsaid
+    data = ordinary
     written = _written_steps(data.get("pattern"), ("pattern",))
     steps = {path: step["step"] for path, step in written if isinstance(step.get("step"), str)}
-    rule_id = data.get("id")
     places = replace(
-        document.places,
+        around,
         steps=MappingProxyType(steps),
-        rule=rule_id if isinstance(rule_id, str) else None,
         texts=MappingProxyType(_texts(data)),
     )
     wrong = {path: replace(p, rule=places.rule) for path, p in document.problems.items()}
@@ -157,7 +162,7 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
         problems += _check_words(shape, places)
         found, warnings = check_rule(rule, places)
         problems += found
-    problems = _first(sorted((*wrong.values(), *problems), key=_place), places)
+    problems = _first(sorted((*wrong.values(), *unsaid, *problems), key=_place), places)
     if rule is None:
         return None, problems
     return LoadedRule(rule, tuple(sorted(warnings, key=_place)), places), problems

@@ -25,6 +25,7 @@ from pydantic import (
 from service.documents.values import contradiction, duration, refused
 from service.durations import ALLOWED as ALLOWED_DURATIONS
 from service.pattern.tree import Limits, PreviousVersion
+from service.pattern.ververica.format import FormatShape, NodeShape
 
 SCHEMA_ID: Final = "urn:spark-cep:rule"
 
@@ -293,6 +294,22 @@ class RuleShape(Shape):
     pattern: Annotated[list[StepShape], Field(min_length=1)] = Field(
         description="a list of steps, the first event's first"
     )
+    ververica: (
+        Annotated[
+            Annotated[NodeShape, Tag("<mapping>")] | Annotated[Text, Tag("<one>")],
+            Discriminator(lambda value: "<one>" if isinstance(value, str) else "<mapping>"),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="in place of `pattern`, `within` and `after_match`: a pattern of Ververica's"
+        " dynamic CEP, as JSON or as text in JSON",
+    )
+    java_classes: dict[str, Text] | None = Field(
+        default=None,
+        description="with `ververica`: for each Java class of a condition its SQL condition,"
+        " `$1`, `$2` … for its arguments",
+    )
     within: (
         Annotated[
             Annotated[Duration, Tag("<one>")] | Annotated[WithinShape, Tag("<mapping>")],
@@ -331,12 +348,37 @@ class RuleShape(Shape):
 
 def rule_schema() -> dict[str, Any]:
     """The JSON Schema of a rule document."""
-    schema: dict[str, Any] = _without_nulls(RuleShape.model_json_schema())
+    schema: dict[str, Any] = RuleShape.model_json_schema()
+    foreign = {name: schema["$defs"][name] for name in _names_below(FormatShape)}
+    schema = _without_nulls(schema)
+    # Its nulls say something, and are written by the programs that make it.
+    schema["$defs"] |= {name: _without_titles(part) for name, part in foreign.items()}
+    schema["required"] = ["id"]
+    schema["oneOf"] = [{"required": ["pattern"]}, {"required": ["ververica"]}]
+    for name in ("pattern", "within", "after_match"):
+        schema.setdefault("dependentSchemas", {})[name] = {"not": {"required": ["ververica"]}}
+    schema["dependentRequired"] = {"java_classes": ["ververica"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,
         "title": "spark-cep rule",
         **schema,
+    }
+
+
+def _names_below(model: type[BaseModel]) -> list[str]:
+    return sorted(below.__name__ for below in model.__subclasses__())
+
+
+def _without_titles(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_without_titles(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        name: _without_titles(value)
+        for name, value in part.items()
+        if not (name == "title" and isinstance(value, str))
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from service.model import Coordinates
 from service.pattern.document import load_rules
 
 Case = Mapping[str, Any]
+#: What writes a case as a rule document.
+Writer = Callable[[Case], dict[str, Any]]
 
 
 def cases(file: Path) -> Iterator[Case]:
@@ -56,9 +58,10 @@ def _step(step: Mapping[str, Any], groups: Iterator[int]) -> dict[str, Any]:
     return made
 
 
-def plan_of(case: Case) -> RuleSetPlan:
-    """The case's rule, loaded and compiled; RuleSetError where it is refused."""
-    loaded = load_rules(json.dumps(document(case)), case["id"])
+def plan_of(case: Case, written: Writer = document) -> RuleSetPlan:
+    """The case's rule, as ``written`` says it, loaded and compiled; RuleSetError where it is
+    refused."""
+    loaded = load_rules(json.dumps(written(case)), case["id"])
     return compile_rules(one.rule for one in loaded)
 
 

@@ -13,7 +13,7 @@ from service.matcher.local import LocalJob
 from service.model import TakenEvent
 from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType
 from tests.conformance.answer import Answer, compare
-from tests.conformance.case import Case, feed, plan_of
+from tests.conformance.case import Case, Writer, document, feed, plan_of
 from tests.reference.job import ReferenceJob
 
 #: What a feed's events hold.
@@ -28,20 +28,20 @@ TYPES = RecordTypes(
 )
 
 
-def answers(given: Sequence[Case]) -> list[Answer]:
-    """The core's answer to each case."""
-    return [_answer(case) for case in given]
+def answers(given: Sequence[Case], written: Writer = document) -> list[Answer]:
+    """The core's answer to each case, written as a rule by ``written``."""
+    return [_answer(case, written) for case in given]
 
 
-def difference(case: Case) -> str | None:
+def difference(case: Case, written: Writer = document) -> str | None:
     """How the core's answer differs from Flink's; ``None`` when it does not."""
-    return compare(case, _answer(case))
+    return compare(case, _answer(case, written))
 
 
-def _answer(case: Case) -> Answer:
+def _answer(case: Case, written: Writer) -> Answer:
     """The core's answer to a case; the reference's, if that differs from Flink's."""
     try:
-        plan = plan_of(case)
+        plan = plan_of(case, written)
     except RuleSetError as error:
         return Answer(refused=str(error))
     jobs = LocalJob(plan, TYPES), ReferenceJob(plan, TYPES)
