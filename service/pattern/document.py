@@ -29,12 +29,12 @@ from service.documents.reading import UNREADABLE, Document, read_documents
 from service.errors import MOST_PROBLEMS, Problem, RuleSetError
 from service.pattern.canonical import to_yaml
 from service.pattern.expressions import Expression, ExpressionError, parse
+from service.pattern.rule_schema import rule_schema
 from service.pattern.shape import (
     RuleShape,
     SkipToShape,
     StepShape,
     WithinShape,
-    rule_schema,
 )
 from service.pattern.shape_problems import shape_problems
 from service.pattern.tree import (

@@ -1,6 +1,6 @@
 """The shape of a rule document: keys, types and plain values, as pydantic models.
 
-The models say what may stand where; the JSON Schema in ``schemas/`` is made from them, and each
+The models say what may stand where; the JSON Schema (``rule_schema``) is made from them, and each
 field's description is what an error message gives as allowed. What a value means, and which values
 fit together, is not decided here: see ``document`` and ``validation``.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import (
     BaseModel,
@@ -25,9 +25,7 @@ from pydantic import (
 from service.documents.values import contradiction, duration, refused
 from service.durations import ALLOWED as ALLOWED_DURATIONS
 from service.pattern.tree import Limits, PreviousVersion
-from service.pattern.ververica.format import FormatShape, NodeShape
-
-SCHEMA_ID: Final = "urn:spark-cep:rule"
+from service.pattern.ververica.format import NodeShape
 
 _TIMES = re.compile(r"\s*(-?\d{1,9})\s*(?:(\+)|\.\.\s*(-?\d{1,9})\s*)?\s*")
 _ALLOWED_TIMES = "`3` (exactly), `2..4` (from, to), `2+` (or more), `0..2` (none or up to two)"
@@ -344,60 +342,3 @@ class RuleShape(Shape):
     cooldown: Duration | None = Field(
         default=None, description=f"after a match no other one of that key for: {ALLOWED_DURATIONS}"
     )
-
-
-def rule_schema() -> dict[str, Any]:
-    """The JSON Schema of a rule document."""
-    schema: dict[str, Any] = RuleShape.model_json_schema()
-    foreign = {name: schema["$defs"][name] for name in _names_below(FormatShape)}
-    schema = _without_nulls(schema)
-    # Its nulls say something, and are written by the programs that make it.
-    schema["$defs"] |= {name: _without_titles(part) for name, part in foreign.items()}
-    schema["required"] = ["id"]
-    schema["oneOf"] = [{"required": ["pattern"]}, {"required": ["ververica"]}]
-    for name in ("pattern", "within", "after_match"):
-        schema.setdefault("dependentSchemas", {})[name] = {"not": {"required": ["ververica"]}}
-    schema["dependentRequired"] = {"java_classes": ["ververica"]}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA_ID,
-        "title": "spark-cep rule",
-        **schema,
-    }
-
-
-def _names_below(model: type[BaseModel]) -> list[str]:
-    return sorted(below.__name__ for below in model.__subclasses__())
-
-
-def _without_titles(part: Any) -> Any:
-    if isinstance(part, list):
-        return [_without_titles(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        name: _without_titles(value)
-        for name, value in part.items()
-        if not (name == "title" and isinstance(value, str))
-    }
-
-
-def _without_nulls(part: Any) -> Any:
-    """The schema without ``null``: an absent key is the only way to say nothing."""
-    if isinstance(part, list):
-        return [_without_nulls(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    cleaned = {
-        name: _without_nulls(value)
-        for name, value in part.items()
-        if not (name == "default" and value is None)
-        and not (name == "title" and isinstance(value, str))
-    }
-    choices = [choice for choice in cleaned.get("anyOf", ()) if choice != {"type": "null"}]
-    if len(choices) == 1:
-        del cleaned["anyOf"]
-        return {**choices[0], **cleaned}
-    if choices:
-        cleaned["anyOf"] = choices
-    return cleaned

@@ -44,7 +44,7 @@ def rewritten(data: dict[str, Any], places: Places) -> Rewritten:
     """
     if data.get(FIELD) is not None:
         return _rewritten(data, places)
-    if not data.keys() & {"pattern", FIELD} and {"nodes", "edges"} <= data.keys():
+    if _is_bare(data):
         message = "this is a pattern of Ververica's dynamic CEP without a rule around it"
         allowed = f"a rule with `id`, `key` and, as `{FIELD}: …`, this JSON"
         return Rewritten(None, places, [places.problem(message, (), allowed=allowed)])
@@ -82,17 +82,28 @@ def _rewritten(data: Mapping[str, Any], places: Places) -> Rewritten:
 
 
 def rule_text(rule_id: str, version: int, pattern: str, beside: Mapping[str, Any]) -> str:
-    """The text of the rule document for a row of Ververica's table of rules.
+    """The text of the rule document for a row of a table of rules.
 
     Args:
         rule_id: The row's ``id``.
         version: The row's ``version``.
-        pattern: The row's ``pattern``: the JSON as text, which may be wrong.
-        beside: What the table lacks, as fields of a rule: ``key``, ``events``, ``emit``,
+        pattern: The row's ``pattern``. A text that is not the bare JSON is the rule's own text,
+            and is given back as it is.
+        beside: What the JSON lacks, as fields of a rule: ``key``, ``events``, ``emit``,
             ``java_classes`` …
     """
+    try:
+        data = json.loads(pattern)
+    except (ValueError, RecursionError):
+        return pattern
+    if not isinstance(data, dict) or not _is_bare(data):
+        return pattern
     document = {"id": rule_id, "version": version, **beside, FIELD: pattern}
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _is_bare(data: Mapping[str, Any]) -> bool:
+    return not data.keys() & {"pattern", FIELD} and {"nodes", "edges"} <= data.keys()
 
 
 def _names(graph: object) -> Iterator[str]:

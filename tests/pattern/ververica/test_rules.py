@@ -611,6 +611,12 @@ def test_a_row_of_the_table() -> None:
     )
 
 
+@pytest.mark.parametrize("text", [written(TWO), "id: r\npattern: [{step: a}]", "{", "[1]", ""])
+def test_a_row_that_has_a_rule(text: str) -> None:
+    """What is not the bare JSON stays as it is."""
+    assert rule_text("r", 1, text, {"key": "k"}) == text
+
+
 _scalars = st.none() | st.booleans() | st.integers(-1, 3) | st.sampled_from(["", "a", "LOOPING"])
 _anything = st.recursive(
     _scalars,
