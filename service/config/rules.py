@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
@@ -88,6 +88,13 @@ class RulesTable(Section):
     username: str | None = setting(None, description="Name to log in with.")
     password: SecretStr | None = setting(None, description="Password to log in with.")
     table: DottedName = setting("rules", description="Table, as `table` or `schema.table`.")
+    ververica: Annotated[dict[str, Any], Shown("map of fields of a rule")] = setting(
+        {},
+        description=(
+            "What rules have whose `pattern` is the JSON of Ververica's dynamic CEP, as `key`, "
+            "`events` and `emit`: the JSON says nothing of them."
+        ),
+    )
     timeout: PositiveDuration = setting(10_000, description="Longest wait for an answer.")
 
     @model_validator(mode="after")

@@ -23,6 +23,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from service.config import RulesTable, without
 from service.errors import ConfigurationError, Problem
+from service.pattern.ververica.rewriting import rule_text
 from service.rules.rule_set import RuleFile
 from service.rules.source import (
     MOST_BYTES,
@@ -44,6 +45,7 @@ class SqlTableSource:
     def __init__(self, given: RulesTable) -> None:
         self._table = given.table
         self._seconds = given.timeout / 1000
+        self._beside = given.ververica
         self._secret = None if given.password is None else given.password.get_secret_value()
         try:
             url = sa.make_url(given.url)
@@ -115,8 +117,7 @@ class SqlTableSource:
             return _wrong(name, "pattern", text, "the rule's text", rule)
         if len(text) > MOST_BYTES:
             return RuleFile(name, (), tuple(too_large(name, "column pattern").problems), rule)
-        # The one place where the text of a row becomes rules.
-        return rule_entry(text, name, rule, version)
+        return rule_entry(rule_text(rule, version, text, self._beside), name, rule, version)
 
     def _reason(self, error: SQLAlchemyError) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error

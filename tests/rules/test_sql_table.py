@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -88,6 +89,28 @@ def test_rows_that_are_none(table: SqliteStore, source: RuleSource) -> None:
         "rules/bytes/1": "column pattern is b'id: bytes'",
         "rules/large/1": "the column pattern is too large",
     }
+
+
+def test_rows_of_ververica(table: SqliteStore) -> None:
+    """The pattern alone, as its own jobs have it; key and inputs are those of the settings."""
+    quantifier = {"consumingStrategy": "SKIP_TILL_NEXT", "properties": ["SINGLE"]}
+    condition = {"type": "AVIATOR", "expression": "n == 1"}
+    node = {"name": "a", "type": "ATOMIC", "quantifier": quantifier, "condition": condition}
+    graph = {"name": "a", "type": "COMPOSITE", "version": 1, "condition": None, "edges": []}
+    table.put("good", json.dumps({**graph, "quantifier": quantifier, "nodes": [node]}), 3)
+    node["condition"] = {"type": "GROOVY", "expression": "n == 1"}
+    table.put("bad", json.dumps({**graph, "quantifier": quantifier, "nodes": [node]}), 1)
+    table.given["sql"] |= {"ververica": {"key": "k"}}
+    with closing(table.source()) as source:
+        bad, good = source.read() or ()
+    (one,) = good.loaded
+    assert (one.rule.id, one.rule.version, [key.canonical for key in one.rule.key]) == (
+        "good", 3, ["k"]
+    )  # fmt: skip
+    assert [step.name for step in one.rule.pattern] == ["a"]
+    (problem,) = bad.problems
+    assert (problem.source, problem.rule) == ("rules/bad/1", "bad")
+    assert "Groovy is a programming language" in problem.message
 
 
 def test_too_many_rows(
