@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
@@ -18,6 +19,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 
 from service.config.redaction import redact_text
 from service.errors import ConfigurationError, Problem, RuleSetError
+from service.rules.source import check_count
 
 _POLICY: Final = "cleanup.policy"
 #: What such a topic is made with.
@@ -70,6 +72,7 @@ class CompactedTopic:
         self._setting: Final = setting
         self._config: Final = {**_PRESET, **config}
         self._consumer: Consumer | None = None
+        self._reading: Final = threading.Lock()
         self._noticed: KafkaError | None = None
         #: The next offset; ``None``: the topic is to be read from its beginning.
         self._position: int | None = None
@@ -88,7 +91,8 @@ class CompactedTopic:
             config = {**self._config, **_OWN, "error_cb": self._notice}
             self._consumer = self._made(Consumer, config)
         try:
-            self._advance(self._consumer)
+            with self._reading:
+                self._advance(self._consumer)
         except KafkaException as error:
             # What was fetched and not taken in is lost.
             self._position = None
@@ -100,8 +104,9 @@ class CompactedTopic:
         return changed
 
     def close(self) -> None:
-        """Let go of the connection."""
-        if self._consumer is not None:
+        """Let go of the connection, without waiting for a read that goes on in another thread."""
+        # A client must not be closed while it is used.
+        if self._consumer is not None and self._reading.acquire(blocking=False):
             self._consumer.close()
 
     def _notice(self, error: KafkaError) -> None:
@@ -125,6 +130,8 @@ class CompactedTopic:
             for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
                 self._take(message)
         self._noticed = None
+        # At the end: what is too many on the way may have been removed behind it.
+        check_count(len(self.records), "records", self.name)
 
     def _take(self, message: Message) -> None:
         error, offset = message.error(), message.offset()

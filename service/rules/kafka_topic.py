@@ -14,7 +14,7 @@ from service.config import Kafka, RulesTopic, reveal
 from service.errors import Problem, RuleSetError
 from service.rules.compacted_topic import CompactedTopic
 from service.rules.rule_set import RuleFile
-from service.rules.source import check_count, decoded, rule_entry
+from service.rules.source import decoded, rule_entry
 
 _GROUP: Final = "spark-cep-rules"
 
@@ -38,7 +38,6 @@ class KafkaTopicSource:
         if not self._topic.read() and self._given is not None:
             return None
         records = self._topic.records
-        check_count(len(records), "records", self.name)
         found = [
             _entry(key, record.value, self._topic.place(record)) for key, record in records.items()
         ]

@@ -36,7 +36,8 @@ class RuleSource(Protocol):
         next read may succeed."""
 
     def close(self) -> None:
-        """Let go of connections. Nothing is read after it."""
+        """Let go of connections, without waiting for a read that still goes on in another thread.
+        Nothing is read after it."""
 
 
 @lru_cache(maxsize=MOST_ENTRIES)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
@@ -161,3 +163,38 @@ def test_properties_win_and_stay_hidden(broker: EmbeddedBroker, topic: str) -> N
         pytest.raises(ConfigurationError, match=r"rules\.kafka\.properties: No such config"),
     ):
         source.read()
+
+
+def test_a_close_waits_for_no_read(store: KafkaStore, broker: EmbeddedBroker) -> None:
+    """The client is not closed under a read that waits for an answer, as at a stop of the job while
+    Kafka is away."""
+    source = store.source()
+    assert source.read() == []
+    broker.pause()
+    try:
+        with ThreadPoolExecutor(1) as reader:
+            reading = reader.submit(source.read)
+            time.sleep(0.2)
+            began = time.monotonic()
+            source.close()
+            assert time.monotonic() - began < 1
+            assert not reading.done()
+            with pytest.raises(RuleSetError):
+                reading.result(30)
+    finally:
+        broker.resume()
+
+
+def test_too_many_records(
+    store: KafkaStore, source: RuleSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Are an error at each read, until there are fewer."""
+    monkeypatch.setattr("service.rules.source.MOST_ENTRIES", 1)
+    store.put("a", rule("a"))
+    assert versions(source.read()) == {"a": 1}
+    store.put("b", rule("b"))
+    for _ in range(2):
+        with pytest.raises(RuleSetError, match=r"holds 2 records[\s\S]*at most 1"):
+            source.read()
+    store.remove("a")
+    assert versions(source.read()) == {"b": 1}

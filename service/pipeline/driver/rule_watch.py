@@ -72,7 +72,8 @@ class RuleWatch:
             try:
                 self.look()
             except RuleSetError as error:
-                self._status.not_read(error.problems)
+                if not self._thread.stopped:
+                    self._status.not_read(error.problems)
             except Exception as error:  # noqa: BLE001  the rules that run go on
                 # Not again until the source changes.
                 self._status.wants(self._rules.wanted.rules, [_defect(error)], ())

@@ -35,7 +35,8 @@ _MOST_ATTEMPTS = 3
 
 class RulesAtStart:
     """Reads the source at once. Raises RuleSetError, and ConfigurationError for too many rules,
-    where the checkpoint cannot know rules that could run instead."""
+    where the checkpoint cannot know rules that could run instead; also ConfigurationError where the
+    settings of the source are wrong."""
 
     def __init__(self, settings: Settings, source: RuleSource, status: RuleStatus) -> None:
         self._settings = settings
@@ -49,12 +50,15 @@ class RulesAtStart:
         self._rules = RuleSet()
         try:
             self.files = source.read() or ()
-            status.read()
+        except RuleSetError as error:
+            self._went_wrong(error)
+            status.not_read(error.problems)
+            return
+        status.read()
+        try:
             self._rules = within_limit(valid(examine(self.files, source.name)), settings, source)
         except (RuleSetError, ConfigurationError) as error:
             self._went_wrong(error)
-            if self.files is None:
-                status.not_read(error.problems)
         status.rules = self._rules
 
     def check(self, schemas: ResolvedSchemas) -> None:

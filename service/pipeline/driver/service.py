@@ -142,10 +142,10 @@ class Service:
             else:
                 scratch = stack.enter_context(scratch_folder(self._settings))
             stack.enter_context(bound(run=self.run_id))
-            registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
             source = stack.enter_context(closing(source_of(self._settings)))
             name = self._settings.rules.overrides_topic
             overrides = stack.enter_context(closing(OverrideTopic(self._settings.kafka, name)))
+            registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
             try:
                 # In transactions the newer run may take over from one that does not end.
                 alone = self._settings.outputs.delivery == "at_least_once"

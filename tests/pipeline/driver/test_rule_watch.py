@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from service.errors import ConfigurationError, Problem, RuleSetError
 from service.observability.metric_names import RULES_READ
 from service.observability.metrics import Metrics
 from service.pipeline.driver import rule_watch
@@ -78,6 +81,38 @@ def test_a_start_without_its_folder(
     assert could_be_read(metrics) == 0
     status.wants(status.rules, (), ())
     assert could_be_read(metrics) == 0
+
+
+def test_settings_of_a_source_that_are_wrong(tmp_path: Path, metrics: Metrics) -> None:
+    """End a start, whatever ran before: they do not change by themselves."""
+    given = settings(ran_before(tmp_path), INPUT)
+    refused = ConfigurationError("rules.kafka.properties: no")
+    wrong: Any = SimpleNamespace(name="source", read=Mock(side_effect=refused))
+    with pytest.raises(ConfigurationError, match=r"rules\.kafka\.properties"):
+        RulesAtStart(given, wrong, RuleStatus(metrics))
+
+
+def test_a_stop_during_a_read(tmp_path: Path, metrics: Metrics) -> None:
+    """Its source may be closed under it: that is none that cannot be read."""
+    reading, stopped = threading.Event(), threading.Event()
+
+    def read() -> None:
+        reading.set()
+        stopped.wait(30)
+        raise RuleSetError([Problem("closed")])
+
+    status = RuleStatus(metrics)
+    status.read()
+    given = settings(tmp_path, INPUT, refresh_interval="1 ms")
+    source: Any = SimpleNamespace(read=read)
+    rules: Any = None
+    topic, found = OverrideTopic(given.kafka, None), (None, Overrides())
+    watching = RuleWatch(given, source, topic, found, rules, lambda: rules, status, print, "run")
+    watching.start()
+    assert reading.wait(30)
+    threading.Timer(0.1, stopped.set).start()
+    watching.stop()
+    assert could_be_read(metrics) == 1
 
 
 def test_a_defect_of_ours(
