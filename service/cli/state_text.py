@@ -13,7 +13,7 @@ from rich.console import Console
 from service.cli.terminal import table
 from service.compiler.rule_set import compile_rules
 from service.config import Settings
-from service.errors import RuleSetError
+from service.errors import ConfigurationError, RuleSetError
 from service.matcher.partial import FOREVER
 from service.pipeline.driver.state_report import PartialMatch, RuleReport, Size, StateReport
 from service.pipeline.match.watermark import BEGINNING, END
@@ -31,10 +31,11 @@ def moment(time: int | None) -> str | None:
 
 
 def step_names(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """The names of steps by a rule's fingerprint, as far as the source of the rules has them."""
+    """The names of steps by a rule's fingerprint, as far as the source of the rules has them; none
+    where it cannot be read."""
     try:
         plans = compile_rules(rules_of(settings).enabled).plans
-    except RuleSetError:
+    except (RuleSetError, ConfigurationError):
         return {}
     return {plan.fingerprint: plan.steps for plan in plans}
 

@@ -1,0 +1,19 @@
+"""Names of steps in what ``spark-cep state`` shows: those of the rules that the settings name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from service.cli.state_text import step_names
+from tests.rules.stores import SqliteStore, settings
+from tests.rules.test_folder import rule
+
+
+def test_steps_of_any_source(tmp_path: Path) -> None:
+    """Of a table as of a folder; a source that cannot be read has none."""
+    table = SqliteStore(tmp_path / "rules.db")
+    table.put("r", rule("r"))
+    given = settings(**table.given)
+    assert list(step_names(given).values()) == [("a",)]
+    table.away()
+    assert step_names(given) == {}
