@@ -104,7 +104,9 @@ def _head_rows(plan: Plan, rule: Rule) -> Iterator[_Row]:
     if rule.previous_version is not PreviousVersion.RESTART:
         limit = rule.drain_limit_ms
         limited = "" if limit is None else f", for {format_duration(limit)} at most"
-        yield "previous version", f"finishes what it has begun{limited}"
+        carries = rule.previous_version is PreviousVersion.CARRY
+        drains = f"finishes what it has begun{limited}"
+        yield "previous version", "its partial matches go on here" if carries else drains
     if not rule.enabled:
         yield "enabled", "no: the rule does not run"
     if rule.shadow:

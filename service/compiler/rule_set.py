@@ -131,10 +131,12 @@ class Partitioning:
 @dataclass(frozen=True)
 class RuleSetPlan:
     """All enabled rules, compiled and grouped into partitionings. ``draining``: how long versions
-    that drain may go on (milliseconds of event time), by fingerprint."""
+    that drain may go on (milliseconds of event time), by fingerprint. ``carried``: the versions
+    whose partial matches a rule takes over, the newest first, by the rule's fingerprint."""
 
     partitionings: tuple[Partitioning, ...]
     draining: Mapping[str, int] = field(default_factory=dict)
+    carried: Mapping[str, Sequence[Plan]] = field(default_factory=dict)
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
@@ -147,15 +149,26 @@ def compile_rules(rules: Iterable[Rule]) -> RuleSetPlan:
     return plan_together(lower(rule) for rule in rules if rule.enabled)
 
 
-def plan_together(plans: Iterable[Plan], draining: Iterable[tuple[Plan, int]] = ()) -> RuleSetPlan:
+def plan_together(
+    plans: Iterable[Plan],
+    draining: Iterable[tuple[Plan, int]] = (),
+    carried: Iterable[Plan] = (),
+) -> RuleSetPlan:
     """One plan of several rules' own. ``draining``: plans of versions that drain, and for how long
-    (milliseconds)."""
-    drains = list(draining)
+    (milliseconds); ``carried``: of those that carry over, of one rule the newest first."""
+    plans, drains = list(plans), list(draining)
+    earlier: dict[str, list[Plan]] = {}
+    for plan in carried:
+        earlier.setdefault(plan.rule.id, []).append(plan)
     limits = {plan.fingerprint: limit for plan, limit in drains}
     by_key: dict[tuple[str, ...], list[Plan]] = {}
     for plan in chain(plans, (plan for plan, _ in drains)):
         by_key.setdefault(tuple(e.canonical for e in plan.rule.key), []).append(plan)
-    return RuleSetPlan(tuple(_partitioning(group, limits) for group in by_key.values()), limits)
+    return RuleSetPlan(
+        tuple(_partitioning(group, limits) for group in by_key.values()),
+        limits,
+        {plan.fingerprint: earlier[plan.rule.id] for plan in plans if plan.rule.id in earlier},
+    )
 
 
 def _partitioning(plans: Sequence[Plan], draining: Container[str]) -> Partitioning:

@@ -213,7 +213,7 @@ class Pattern:
         id: str,  # noqa: A002  the language's word
         *,
         version: int = 1,
-        previous_version: Literal["restart", "drain"] | None = None,
+        previous_version: Literal["restart", "drain", "carry"] | None = None,
         drain_limit: Duration | None = None,
         key: str | Sequence[str] | None = None,
         events: str | Sequence[str] | None = None,
@@ -232,7 +232,8 @@ class Pattern:
             id: Name of the rule.
             version: A number from 1.
             previous_version: What becomes of the partial matches of the version that this one
-                replaces: they end (``"restart"``, the default), or it finishes what it has begun.
+                replaces: they end (``"restart"``, the default), it finishes what it has begun
+                (``"drain"``), or they go on as this version's (``"carry"``).
             drain_limit: How long it may take to.
             key: SQL expression over the event, or several; only events of one key meet.
             events: Name of an input, or several; default: the only one.

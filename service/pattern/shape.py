@@ -259,11 +259,11 @@ class RuleShape(Shape):
         default=1,
         description="a number from 1 to 2147483647; a higher version replaces a lower one",
     )
-    previous_version: Literal["restart", "drain"] = Field(
+    previous_version: Literal["restart", "drain", "carry"] = Field(
         default=PreviousVersion.RESTART.value,
         description="what becomes of the partial matches of the lower version that this one"
-        " replaces: `restart` (default; they end without output) or `drain` (the old version"
-        " finishes what it has begun)",
+        " replaces: `restart` (default; they end without output), `drain` (the old version finishes"
+        " what it has begun) or `carry` (they go on as this version's, where it has their state)",
     )
     drain_limit: Duration | None = Field(
         default=None,

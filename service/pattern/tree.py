@@ -140,6 +140,7 @@ class PreviousVersion(Enum):
 
     RESTART = "restart"
     DRAIN = "drain"
+    CARRY = "carry"
 
 
 @dataclass(frozen=True, slots=True)

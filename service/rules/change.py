@@ -21,6 +21,8 @@ from service.rules.rule_set import Drain, RuleFile, RuleSet, assemble, repeated
 
 #: Versions of a rule that drain at a time; with one more, the oldest ends.
 MOST_DRAINING: Final = 4
+#: The version before, and those that it replaced before any batch had it.
+_MOST_CARRIED: Final = 4
 #: Of a rule without a window.
 _DRAIN_LIMIT_MS: Final = 24 * 60 * 60 * 1000
 #: The problems of a rule against the schemas of what is read.
@@ -71,7 +73,7 @@ def next_rules(
         if (one.rule.id in bad_ids or _place(one.places.source) in bad) and one.rule.id not in ids
     ]
     rules = assemble([*good, *kept])
-    rules = replace(rules, draining=_draining(running, rules))
+    rules = replace(rules, draining=_draining(running, rules), carried=_carried(running, rules))
     if len(rules.enabled) > most:
         return Change(running, (*rejected, _too_many(rules, most)))
     return Change(rules, tuple(rejected))
@@ -93,6 +95,23 @@ def _draining(before: RuleSet, rules: RuleSet) -> tuple[Drain, ...]:
     found.sort(key=lambda each: (each.rule.id, each.rule.version))
     several = groupby(found, key=lambda each: each.rule.id)
     return tuple(each for _, versions in several for each in [*versions][-MOST_DRAINING:])
+
+
+def _carried(before: RuleSet, rules: RuleSet) -> tuple[LoadedRule, ...]:
+    """The versions whose partial matches move to those that run. A version that was replaced before
+    any batch had it has none, so those before it are named, too."""
+    found: list[LoadedRule] = []
+    then = {one.rule.id: one for one in before.running}
+    for rule in rules.enabled:
+        was = then.get(rule.id)
+        carried = [one for one in before.carried if one.rule.id == rule.id]
+        if was is not None and was.rule.version < rule.version:
+            carries = rule.previous_version is PreviousVersion.CARRY
+            carried = [was, *carried][:_MOST_CARRIED] if carries else []
+        elif was is None or was.rule.version > rule.version:
+            carried = []
+        found += carried
+    return tuple(found)
 
 
 def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:

@@ -31,7 +31,8 @@ class Drain:
 class RuleSet:
     """One version of each rule, by id. Rules that are switched off, or ``paused`` (by id), are
     members too. ``draining``: versions that run beside those until they have finished; in the order
-    of ids and versions.
+    of ids and versions. ``carried``: versions whose partial matches move to the one that runs, of
+    each rule the newest first.
 
     A set with ``problems`` is no more than read: all versions, wrong parts left out.
     """
@@ -41,6 +42,7 @@ class RuleSet:
     problems: tuple[Problem, ...] = ()
     paused: Mapping[str, Pause] = field(default_factory=dict)
     draining: tuple[Drain, ...] = ()
+    carried: tuple[LoadedRule, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -60,11 +62,12 @@ class RuleSet:
         )
 
     def pausing(self, pauses: Mapping[str, Pause]) -> RuleSet:
-        """The same rules with those of ``pauses``, by id, that are of one of them. What drains of
-        such a rule does not any more."""
+        """The same rules with those of ``pauses``, by id, that are of one of them. Nothing of such
+        a rule drains or is carried over any more."""
         paused = holding(pauses, self.rules)
         draining = tuple(each for each in self.draining if each.rule.id not in paused)
-        return replace(self, paused=paused, draining=draining)
+        carried = tuple(one for one in self.carried if one.rule.id not in paused)
+        return replace(self, paused=paused, draining=draining, carried=carried)
 
     @property
     def versions(self) -> Iterator[tuple[str, int]]:
@@ -81,10 +84,11 @@ class RuleSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical texts, of those that drain, and of the pauses: equal for equal
-        rules, however they were written."""
+        """SHA-256 of the canonical texts, also of versions that drain or are carried over, and of
+        the pauses: equal for equal rules, however they were written."""
         texts = [one.text for one in self.loaded]
         texts += [f"drains {one.limit_ms}\n{one.loaded.text}" for one in self.draining]
+        texts += [f"carried\n{one.text}" for one in self.carried]
         texts += [f"{rule}: {pause}\n" for rule, pause in sorted(self.paused.items())]
         text = "---\n".join(texts)
         return hashlib.sha256(text.encode()).hexdigest()

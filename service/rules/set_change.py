@@ -12,8 +12,9 @@ from service.rules.rule_set import Drain, RuleSet
 
 @dataclass(frozen=True, slots=True)
 class SetChange:
-    """What came, changed (before, after), went, was paused, was resumed, began to drain and has
-    drained with a rule set, each in the order of the rules' ids."""
+    """What came, changed (before, after), went, was paused, was resumed, began to drain, has
+    drained, and carries over other versions than before, each in the order of the rules'
+    ids."""
 
     came: tuple[LoadedRule, ...] = ()
     changed: tuple[tuple[LoadedRule, LoadedRule], ...] = ()
@@ -22,6 +23,7 @@ class SetChange:
     resumed: tuple[LoadedRule, ...] = ()
     draining: tuple[Drain, ...] = ()
     drained: tuple[Drain, ...] = ()
+    carried: tuple[tuple[LoadedRule, tuple[LoadedRule, ...]], ...] = ()
 
     @classmethod
     def between(cls, before: RuleSet, after: RuleSet) -> SetChange:
@@ -48,9 +50,19 @@ class SetChange:
             ),
             draining=_others(after.draining, before.draining),
             drained=_others(before.draining, after.draining),
+            carried=tuple(
+                (one, _carried(after, rule))
+                for rule, one in new.items()
+                if [each.text for each in _carried(before, rule)]
+                != [each.text for each in _carried(after, rule)]
+            ),
         )
 
 
 def _others(drains: Sequence[Drain], than: Sequence[Drain]) -> tuple[Drain, ...]:
     known = {(each.loaded.text, each.limit_ms) for each in than}
     return tuple(each for each in drains if (each.loaded.text, each.limit_ms) not in known)
+
+
+def _carried(rules: RuleSet, rule: str) -> tuple[LoadedRule, ...]:
+    return tuple(one for one in rules.carried if one.rule.id == rule)

@@ -18,7 +18,8 @@ from service.pattern.tree import Rule
 from service.rules.rule_set import RuleSet
 
 #: What no canonical text holds.
-_BETWEEN, _DRAINS = "\x00", "\x01"
+_BETWEEN, _MARKED = "\x00", "\x01"
+_CARRIED = "carried"
 _MOST_RULES = 4_096
 _MOST_SETS = 4
 
@@ -28,9 +29,11 @@ _plans: dict[str, Plan] = {}
 
 
 def encoded(rules: RuleSet) -> str:
-    """The rules that take part, in their order, and the versions that drain, as ASCII."""
+    """The rules that take part, in their order, and the versions that drain or are carried over, as
+    ASCII."""
     texts = [one.text for one in rules.running]
-    texts += [f"{each.limit_ms}{_DRAINS}{each.loaded.text}" for each in rules.draining]
+    texts += [f"{each.limit_ms}{_MARKED}{each.loaded.text}" for each in rules.draining]
+    texts += [f"{_CARRIED}{_MARKED}{one.text}" for one in rules.carried]
     return base64.b64encode(zlib.compress(_BETWEEN.join(texts).encode())).decode()
 
 
@@ -38,7 +41,8 @@ def plan_for(rules: RuleSet) -> RuleSetPlan:
     """The plan that :func:`plan_of` makes of the rules' text, without reading it."""
     return plan_together(
         [_plan(one) for one in rules.running],
-        [(_plan(d.loaded), d.limit_ms) for d in rules.draining],
+        [(_plan(each.loaded), each.limit_ms) for each in rules.draining],
+        [_plan(one) for one in rules.carried],
     )
 
 
@@ -52,14 +56,17 @@ def plan_of(text: str) -> RuleSetPlan:
     texts = zlib.decompress(base64.b64decode(text)).decode()
     plans: list[Plan] = []
     draining: list[tuple[Plan, int]] = []
+    carried: list[Plan] = []
     for each in filter(None, texts.split(_BETWEEN)):
-        limit, _, text_of_rule = each.rpartition(_DRAINS)
+        mark, _, text_of_rule = each.rpartition(_MARKED)
         plan = _kept(text_of_rule) or _keep(text_of_rule, _rule(text_of_rule))
-        if limit:
-            draining.append((plan, int(limit)))
+        if mark == _CARRIED:
+            carried.append(plan)
+        elif mark:
+            draining.append((plan, int(mark)))
         else:
             plans.append(plan)
-    return plan_together(plans, draining)
+    return plan_together(plans, draining, carried)
 
 
 def _kept(text: str) -> Plan | None:

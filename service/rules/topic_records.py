@@ -39,6 +39,15 @@ class _Record(BaseModel):
         return self.model_dump_json(exclude_none=True).encode()
 
 
+class Carried(BaseModel):
+    """A version whose partial matches move to a newer one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str = Field(description="canonical text")
+    source: str = Field(description="file, record or row that the rule is from")
+
+
 class Decision(_Record):
     """A rule came, changed, went, was paused or resumed with a rule set; or a version of it began
     to drain, or has."""
@@ -51,11 +60,16 @@ class Decision(_Record):
     batch: int = Field(description="the first batch under the rule set", ge=0)
     rule_id: str
     rule_version: int
-    decision: Literal["added", "changed", "removed", "paused", "resumed", "draining", "drained"]
+    decision: Literal[
+        "added", "changed", "removed", "paused", "resumed", "draining", "drained", "carried"
+    ]
     text: str | None = Field(None, description="canonical text, where it came, changed or drains")
     source: str | None = Field(None, description="file, record or row that the rule is from")
     by: str | None = Field(None, description="who paused the rule")
     reason: str | None = Field(None, description="why the rule is paused")
+    carries: list[Carried] | None = Field(
+        None, description="versions whose partial matches move to the one that runs, newest first"
+    )
     drain_limit_ms: int | None = Field(None, description="how long the version may drain")
     paused_version: int | None = Field(None, description="absent: all versions are paused")
 
@@ -154,6 +168,9 @@ def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str
         yield one, "resumed", {}
     for each in change.drained:
         yield each.loaded, "drained", {}
+    for one, carried in change.carried:
+        versions = [{"text": old.text, "source": old.places.source} for old in carried]
+        yield one, "carried", {"carries": versions}
     for each in change.draining:
         text = {"text": each.loaded.text, "source": each.loaded.places.source}
         yield each.loaded, "draining", {**text, "drain_limit_ms": each.limit_ms}
@@ -210,6 +227,9 @@ def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, Rule
 def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
     loaded = {one.rule.id: one for one in rules.loaded}
     paused = dict(rules.paused)
+    carried: dict[str, list[LoadedRule]] = {}
+    for one in rules.carried:
+        carried.setdefault(one.rule.id, []).append(one)
     draining = {(each.rule.id, each.rule.version): each for each in rules.draining}
     for each in decisions:
         match each.decision:
@@ -226,11 +246,16 @@ def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
                 (old,) = load_rules(each.text or "", each.source or "")
                 drain = Drain(old, each.drain_limit_ms or 0)
                 draining[each.rule_id, each.rule_version] = drain
+            case "carried":
+                carried[each.rule_id] = [
+                    one for old in each.carries or () for one in load_rules(old.text, old.source)
+                ]
             case "drained":
                 draining.pop((each.rule_id, each.rule_version), None)
     return RuleSet(
         tuple(loaded[rule] for rule in sorted(loaded)),
         draining=tuple(draining[version] for version in sorted(draining)),
+        carried=tuple(one for rule in sorted(loaded) for one in carried.get(rule, ())),
     ).pausing(paused)
 
 

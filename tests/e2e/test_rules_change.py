@@ -268,6 +268,29 @@ def test_a_version_drains(scenario: Scenario) -> None:
     assert outputs.of("ab")[1] == []
 
 
+def test_a_version_is_carried_over(scenario: Scenario) -> None:
+    """What stands before the step that changed goes on, also what nothing has touched before a
+    restart."""
+    stream = Stream(scenario)
+    scenario.rule(_rule("ab", "b"))
+    with scenario.running(rules=_folder(scenario)) as service:
+        stream.send(("k", "a", 0), ("l", "a", 1), ("k", "x", 5))
+        scenario.wait_for_records(3)
+        _until(service, ab="active")
+        changed = _rule("ab", "b", version=2, previous_version="carry", within="2 hours")
+        changed["pattern"][1]["where"] = "name = 'c'"
+        scenario.rule(changed)
+        _wait(lambda: _versions(service) == {2: ("active", 2)})
+        stream.send(("k", "b", 10), ("k", "c", 20), ("k", "x", 25))
+        scenario.wait_for(lambda outputs: len(outputs.of("ab")[0]) == 1)
+    with scenario.running(rules=_folder(scenario)):
+        stream.send(("l", "c", 5_000), ("l", "x", 5_005))
+        outputs = scenario.wait_for(lambda outputs: len(outputs.of("ab")[0]) == 2)
+    assert outputs.of("ab") == (
+        [found("ab", "k", at(20), a=0, b=4), found("ab", "l", at(5_000), a=1, b=6)], [],
+    )  # fmt: skip
+
+
 def _versions(service: Service) -> dict[object, tuple[object, object]]:
     """State and partial matches by version."""
     return {each["version"]: (each["state"], each["partial_matches"]) for each in service.rules()}

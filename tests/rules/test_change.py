@@ -195,3 +195,48 @@ def test_back_to_a_lower_version() -> None:
     """The higher one does not drain, whatever the lower one says."""
     before = running(file("a", text("a", 2, 5)))
     assert draining(change(before, file("a", text("a", 1, 3, DRAIN))).rules) == []
+
+
+CARRY = "previous_version: carry"
+
+
+def carried(rules: RuleSet) -> list[int]:
+    """Versions of rule a."""
+    return [one.rule.version for one in rules.carried if one.rule.id == "a"]
+
+
+def test_a_version_is_carried_over() -> None:
+    """As long as the one runs that says so; those before it, too, for no batch may have had it."""
+    rules = running(file("a", text("a"), text("b")))
+    for version, expected in (2, [1]), (3, [2, 1]), (4, [3, 2, 1]), (6, [4, 3, 2, 1]):
+        before = rules
+        files = [file("a", text("a", version, version, CARRY), text("b"))]
+        rules = change(before, *files).rules
+        assert (carried(rules), len(rules.carried)) == (expected, len(expected))
+        assert rules.fingerprint != before.fingerprint
+        assert draining(rules) == []
+    rules = change(rules, file("a", text("a", 7, 7, CARRY), text("b"))).rules
+    assert carried(rules) == [6, 4, 3, 2]
+    for kept in (
+        change(rules, file("a", text("a", 7, 7, CARRY), text("b", 2, 2))),
+        change(rules, file("a", "id: [")),
+    ):
+        assert carried(kept.rules) == [6, 4, 3, 2]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [file("a", text("a", 3, 3))],
+        [file("a", text("a", 3, 3, DRAIN))],
+        [file("a", text("a", 1, 1, CARRY))],
+        [file("a", text("a", 2, 2, CARRY, "enabled: false"))],
+        [file("b", text("b"))],
+    ],
+    ids=["restart", "drain", "back", "off", "removed"],
+)
+def test_what_is_not_carried_over(files: list[RuleFile]) -> None:
+    """To a version that does not say so, or back, or to none."""
+    rules = change(running(file("a", text("a"))), file("a", text("a", 2, 2, CARRY))).rules
+    assert carried(rules) == [1]
+    assert carried(change(rules, *files).rules) == []

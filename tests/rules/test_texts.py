@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from service.compiler.lowering import lower
 from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.pattern.document import load_rules
 from service.rules import texts
@@ -79,15 +80,19 @@ def test_a_rule_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(read) == 4
 
 
-def test_versions_that_drain_travel_too() -> None:
-    """With how long they may; they run beside the version that runs."""
-    old, new = (load_rules(AWKWARD + f"version: {n}\n", "awkward")[0] for n in (1, 2))
-    rules = RuleSet((new,), draining=(Drain(old, 7),))
+def test_versions_that_drain_or_move_travel_too() -> None:
+    """Those that drain with how long they may; they run beside the version that runs. Those whose
+    partial matches move do not run."""
+    numbers = (1, 4, 3, 2)
+    old, new, *moved = (load_rules(AWKWARD + f"version: {n}\n", "awkward")[0] for n in numbers)
+    rules = RuleSet((new,), draining=(Drain(old, 7),), carried=tuple(moved))
     plan = texts.plan_of(texts.encoded(rules))
     assert [(r.plan.rule.version, r.drains) for r in plan.partitionings[0].rules] == [
-        (2, False), (1, True),
+        (4, False), (1, True),
     ]  # fmt: skip
     assert list(plan.draining.values()) == [7]
-    assert (described(plan), plan.draining) == (
-        described(texts.plan_for(rules)), texts.plan_for(rules).draining,
-    )  # fmt: skip
+    (before,) = plan.carried.values()
+    assert [each.rule.version for each in before] == [3, 2]
+    same = texts.plan_for(rules)
+    assert (described(plan), plan.draining) == (described(same), same.draining)
+    assert plan.carried.keys() == same.carried.keys() == {lower(new.rule).fingerprint}

@@ -46,7 +46,12 @@ def _sets(draw: st.DrawFn) -> RuleSet:
         Drain(load_rules(_RULE.format(*version, "true"), "e.yaml")[0], draw(st.integers(1, 2)))
         for version in draw(st.lists(st.sampled_from(older), unique=True).map(sorted))
     ]
-    rules = replace(rules, draining=tuple(drains))
+    carried = [
+        load_rules(_RULE.format(rule, version, "true"), f"{rule}.yaml")[0]
+        for rule in sorted(chosen)
+        for version in draw(st.sampled_from([(), (9,), (9, 8)]))
+    ]
+    rules = replace(rules, draining=tuple(drains), carried=tuple(carried))
     pauses = draw(st.dictionaries(st.sampled_from("abcd"), st.sampled_from([None, 1, 2])))
     return rules.pausing({rule: Pause("why", "who", version) for rule, version in pauses.items()})
 

@@ -144,10 +144,16 @@ class RuleHistory:
                 for entry in content.get("draining", ())
                 for one in _loaded(entry, known)
             ]
+            carried = [one for entry in content.get("carried", ()) for one in _loaded(entry, known)]
             return LoggedRules(
                 batch,
                 int(content["number"]),
-                RuleSet(tuple(loaded), draining=tuple(draining), paused=_pauses(content)),
+                RuleSet(
+                    tuple(loaded),
+                    paused=_pauses(content),
+                    draining=tuple(draining),
+                    carried=tuple(carried),
+                ),
                 int(content["attempts"]),
                 content["set_aside"],
                 _since(content),
@@ -178,6 +184,7 @@ class RuleLog(RuleHistory):
             "number": logged.number,
             "rules": rules,
             "draining": draining,
+            "carried": [_entry(one) for one in logged.rules.carried],
             "attempts": logged.attempts,
             "set_aside": dict(logged.set_aside),
             "since": [[*version, batch] for version, batch in logged.since.items()],

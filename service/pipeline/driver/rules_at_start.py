@@ -149,8 +149,12 @@ def _without_crashing(
     back = [one for one in before.rules.loaded if one.rule.id in ids]
     draining = [each for each in logged.rules.draining if each.rule.id not in ids]
     draining += [each for each in before.rules.draining if each.rule.id in ids]
+    carried = [one for one in logged.rules.carried if one.rule.id not in ids]
+    carried += [one for one in before.rules.carried if one.rule.id in ids]
     rules = RuleSet(
-        tuple(sorted((*kept, *back), key=lambda one: one.rule.id)), draining=tuple(draining)
+        tuple(sorted((*kept, *back), key=lambda one: one.rule.id)),
+        draining=tuple(draining),
+        carried=tuple(carried),
     )
     rules = rules.pausing({**before.rules.paused, **logged.rules.paused})
     aside = {**logged.set_aside, **{digest(one): reason for one in new}}

@@ -110,13 +110,18 @@ class KeyGroup:
         self._matchers = matchers
         self._names = Names() if stored is None else Names(stored["topics"], stored["types"])
         by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
-        self._rules = KnownRules(plan, by_prefix, stored)
+        self._rules = KnownRules(plan, by_prefix, stored, self.clock.watermark)
         drains = {} if stored is None else stored.get("drains", {})
         self._drains = Drains(plan.draining, self.clock, self._rules, drains)
         # What bits mean says which rules there are, by their numbers in this state.
         self._entries = Entries(number, self._rules.meanings())
         if stored is not None:
-            self._entries.restore(stored, self._rules.same_columns)
+            self._entries.restore(stored, self._rules.same_buckets)
+            for prefix, matcher in by_prefix.items():
+                for fingerprint in matcher.fingerprints:
+                    carry = self._rules.carried.get(fingerprint)
+                    if carry is not None:
+                        self._entries.sooner(prefix, carry.sooner)
 
     @property
     def gone(self) -> list[tuple[str, int, int]]:

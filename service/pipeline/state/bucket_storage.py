@@ -1,7 +1,7 @@
 """Buckets of a partitioning read from the entries of the state, and written to them.
 
-What was written under a rule set whose columns meant something else is read in the terms of this
-one, and all of the bucket is then written.
+What was written under a rule set whose columns meant something else, or with a version of a rule
+that is carried over, is read in the terms of this one, and all of the bucket is then written.
 """
 
 from __future__ import annotations
@@ -69,8 +69,10 @@ class BucketStorage:
         """Put the buckets at some places, which have another meaning, in the terms of this rule
         set. All of each is then to be written."""
         bases, changes = ([of[place] for place in places] for of in (stored.bases, stored.changes))
-        state = whole(bases, changes, self._rules)
-        self.rules.translation(meaning, self.spread.prefix).state(state)
+        state = self.rules.renewed(
+            meaning, self.spread.prefix, self.fingerprints,
+            lambda rules: whole(bases, changes, rules),
+        )  # fmt: skip
         homes = homes_of(state.keys, stored.numbers[places], self.spread.before)
         for place, block in zip(
             places, encode(state, self._numbers, homes, len(places)), strict=True

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from service.errors import RESTORE, StateError
-from service.matcher.columnar.compilation import FOREVER
+from service.matcher.columnar.compilation import FOREVER, NEVER
 from service.pipeline.state.buckets import buckets_of
 
 #: The values of many entries at once.
 Load = Callable[[Sequence[str]], Sequence[bytes | None]]
 Store = Callable[[str, bytes | None], None]
-#: Whether columns of a partitioning, by prefix, mean now what they meant under a fingerprint.
-SameColumns = Callable[[bytes, str], bool]
+#: Whether what buckets of a partitioning, by prefix, hold means what it meant under a fingerprint.
+SameBuckets = Callable[[bytes, str], bool]
 
 #: What the names of changes end with.
 CHANGES = "+"
@@ -73,9 +73,9 @@ class Entries:
         #: By name, the fingerprint of the rule set.
         self._stale: dict[str, bytes] = {}
 
-    def restore(self, stored: Mapping[str, Any], same_columns: SameColumns) -> None:
-        """Take over what :meth:`packed` gave under the rule set before. Buckets hold columns alone,
-        what waits has bits, too."""
+    def restore(self, stored: Mapping[str, Any], same_buckets: SameBuckets) -> None:
+        """Take over what :meth:`packed` gave under the rule set before. Buckets hold columns
+        and what rules have, what waits has bits, too."""
         self._buckets = stored["buckets"]
         self._stale = stored["stale"]
         for name, (due, size, checksum) in stored["entries"].items():
@@ -83,7 +83,7 @@ class Entries:
             prefix = name.partition("/")[0]
             was = self._stale.pop(name, stored["fingerprints"][prefix])
             same = was == self._fingerprints.get(prefix)
-            if not same and (bucket_of(name) is None or not same_columns(was, prefix)):
+            if not same and (bucket_of(name) is None or not same_buckets(was, prefix)):
                 self._stale[name] = was
 
     def packed(self) -> dict[str, Any]:
@@ -139,6 +139,16 @@ class Entries:
         """Of an entry that stays as it is, if there is one, nothing is due before."""
         if name in self._due:
             self._due[name] = due
+
+    def sooner(self, prefix: str, by: int | None) -> None:
+        """What is due of a partitioning's buckets may be due so much sooner, or, with ``None``, at
+        once."""
+        for name, due in self._due.items():
+            if bucket_of(name) is not None and name.partition("/")[0] == prefix:
+                if by is None:
+                    self._due[name] = NEVER
+                elif due != FOREVER:
+                    self._due[name] = due - by
 
     def due_of(self, name: str) -> int:
         """Before when nothing of an entry is due; ``FOREVER`` where there is no such entry."""

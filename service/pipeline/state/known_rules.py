@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from service.compiler.plan import Plan
 from service.compiler.rule_set import RuleSetPlan
 from service.errors import RESTORE, StateError
 from service.matcher.columnar.events import EventTable, SlotType
@@ -31,6 +33,7 @@ from service.pattern.types import (
     DecimalType,
     SqlType,
 )
+from service.pipeline.state.carried import Carry, moved
 
 _WHOLE_TYPES = {str(kind): kind for kind in (INT, BIGINT, BOOLEAN, DATE, TIMESTAMP)}
 
@@ -47,24 +50,33 @@ class KnownRule:
 
 class KnownRules:
     """The rules of a plan, as the state of one key group knows them. ``matchers`` by the prefix of
-    their partitioning's entries; ``stored``: what :meth:`packed` gave under the rule set before."""
+    their partitioning's entries; ``stored``: what :meth:`packed` gave under the rule set before;
+    ``watermark``: that of the batch before."""
 
     def __init__(
         self,
         plan: RuleSetPlan,
         matchers: Mapping[str, KeysMatcher],
         stored: Mapping[str, Any] | None = None,
+        watermark: int = 0,
     ) -> None:
         stored = stored or {"rules": {}, "next_rule": 0, "meanings": {}}
         known = {text: KnownRule(*values) for text, values in stored["rules"].items()}
         #: What the next rule that comes is called.
         self._next = stored["next_rule"]
         self._rules: dict[str, KnownRule] = {}
+        #: By number of the old version.
+        self._carried = {number: Carry(*values) for number, *values in stored.get("carried", ())}
+        #: Those that are new with this rule set, by fingerprint of the new version.
+        self.carried: dict[str, Carry] = {}
         for each in plan.plans:
             rule = known.pop(each.fingerprint, None)
             if rule is None:
                 rule = KnownRule(each.rule.id, each.rule.version, self._next, 0)
                 self._next += 1
+                for old in plan.carried.get(each.fingerprint, ()):
+                    if self._carry(old, each, known, rule, watermark):
+                        break
             self._rules[each.fingerprint] = rule
         #: Id, version and partial matches of rules that went, or changed, since the last batch.
         self.gone = [(rule.id, rule.version, rule.live) for rule in known.values()]
@@ -79,18 +91,47 @@ class KnownRules:
         }
         self._meanings |= {each.fingerprint: each for each in self._now.values()}
 
+    def _carry(
+        self, old: Plan, new: Plan, known: dict[str, KnownRule], rule: KnownRule, watermark: int
+    ) -> bool:
+        """Have ``rule``, which is new, take over what ``old`` has, if it is there."""
+        was = known.get(old.fingerprint)
+        carry = None if was is None else Carry.between(old, new, rule.number, watermark)
+        if was is None or carry is None:
+            return False
+        del known[old.fingerprint]
+        self._carried[was.number] = self.carried[new.fingerprint] = carry
+        # As many at most: those that end are found when they are read.
+        rule.live = was.live
+        return True
+
     def meanings(self) -> dict[str, bytes]:
         """What bits and columns mean under this rule set, by the prefix of the partitioning."""
         return {prefix: meaning.fingerprint for prefix, meaning in self._now.items()}
 
-    def same_columns(self, fingerprint: bytes, prefix: str) -> bool:
-        """Whether columns of a partitioning mean what they meant under another rule set."""
+    def same_buckets(self, fingerprint: bytes, prefix: str) -> bool:
+        """Whether columns of a partitioning mean what they meant under another rule set, and no
+        rule of it is carried over."""
         old, now = self._meanings.get(fingerprint), self._now.get(prefix)
-        return old is not None and now is not None and old.columns == now.columns
+        if old is None or now is None or old.columns != now.columns:
+            return False
+        return self._carried.keys().isdisjoint(old.rules)
 
     def packed(self, meanings: Collection[bytes]) -> dict[str, Any]:
         """Plain values. ``meanings``: fingerprints of those that are still needed."""
+        needed = {
+            number
+            for fingerprint, meaning in self._meanings.items()
+            if fingerprint in meanings
+            for number in meaning.rules
+        }
+        carried = []
+        for number, carry in sorted(self._carried.items()):
+            if number in needed:
+                carried.append([number, *astuple(carry)])
+                needed.add(carry.to)
         return {
+            "carried": carried,
             "rules": {text: list(astuple(rule)) for text, rule in self._rules.items()},
             "next_rule": self._next,
             "meanings": {
@@ -103,6 +144,33 @@ class KnownRules:
     def numbers(self, fingerprints: Sequence[str]) -> list[int]:
         """What names these rules in what is stored."""
         return [self._rules[text].number for text in fingerprints]
+
+    def renewed(
+        self,
+        meaning: bytes,
+        prefix: str,
+        fingerprints: Sequence[str],
+        read: Callable[[Mapping[int, int]], KeysState],
+    ) -> KeysState:
+        """Keys that were written under another rule set, in the terms of this one: columns, and
+        partial matches that move to newer versions. ``read`` is given the places of rules by
+        number."""
+        places = {number: place for place, number in enumerate(self.numbers(fingerprints))}
+        rules = {self._rules[text].number: self._rules[text] for text in fingerprints}
+        carried = []
+        # A version has a higher number than those that move to it.
+        for number, carry in sorted(self._carried.items(), reverse=True):
+            if carry.to in places:
+                places[number], rules[number] = len(places), rules[carry.to]
+                carried.append((number, carry))
+        state = read(places)
+        self.translation(meaning, prefix).state(state)
+        for number, carry in reversed(carried):
+            state, ended = moved(state, places[number], places[carry.to], carry)
+            if ended:
+                rules[number].live -= ended
+                self.gone.append((rules[number].id, carry.version, ended))
+        return state
 
     def live(self) -> dict[tuple[str, int], int]:
         """How many partial matches live, by rule id and version."""
@@ -137,16 +205,27 @@ class KnownRules:
                 "the state holds events of a rule set that the checkpoint does not describe:"
                 f" it is damaged; {RESTORE}"
             )
-        return Translation(old, self._now[prefix], self._matchers[prefix].slots)
+        return Translation(old, self._now[prefix], self._matchers[prefix].slots, self._earlier())
+
+    def _earlier(self) -> dict[int, int]:
+        """By number, that of the version that moved to it."""
+        return {carry.to: number for number, carry in self._carried.items()}
 
 
 class Translation:
     """Rewrites events that were stored under another rule set: by name, what is new is NULL or not
     true. A column whose type has changed is brought to the new one. Events that wait are
     hidden from rules that came after they were read, and may begin matches of rules that drain
-    since then."""
+    since then. What waits for a rule that a newer version carries over waits for that one:
+    ``earlier`` has the number of the version before."""
 
-    def __init__(self, old: Meaning, now: Meaning, slots: Sequence[SlotType]) -> None:
+    def __init__(
+        self,
+        old: Meaning,
+        now: Meaning,
+        slots: Sequence[SlotType],
+        earlier: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
         bits = {name: bit for bit, name in enumerate(old.conditions)}
         self._bits = {
             bits[name]: number for number, name in enumerate(now.conditions) if name in bits
@@ -155,14 +234,17 @@ class Translation:
         rules = {rule: bit for bit, rule in enumerate(old.rules, len(old.conditions))}
         self._set = 0
         for bit, rule in enumerate(now.rules, len(now.conditions)):
-            if rule in rules:
-                self._bits[rules[rule]] = bit
+            was: int | None = rule
+            while was is not None and was not in rules:
+                was = earlier.get(was)
+            if was is not None:
+                self._bits[rules[was]] = bit
             else:
                 self._set |= 1 << bit
             if rule in now.draining:
                 early = bit + len(now.rules)
-                if rule in old.draining:
-                    self._bits[rules[rule] + len(old.rules)] = early
+                if was is not None and was in old.draining:
+                    self._bits[rules[was] + len(old.rules)] = early
                 else:
                     self._set |= 1 << early
         before = {name.rpartition("|")[0]: number for number, name in enumerate(old.columns)}

@@ -133,6 +133,10 @@ class StoredGroup:
     def _whole(self, base: bytes, changes: bytes | None) -> KeysState:
         """All of a bucket; rules by their place in ``rules``."""
         places = {rule.number: place for place, rule in enumerate(self.rules)}
+        # What an older version has left to this one, and no batch has touched since.
+        for number, to, *_ in reversed(self._values.get("carried", [])):
+            if to in places:
+                places[number] = places[to]
         beside = [] if changes is None else unpack(changes)
         return whole([[base]], [beside], places)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
@@ -77,9 +80,17 @@ def test_what_has_drained_does_not_come_back() -> None:
     assert batches.wanted.rules == rules(3, 2)
 
 
-def test_a_version_that_crashes_its_first_batch() -> None:
-    """It is set aside: the one that was to drain runs, and what drained before it goes on."""
-    before, after = rules(2, 1), rules(3, 1, 2)
+def carrying(runs: int, *carried: int) -> RuleSet:
+    """A version that runs, and those that it carries over."""
+    return replace(rules(runs), carried=tuple(rules(each).loaded[0] for each in carried))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(rules(2, 1), rules(3, 1, 2)), (carrying(2, 1), carrying(3, 2, 1)), (rules(2), rules(3))],
+)
+def test_a_version_that_crashes_its_first_batch(before: RuleSet, after: RuleSet) -> None:
+    """It is set aside: the version before it runs, and what drained or moved to that."""
     log: Any = Log()
     log.of = lambda batch: LoggedRules(4, 7, before)
     found = _without_crashing(log, LoggedRules(9, 8, after, attempts=3), 9, None)
