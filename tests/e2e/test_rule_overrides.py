@@ -127,6 +127,22 @@ def test_pause_resume_and_rollback(scenario: Scenario) -> None:
     assert "is not rolled back" in operator.does("rollback", "calm", "--undo", fails=True)
 
 
+def test_a_rule_is_paused_while_its_source_is_away(scenario: Scenario) -> None:
+    """Also where it has been since the start."""
+    Stream(scenario)
+    operator = Operator(scenario)
+    operator.rule("ab")
+    with scenario.running(rules=operator.rules) as service:
+        _wait(service, ab=(1, "active"))
+        scenario.rules_folder.rename(scenario.rules_folder.with_name("away"))
+        operator.does("pause", "ab")
+        _wait(service, ab=(1, "paused"))
+    with scenario.running(rules=operator.rules) as service:
+        _wait(service, ab=(1, "paused"))
+        operator.does("resume", "ab")
+        _wait(service, ab=(1, "active"))
+
+
 def test_an_override_that_cannot_be_read(scenario: Scenario) -> None:
     """Is said with its place, and changes nothing."""
     Stream(scenario)

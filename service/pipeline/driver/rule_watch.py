@@ -18,7 +18,7 @@ from service.pipeline.driver.background import Background
 from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.job_plan import problems_of, warnings_of
 from service.pipeline.driver.rule_status import RuleStatus
-from service.rules.change import next_rules
+from service.rules.change import Change, next_rules
 from service.rules.overrides import Overrides, OverrideTopic
 from service.rules.rule_set import RuleFile
 from service.rules.source import RuleSource
@@ -80,28 +80,38 @@ class RuleWatch:
 
     def look(self) -> None:
         """Look once. Raises RuleSetError when the source, or the topic, cannot be read."""
-        files = self._source.read()
-        if files is not None:
-            self._files, self._changed = files, True
         overrides = self._topic.read()
         if overrides is not None:
             self._overrides, self._changed = overrides, True
+        away: RuleSetError | None = None
+        try:
+            files = self._source.read()
+        except RuleSetError as error:
+            # A rule can be paused all the same.
+            files, away = None, error
+        if files is not None:
+            self._files, self._changed = files, True
+        if self._changed and self._overrides is not None:
+            # What fails is not looked at again until something changes.
+            self._changed = False
+            self._take(self._overrides)
+        if away is not None:
+            raise away
         self._status.read()
-        if not self._changed or self._files is None or self._overrides is None:
-            return
-        # What fails below is not looked at again until something changes.
-        self._changed = False
-        overrides = self._overrides
+
+    def _take(self, overrides: Overrides) -> None:
         before = self._rules.wanted
         packing = self._packing()
         known = {one.text for one in before.rules.loaded}
-        change = next_rules(
-            before.rules,
-            overrides.applied(self._files),
-            lambda one: _problems(one, packing, self._rules, known),
-            most=self._settings.max_rules,
-            allow_empty=self._settings.allow_empty,
-        )
+        change = Change(before.rules)
+        if self._files is not None:
+            change = next_rules(
+                before.rules,
+                overrides.applied(self._files),
+                lambda one: _problems(one, packing, self._rules, known),
+                most=self._settings.max_rules,
+                allow_empty=self._settings.allow_empty,
+            )
         warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
         if change.rules.texts != before.rules.texts:
             # As every task will; what fails here would fail there.
