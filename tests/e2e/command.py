@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,19 +19,23 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 120.0
+_PROGRAM = ("-m", "service.cli.main")
 
 
 class Command:
-    """One running ``spark-cep run``; it leads a process group that its JVM belongs to."""
+    """One running ``spark-cep run``; it leads a process group that its JVM belongs to. ``program``:
+    what Python runs in its place, with the same words."""
 
-    def __init__(self, folder: Path, document: dict[str, Any]) -> None:
+    def __init__(
+        self, folder: Path, document: dict[str, Any], program: Sequence[str] = _PROGRAM
+    ) -> None:
         config = folder / "config.yaml"
         config.write_text(yaml.safe_dump(document), "utf-8")
         self.log = folder / "command.log"
         self._port = document["observability"]["metrics_port"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)],
+                [sys.executable, *program, "run", "--config", str(config)],
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,

@@ -18,6 +18,7 @@ from tests.conftest import JARS
 from tests.e2e.scenario import Scenario
 from tests.faults import rule_changes as changing
 from tests.faults import trial, workload
+from tests.faults.kill_points import POINTS
 from tests.kafka_access import KafkaAccess
 
 _KILLS_TO_A_RUN = 20
@@ -29,6 +30,9 @@ def main(
     rule_changes: Annotated[
         int, typer.Option(help="SIGKILLs of the driver while rules change, 20 to a run.")
     ] = 20,
+    at_points: Annotated[
+        int, typer.Option(help="SIGKILLs at each point of a batch, while rules change.")
+    ] = 0,
     records: Annotated[int, typer.Option(help="Records in the stream.")] = 30_000,
     seed: Annotated[int, typer.Option(help="Of everything random; 0: from the clock.")] = 0,
     only: Annotated[str, typer.Option(help="Only the kind whose name begins so.")] = "",
@@ -77,6 +81,10 @@ def main(
             for first in range(0, rule_changes, _KILLS_TO_A_RUN):
                 most = min(_KILLS_TO_A_RUN, rule_changes - first)
                 scores.append(changing.killed(scenario, sent, most, random, None))
+                console.print(scores[-1])
+        for point in POINTS:
+            if at_points:
+                scores.append(changing.killed_at(scenario, sent, point, at_points, random, None))
                 console.print(scores[-1])
     console.print(_table(scores))
     if not all(s.comparison and s.comparison.equal for s in scores):

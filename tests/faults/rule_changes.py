@@ -13,6 +13,8 @@ import json
 import signal
 import threading
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,14 +24,16 @@ import yaml
 from pyspark.sql import SparkSession
 
 from service.config import Settings
-from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
+from service.pipeline.driver.local_files import LocalFiles
+from service.pipeline.driver.rule_history import read_audit
+from service.pipeline.driver.rule_log import RuleHistory
 from service.pipeline.driver.service import Service
 from service.rules.rule_set import RuleSet
 from tests.e2e.command import Command
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import sequence
-from tests.faults import workload
+from tests.faults import kill_points, workload
 from tests.faults.trial import Job, Score
 from tests.faults.workload import Comparison, Content, Workload, content, whole
 
@@ -59,13 +63,22 @@ class ChangingJob(Job):
         else:
             after = "followed_by" if version % 2 else "not_followed_by"
             rule = sequence(name, "abcd"[number % 4], f"{after} x", within="20 seconds")
-            self._write(name, {**rule, "version": version})
+            before = ("restart", "drain", "carry")[number % 7 % 3]
+            self._write(name, {**rule, "version": version, "previous_version": before})
 
     def document(self, **sections: dict[str, Any]) -> dict[str, Any]:
         """Its settings; ``sections`` take the place of some."""
-        rules = {"folder": str(self.rules), "refresh_interval": "100 ms"}
+        rules = {
+            "folder": str(self.rules),
+            "refresh_interval": "100 ms",
+            "overrides_topic": f"{self.name}.overrides",
+        }
         trigger = {"mode": "continuous", "interval": "100 ms"}
-        return {**self._document(), "rules": rules, "trigger": trigger, **sections}
+        document = {**self._document(), "rules": rules, "trigger": trigger, **sections}
+        document["outputs"]["topics"] |= {
+            name: f"{self.name}.{name}" for name in ("rule_status", "rule_audit")
+        }
+        return document
 
     def _write(self, name: str, rule: dict[str, Any]) -> None:
         fresh = self.rules / f".{name}"
@@ -79,17 +92,8 @@ class ChangingJob(Job):
 
     def history(self) -> list[tuple[int, RuleSet]]:
         """The rules of batches, by the first one."""
-        found = []
-        log = self.checkpoint / "rules"
-        for first in _numbers(log):
-            # What is said again of a batch has its number, and a higher one behind a point.
-            again = [0, *(int(file.suffix[1:]) for file in log.glob(f"{first}.*"))]
-            name = f"{first}.{max(again)}" if max(again) else str(first)
-            text = (log / name).read_text("utf-8")
-            entries = json.loads(text)["rules"]
-            loaded = [one for each in entries for one in load_rules(each["rule"], each["source"])]
-            found.append((first, RuleSet(tuple(loaded))))
-        return found
+        sets = RuleHistory(LocalFiles(self.checkpoint)).history()
+        return [(each.batch, each.rules) for each in sets]
 
     def records_done(self) -> int:
         """How many records committed batches have read."""
@@ -105,10 +109,58 @@ class ChangingJob(Job):
 def killed(
     scenario: Scenario, sent: Workload, kills: int, random: Random, spark: SparkSession | None
 ) -> Score:
-    """One run with this many kills, and the comparisons."""
-    began = time.monotonic()
+    """One run with this many kills at any time, and the comparisons."""
     job = ChangingJob(scenario, f"changing-{random.randrange(10**6)}")
-    score = Score("driver, rules change", ends=[])
+
+    def kill(command: Command) -> None:
+        size = job.records_done()
+        wanted = random.choice([0, 1, 1, 1])
+        _wait(command, lambda: job.records_done() >= size + wanted)
+        time.sleep(random.uniform(0, 4))
+        command.kill()
+
+    started = partial(Command, job.folder, job.document())
+    return _run(scenario, job, sent, [(started, kill)] * kills, "driver, rules change", spark)
+
+
+def killed_at(
+    scenario: Scenario,
+    sent: Workload,
+    point: str,
+    kills: int,
+    random: Random,
+    spark: SparkSession | None,
+) -> Score:
+    """The same with kills at one of :data:`tests.faults.kill_points.POINTS`."""
+    job = ChangingJob(scenario, f"changing-{random.randrange(10**6)}")
+    runs: list[Run] = []
+    for number in range(kills):
+        times = 1 if point in kill_points.ONCE else random.randint(1, 3)
+        words = point, str(times), str(job.folder / f"flag-{number}")
+        program = ("-c", "from tests.faults.kill_points import run; run()", *words)
+        runs.append((partial(Command, job.folder, job.document(), program), _wait_until_dead))
+    return _run(scenario, job, sent, runs, point, spark)
+
+
+def _wait_until_dead(command: Command) -> None:
+    code = command.ended(_SECONDS)
+    assert code == -signal.SIGKILL, (code, command.end_of_log())
+
+
+#: How a command is started, and what waits until it is dead.
+Run = tuple[Callable[[], Command], Callable[[Command], None]]
+
+
+def _run(
+    scenario: Scenario,
+    job: ChangingJob,
+    sent: Workload,
+    runs: Sequence[Run],
+    fault: str,
+    spark: SparkSession | None,
+) -> Score:
+    began = time.monotonic()
+    score = Score(fault, ends=[])
     ended = threading.Event()
     changes = threading.Thread(target=_keep_changing, args=(job, ended), daemon=True)
     command = Command(job.folder, job.document())
@@ -116,19 +168,16 @@ def killed(
         # A first start refuses what is wrong.
         _wait(command, lambda: job.records_done() > 0)
         changes.start()
-        while True:
+        command.kill()
+        for start, wait in runs:
+            command = start()
             score.starts += 1
-            if score.faults == kills:
-                break
-            size = job.records_done()
-            wanted = random.choice([0, 1, 1, 1])
-            _wait(command, lambda size=size, wanted=wanted: job.records_done() >= size + wanted)
-            time.sleep(random.uniform(0, 4))
-            command.kill()
+            wait(command)
             score.faults += 1
             # Rules change while it is down.
-            time.sleep(random.uniform(0, 3 * _CHANGE_EVERY_SECONDS))
-            command = Command(job.folder, job.document())
+            time.sleep(_CHANGE_EVERY_SECONDS * (score.faults % 4))
+        command = Command(job.folder, job.document())
+        score.starts += 1
         _wait(command, lambda: job.records_done() == sent.records)
     finally:
         ended.set()
@@ -142,7 +191,12 @@ def killed(
     score.comparison = Comparison.of(_of_rules(content(outputs), untouched), sent.expected)
     calm = _calm(scenario, job, spark)
     score.undisturbed = Comparison.of(whole(outputs), calm)
-    score.changes = len(job.history())
+    logged = job.history()
+    told = read_audit(Settings.model_validate(job.document()))
+    fingerprints = {each.batch: each.rules.fingerprint for each in told}
+    # The audit topic has every set, and the log of the checkpoint the last hundred.
+    assert [fingerprints[first] for first, _ in logged] == [r.fingerprint for _, r in logged]
+    score.changes = len(told)
     score.seconds = time.monotonic() - began
     return score
 
@@ -159,7 +213,7 @@ def _calm(scenario: Scenario, job: ChangingJob, spark: SparkSession | None) -> C
     calm = ChangingJob(scenario, f"{job.name}-calm")
     history = [(first, CompiledRules.of(rules)) for first, rules in job.history()]
 
-    def of(_: BatchRules, batch: int) -> CompiledRules:
+    def of(_: BatchRules, batch: int, offsets: object) -> CompiledRules:
         return [rules for first, rules in history if first <= batch][-1]
 
     trigger = {"mode": "available_now", "interval": "0 ms"}

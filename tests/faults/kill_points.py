@@ -1,0 +1,109 @@
+"""The command, which kills itself and its JVM when it comes to a point of a batch.
+
+In a process of its own: ``python -c 'from tests.faults.kill_points import run; run()' POINT TIMES
+FLAG …``, then the command's words. It dies when it comes to the point for that time. Points in
+Spark's workers are armed by the file ``FLAG``, which the driver makes before the batch; workers
+have the environment of the command.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+
+from service.cli.main import app
+from service.pipeline.decode.packing import PackBatch
+from service.pipeline.deliver.sink import PartitionWriter
+from service.pipeline.driver import dataflow
+from service.pipeline.driver.rule_log import RuleLog
+from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.driver.rule_topics import RuleTopics
+from service.pipeline.driver.rules_at_start import RulesAtStart
+from service.pipeline.driver.supervisor import Supervisor
+from service.pipeline.match.match_operator import MatchOperator
+
+_LEADER, _FLAG = "TESTS_KILL_LEADER", "TESTS_KILL_FLAG"
+
+#: The class with the method, its name, and whether the kill comes before it.
+_OF_DRIVER: dict[str, tuple[type, str, bool]] = {
+    "before rules/N": (RuleLog, "write", True),
+    "after rules/N": (RuleLog, "write", False),
+    "after the decisions": (RuleTopics, "decided", False),
+    "before the tasks": (Supervisor, "_before_batch", False),
+    "after all output": (Supervisor, "_after_batch", False),
+    "after Spark's commit": (RuleStatus, "committed", False),
+    "in a restart": (RulesAtStart, "decide", True),
+}
+_OF_WORKERS = ("while packing", "while matching", "after some output")
+POINTS = (*_OF_DRIVER, *_OF_WORKERS)
+#: Of these one run comes to the first alone.
+ONCE = ("in a restart",)
+
+
+class _Pack(PackBatch):
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _die_if_armed()
+        yield from super().__call__(batches)
+
+
+class _Match(MatchOperator):
+    def handleInputRows(self, *given: Any) -> Iterator[Row]:  # noqa: N802  Spark's name
+        _die_if_armed()
+        return super().handleInputRows(*given)
+
+
+class _Write(PartitionWriter):
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from super().__call__(batches)
+        _die_if_armed()
+
+
+def run() -> None:
+    """Run the command of this process's words."""
+    point, times, flag = sys.argv[1:4]
+    sys.argv[1:4] = []
+    os.environ |= {_LEADER: str(os.getpgrp()), _FLAG: flag}
+    if point in _OF_DRIVER:
+        of, name, before = _OF_DRIVER[point]
+        _patch(of, name, int(times), _die, before=before)
+    else:
+        _patch(Supervisor, "_before_batch", int(times), Path(flag).touch, before=True)
+        dataflow.PackBatch = {"while packing": _Pack}.get(point, PackBatch)  # type: ignore[misc]
+        dataflow.MatchOperator = {"while matching": _Match}.get(point, MatchOperator)  # type: ignore[misc]
+        writers = {"after some output": _Write}
+        dataflow.PartitionWriter = writers.get(point, PartitionWriter)  # type: ignore[misc]
+    app()
+
+
+def _patch(of: type, name: str, times: int, act: Callable[[], None], *, before: bool) -> None:
+    """Have ``act`` called with the call of a method for that time."""
+    method = getattr(of, name)
+    left = times
+
+    def patched(*given: Any, **named: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if before and left == 0:
+            act()
+        result = method(*given, **named)
+        if not before and left == 0:
+            act()
+        return result
+
+    setattr(of, name, patched)
+
+
+def _die() -> None:
+    os.killpg(int(os.environ[_LEADER]), signal.SIGKILL)
+
+
+def _die_if_armed() -> None:
+    if Path(os.environ[_FLAG]).exists():
+        _die()
