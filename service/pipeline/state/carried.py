@@ -35,7 +35,7 @@ class Carry:
     states: list[int]
     steps: list[int]
     window: int
-    gaps: list[int]
+    gaps: list[int | None]
     finished: bool
     #: How much sooner than it was a deadline can be; ``None`` where there was none.
     sooner: int | None
@@ -56,7 +56,7 @@ class Carry:
             states=states,
             steps=same_steps(old, new),
             window=_or_forever(new.window_ms),
-            gaps=[_or_forever(state.gap_ms) for state in new.states],
+            gaps=[state.gap_ms for state in new.states],
             finished=whole and old.after_match == new.after_match,
             sooner=_sooner(spans),
         )
@@ -123,7 +123,7 @@ def moved(state: KeysState, place: int, target: int, how: Carry) -> tuple[KeysSt
 def _deadlines(state: KeysState, partials: Table, states: I64, how: Carry) -> I64:
     time = state.events.time
     first, last = time[partials["first"]], time[state.held.nodes["event"][partials["last"]]]
-    gap = np.array(how.gaps, np.int64)[np.maximum(states, 0)]
+    gap = np.array([_or_forever(gap) for gap in how.gaps], np.int64)[np.maximum(states, 0)]
     by_window = np.full(len(first), FOREVER) if how.window == FOREVER else first + how.window
     by_gap = np.where(gap == FOREVER, FOREVER, last + np.where(gap == FOREVER, 0, gap))
     deadlines: I64 = np.minimum(by_window, by_gap)
