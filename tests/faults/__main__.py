@@ -83,7 +83,7 @@ def main(
                 scores.append(changing.killed(scenario, sent, most, random, None))
                 console.print(scores[-1])
         for point in POINTS:
-            if at_points:
+            if at_points and point.startswith(only):
                 scores.append(changing.killed_at(scenario, sent, point, at_points, random, None))
                 console.print(scores[-1])
     console.print(_table(scores))
