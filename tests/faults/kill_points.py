@@ -69,7 +69,9 @@ def run() -> None:
     """Run the command of this process's words."""
     point, times, flag = sys.argv[1:4]
     sys.argv[1:4] = []
-    os.environ |= {_LEADER: str(os.getpgrp()), _FLAG: flag}
+    # Workers import what is patched.
+    root = str(Path(__file__).parents[2])
+    os.environ |= {_LEADER: str(os.getpgrp()), _FLAG: flag, "PYTHONPATH": root}
     if point in _OF_DRIVER:
         of, name, before = _OF_DRIVER[point]
         _patch(of, name, int(times), _die, before=before)
