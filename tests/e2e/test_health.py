@@ -84,6 +84,8 @@ def test_a_stuck_batch_fails_liveness_until_it_goes_on(
                     "version": 1,
                     "state": "active",
                     "since_batch": 0,
+                    "since_offsets": {},
+                    "reason": None,
                     "partial_matches": 2,
                 }
                 assert (off["id"], off["state"]) == ("off", "disabled")
