@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from service.pipeline.driver.rule_log import LoggedRules
 
 REJECTED = "rejected"
-_COLUMNS = ("id", "version", "state", "since_batch", "partial_matches")
+_COLUMNS = ("id", "version", "state", "since_batch", "partial_matches", "reason")
 
 
 def show_rules(rules: Sequence[Mapping[str, Any]], console: Console) -> None:

@@ -98,7 +98,6 @@ class StatusRecord(_Record):
     rule_id: str | None = Field(None, description="absent where none could be read")
     rule_version: int | None = None
     state: State
-    rule_set: int | None = Field(None, description="the newest rule set that is committed")
     since_batch: int | None = Field(None, description="first batch of this version")
     since_offsets: Offsets | None = Field(None, description="where that batch began")
     fingerprint: str | None = Field(None, description="of the compiled rule")

@@ -111,13 +111,16 @@ def test_list(start: Start) -> None:
     """A table of what runs, then the reasons of what does not; the settings say that the job
     listens on all addresses."""
     job = start()
-    job.rules = [row("ab", 3), row("new[b]", state="accepted", since_batch=None), rejected("bad")]
+    paused = row("off", state="paused", reason="anna: noisy")
+    new = row("new[b]", state="accepted", since_batch=None)
+    job.rules = [row("ab", 3), new, paused, rejected("bad")]
     found = rules("list", "-c", job.config)
     assert found.exit_code == 0, found.stderr
     lines = [line.split() for line in found.stdout.splitlines()]
-    assert ["id", "version", "state", "since", "batch", "partial", "matches"] in lines
-    assert ["ab", "3", "active", "7", "12"] in lines
-    assert ["new[b]", "1", "accepted", "-", "12"] in lines
+    assert ["id", "version", "state", "since", "batch", "partial", "matches", "reason"] in lines
+    assert ["ab", "3", "active", "7", "12", "-"] in lines
+    assert ["new[b]", "1", "accepted", "-", "12", "-"] in lines
+    assert ["off", "1", "paused", "-", "12", "anna:", "noisy"] in lines
     assert found.stdout.rstrip().endswith(REASON)
     as_json = rules("list", "-c", job.config, "--json")
     assert json.loads(as_json.stdout) == job.rules

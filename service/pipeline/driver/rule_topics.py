@@ -5,7 +5,7 @@ under it, and the state of each rule in the status topic.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from typing import Any, Final
@@ -42,6 +42,7 @@ class RuleTopics:
         self._listing: Final = listing
         #: What the status topic says of this job, by key.
         self._told: dict[bytes, bytes] | None = None
+        self._rows: list[dict[str, Any]] | None = None
         self._unwritten = False
         self._thread: Final = Background("rule-status", self._work, run)
 
@@ -86,7 +87,10 @@ class RuleTopics:
         if self._told is None:
             # What earlier runs told is removed where it is no longer so.
             self._told = self._read(self._status)
-        now = dict(self._records())
+        rows = [{name: each[name] for name in _TOLD if name in each} for each in self._listing()]
+        if rows == self._rows:
+            return
+        now = dict(map(self._record, rows))
         changed: list[tuple[bytes, bytes | None]] = [
             (key, value) for key, value in now.items() if self._told.get(key) != value
         ]
@@ -94,6 +98,7 @@ class RuleTopics:
         if changed:
             self._write(self._status, changed)
             self._told = now
+        self._rows = rows
 
     def _read(self, topic: str) -> dict[bytes, bytes]:
         config = self._kafka.consumer_config("spark-cep-rule-status")
@@ -105,17 +110,10 @@ class RuleTopics:
                 if key is not None and _job_of(key) == self._job
             }
 
-    def _records(self) -> Iterator[tuple[bytes, bytes]]:
-        for each in self._listing():
-            record = StatusRecord.model_validate(
-                {
-                    "job": self._job,
-                    "rule_id": each["id"],
-                    "rule_version": each.get("version"),
-                    **{name: each[name] for name in _SAME if name in each},
-                }
-            )
-            yield record.key(), record.value()
+    def _record(self, row: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        named = {_TOLD[name]: value for name, value in row.items()}
+        record = StatusRecord.model_validate({"job": self._job, **named})
+        return record.key(), record.value()
 
     def _write(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         failed: list[KafkaError] = []
@@ -147,10 +145,15 @@ class RuleTopics:
         return Producer(self._kafka.producer_config() | {"log_level": 0})
 
 
-#: Names of ``/rules`` that the status topic has, too.
-_SAME: Final = (
-    "state", "rule_set", "since_batch", "since_offsets", "fingerprint", "source", "reason",
-)  # fmt: skip
+#: What of ``/rules`` the status topic has, too, and what it is called there.
+_TOLD: Final = {
+    "id": "rule_id",
+    "version": "rule_version",
+    **{
+        name: name
+        for name in ("state", "since_batch", "since_offsets", "fingerprint", "source", "reason")
+    },
+}
 
 
 def _job_of(key: bytes) -> str | None:
