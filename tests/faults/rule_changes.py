@@ -95,6 +95,10 @@ class ChangingJob(Job):
         sets = RuleHistory(LocalFiles(self.checkpoint)).history()
         return [(each.batch, each.rules) for each in sets]
 
+    def last_batch(self) -> int:
+        """The newest batch that is committed; -1 where none is."""
+        return max(_numbers(self.checkpoint / "commits"), default=-1)
+
     def records_done(self) -> int:
         """How many records committed batches have read."""
         done = _numbers(self.checkpoint / "commits")
@@ -176,16 +180,18 @@ def _run(
             score.faults += 1
             # Rules change while it is down.
             time.sleep(_CHANGE_EVERY_SECONDS * (score.faults % 4))
+        before = job.last_batch()
         command = Command(job.folder, job.document())
         score.starts += 1
-        _wait(command, lambda: job.records_done() == sent.records)
+        # A start has a batch in any case; a signal before it would meet no handler.
+        _wait(command, lambda: job.last_batch() > before and job.records_done() == sent.records)
     finally:
         ended.set()
         if changes.ident is not None:
             changes.join()
         command.signal(signal.SIGTERM)
         code = command.wait()
-    assert code == 0, command.end_of_log()
+    assert code == 0, (code, command.end_of_log())
     outputs = job.outputs()
     untouched = {rule["id"] for rule in workload.rules()}
     score.comparison = Comparison.of(_of_rules(content(outputs), untouched), sent.expected)
