@@ -16,6 +16,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from service.config.redaction import redact_text
 from service.errors import ConfigurationError, Problem, RuleSetError
@@ -44,6 +45,19 @@ _UNKNOWN: Final = (
 )
 
 
+#: Of a topic that was just made, or whose leader changes.
+_PASSING: Final = (
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    *_UNKNOWN,
+)
+
+
+def _passes(error: BaseException) -> bool:
+    return isinstance(error, KafkaException) and error.args[0].code() in _PASSING
+
+
 class TopicRecord(NamedTuple):
     """The newest record of a key."""
 
@@ -68,6 +82,12 @@ class CompactedTopic:
         #: By key, in the order of their offsets.
         self.records: Final[dict[bytes | None, TopicRecord]] = {}
         self._seconds: Final = seconds
+        self._again: Final = Retrying(
+            retry=retry_if_exception(_passes),
+            stop=stop_after_delay(seconds),
+            wait=wait_fixed(_POLL_SECONDS),
+            reraise=True,
+        )
         self._what: Final = what
         self._setting: Final = setting
         self._config: Final = {**_PRESET, **config}
@@ -92,7 +112,7 @@ class CompactedTopic:
             self._consumer = self._made(Consumer, config)
         try:
             with self._reading:
-                self._advance(self._consumer)
+                self._again(self._advance, self._consumer)
         except KafkaException as error:
             # What was fetched and not taken in is lost.
             self._position = None
@@ -172,7 +192,9 @@ class CompactedTopic:
         (answer,) = admin.describe_configs([wanted], request_timeout=self._seconds).values()
         try:
             policy = str(answer.result(2 * self._seconds)[_POLICY].value)
-        except KafkaException:
+        except KafkaException as error:
+            if _passes(error):
+                raise
             return
         if policy != "compact":
             reason = f"{_POLICY} of the topic is {policy}, and rules would expire"

@@ -10,10 +10,11 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from examples.embedded import EmbeddedBroker
 from service.errors import ConfigurationError, RuleSetError
+from service.rules import compacted_topic
 from service.rules.source import RuleSource
 from service.rules.sources import source_of
 from tests.rules.stores import KafkaStore, settings
@@ -49,6 +50,25 @@ def problems(source: RuleSource) -> dict[str, tuple[str, str | None]]:
         for file in source.read() or ()
         for problem in file.problems
     }
+
+
+def test_a_leader_that_is_not_there_yet(
+    store: KafkaStore, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the topic was made a moment ago: it is asked again."""
+    store.put("a", rule("a"))
+    refusals = [KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))] * 2
+
+    class Early(Consumer):
+        def get_watermark_offsets(self, *given: Any, **named: Any) -> Any:
+            if refusals:
+                raise refusals.pop()
+            return super().get_watermark_offsets(*given, **named)
+
+    monkeypatch.setattr(compacted_topic, "Consumer", Early)
+    with closing(store.source()) as source:
+        assert versions(source.read()) == {"a": 1}
+    assert not refusals
 
 
 def test_keys(store: KafkaStore, source: RuleSource, topic: str) -> None:
