@@ -272,3 +272,51 @@ LOOK_BACK_ALIASES = {
     "MEAN": "AVG",
 }
 LOOK_BACK_FUNCTIONS = frozenset({*PICKS, *AGGREGATES}) - {COUNT_DISTINCT}
+
+
+@dataclass(frozen=True, slots=True)
+class RowPatternAggregate:
+    """One function over a match's rows; ``reduce`` is given what its arguments are on each row of
+    its variable, in order, a tuple of values for several arguments."""
+
+    result: Callable[..., SqlType | str]
+    reduce: Callable[[Sequence[Any]], Any]
+    arguments: int = 1
+
+
+def _without_nulls(reduce: Callable[[list[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+    return lambda given: reduce([value for value in given if value is not None])
+
+
+def _by(before: Callable[[Any, Any], bool]) -> Callable[[Sequence[Any]], Any]:
+    """The first argument where the second is first in an order; of equal ones the first row's."""
+
+    def reduce(given: Sequence[Any]) -> Any:
+        best = None
+        for pair in given:
+            if pair[1] is not None and (best is None or before(pair[1], best[1])):
+                best = pair
+        return None if best is None else best[0]
+
+    return reduce
+
+
+def _by_type(value: SqlType, order: SqlType) -> SqlType | str:
+    return value if rules.is_ordered(order) else f"needs values with an order, not {order}"
+
+
+ROW_AGGREGATES: dict[str, RowPatternAggregate] = {
+    **{
+        name: RowPatternAggregate(row.result, _without_nulls(row.reduce))
+        for name, row in AGGREGATES.items()
+        if name != "COLLECT"
+    },
+    # As in standard SQL, and unlike COLLECT_LIST: NULLs are kept, and of no rows it is NULL.
+    "ARRAY_AGG": RowPatternAggregate(ArrayType, lambda given: list(given) or None),
+    "MAX_BY": RowPatternAggregate(_by_type, _by(values.greater), 2),
+    "MIN_BY": RowPatternAggregate(_by_type, _by(values.less), 2),
+}
+"""What may stand in MATCH_RECOGNIZE."""
+ROW_AGGREGATE_ALIASES = {
+    alias: function for alias, function in LOOK_BACK_ALIASES.items() if function != "COLLECT"
+}

@@ -43,6 +43,8 @@ from service.pattern.expressions.nodes import (
     Member,
     Node,
     Reference,
+    RowReference,
+    RowValue,
     Variable,
     children,
 )
@@ -67,13 +69,14 @@ _PLAIN = frozenset({STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, DAY_TIME})
 def bind(
     e: Expression,
     columns: Mapping[ColumnPath, int],
-    look_backs: Mapping[LookBack, int],
+    look_backs: Mapping[LookBack | RowValue, int],
     event: RecordType | None = None,
     steps: Mapping[str, RecordType] | None = None,
 ) -> Evaluator:
     """The function ``f(column_values, look_back_values)`` that computes the expression.
 
-    ``columns`` and ``look_backs`` give the place of each value; ``KeyError`` when one is missing.
+    ``columns`` and ``look_backs``, which also has the values of a row pattern match, give the place
+    of each value; ``KeyError`` when one is missing.
     """
     return _Binder(columns, look_backs, Typing(event, steps)).bind(e.node)
 
@@ -84,7 +87,7 @@ class _Binder:
     def __init__(
         self,
         columns: Mapping[ColumnPath, int],
-        look_backs: Mapping[LookBack, int],
+        look_backs: Mapping[LookBack | RowValue, int],
         typing: Typing,
     ) -> None:
         self._columns = columns
@@ -106,6 +109,9 @@ class _Binder:
             case Reference(look_back=look_back):
                 place = self._look_backs[look_back]
                 return lambda _c, r: r[place]
+            case RowReference(value=value):
+                row_place = self._look_backs[value]
+                return lambda _c, r: r[row_place]
             case Member(operand=operand, name=name):
                 return strict1(lambda record: _member(record, name), self.bind(operand))
             case Cast(operand=operand, target=target):
