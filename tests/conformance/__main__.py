@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from service.observability.logs import configure
-from tests.conformance import through_core
+from tests.conformance import match_recognize, through_core
 from tests.conformance.answer import Answer, compare
 from tests.conformance.case import Case, cases, document
 
@@ -34,7 +34,7 @@ def main(
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first so many cases.", min=1)] = None,
 ) -> None:
-    """Compare this project's answers with Flink's; exit code 1 when one differs."""
+    """Compare this project's answers with Flink's and Trino's; exit code 1 when one differs."""
     chosen = [
         case
         for file in files
@@ -42,7 +42,16 @@ def main(
         if not only or case["id"].startswith(tuple(only))
     ][:limit]
     failed = 0
-    for case, got in zip(chosen, _answers(chosen, through), strict=True):
+    in_sql = [case for case in chosen if match_recognize.is_case(case)]
+    if in_sql and through is Way.SPARK:
+        raise typer.BadParameter("MATCH_RECOGNIZE runs in this process alone: --through core")
+    for case in in_sql:
+        found = match_recognize.difference(case)
+        if found is not None:
+            failed += 1
+            typer.echo(f"{case['id']}\n  {match_recognize.statement(case)}\n{found}\n")
+    of_flink = [case for case in chosen if not match_recognize.is_case(case)]
+    for case, got in zip(of_flink, _answers(of_flink, through), strict=True):
         found = compare(case, got)
         if found is not None:
             failed += 1

@@ -36,6 +36,7 @@ from service.pattern.expressions.nodes import (
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
 from service.pattern.several_types import AnyRecord
 from service.pattern.types import (
+    BIGINT,
     BOOLEAN,
     DATE,
     DAY_TIME,

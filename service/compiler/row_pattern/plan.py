@@ -1,0 +1,82 @@
+"""A query compiled: immutable, without functions, so that it can be pickled and compared.
+
+``str()`` is the plan's text, which tests compare and ``explain`` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from service.compiler.row_pattern.distinction import Distinction, distinctions
+from service.compiler.row_pattern.generation import generate
+from service.compiler.row_pattern.program import Program
+from service.pattern.expressions import ColumnPath, Expression
+from service.pattern.expressions.nodes import ClassifierAt, ColumnAt, RowAggregate, RowValue
+from service.pattern.sql.query import Query
+
+
+@dataclass(frozen=True, slots=True)
+class RowPatternPlan:
+    """What the matcher needs of a query.
+
+    ``columns`` are those of the input that anything reads, in the order in which a row holds them.
+    ``reach`` is how many rows before the first of a match may still be read.
+    ``distinctions`` belong to the program's instructions.
+    """
+
+    query: Query
+    program: Program
+    distinctions: tuple[tuple[Distinction, ...], ...]
+    columns: tuple[ColumnPath, ...]
+    reach: int
+
+    def __str__(self) -> str:
+        query = self.query
+        skip = " ".join([query.skip, *(["|".join(query.target)] if query.target else [])])
+        within = "" if query.within_ms is None else f", within {query.within_ms} ms"
+        lines = [f"row pattern {query.pattern}{within}", f"  {query.rows.lower()}, skip {skip.lower()}"]
+        lines += [f"  {v}: {e.canonical}" for v, e in query.defines.items()]
+        lines += [f"  {line}" for line in str(self.program).splitlines()]
+        lines += [f"  {each.name}: {each.expression.canonical}" for each in query.measures]
+        return "\n".join(lines)
+
+
+def plan_query(query: Query) -> RowPatternPlan:
+    """The plan of a query."""
+    program = generate(query.pattern, query.variables)
+    expressions = [*query.defines.values(), *(each.expression for each in query.measures)]
+    paths = [
+        *query.partition,
+        *(each.path for each in query.order),
+        *(each.source for each in query.outputs if isinstance(each.source, tuple)),
+        *(path for each in expressions for path in _columns(each)),
+    ]
+    shifts = [
+        value.position.shift
+        for each in expressions
+        for value in each.row_values
+        if isinstance(value, (ColumnAt, ClassifierAt)) and value.position is not None
+    ]
+    return RowPatternPlan(
+        query=query,
+        program=program,
+        distinctions=distinctions(program, query.defines),
+        columns=tuple(dict.fromkeys(paths)),
+        reach=-min([0, *shifts]),
+    )
+
+
+def _columns(expression: Expression) -> Iterator[ColumnPath]:
+    """The columns that an expression reads of any row."""
+    yield from sorted(expression.columns)
+    for value in expression.row_values:
+        yield from _columns_of(value)
+
+
+def _columns_of(value: RowValue) -> Iterator[ColumnPath]:
+    if isinstance(value, ColumnAt):
+        yield value.path
+    if isinstance(value, RowAggregate):
+        for argument in value.arguments:
+            yield from _columns(argument)
