@@ -64,7 +64,9 @@ def distinctions(
         changed = False
         for at in reversed(range(len(program.instructions))):
             instruction = program.instructions[at]
-            found = of_variable[instruction.variable] if isinstance(instruction, Label) else ahead[at]
+            found = (
+                of_variable[instruction.variable] if isinstance(instruction, Label) else ahead[at]
+            )
             found = found.union(*(ahead[after] for after in program.successors(at)), ahead[at])
             if found != ahead[at]:
                 ahead[at], changed = found, True
@@ -83,7 +85,9 @@ def _distinctions(values: Iterable[RowValue]) -> Iterable[Distinction]:
                 )
             case RowAggregate(variables=variables, arguments=arguments):
                 labels = any(
-                    isinstance(inner, ClassifierAt) for each in arguments for inner in each.row_values
+                    isinstance(inner, ClassifierAt)
+                    for each in arguments
+                    for inner in each.row_values
                 )
                 if variables or labels:
                     yield Distinction(variables, labels=labels)

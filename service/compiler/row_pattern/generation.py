@@ -65,10 +65,11 @@ class _Generator:
                 self._alternatives(list(permutations(parts)))
             case Exclusion(part=part):
                 self._exclusion(part)
-            case Quantified(most=None):
-                self._loop(node)
-            case Quantified(most=int() as most):
-                self._copies(node, most)
+            case Quantified(most=most):
+                if most is None:
+                    self._loop(node)
+                else:
+                    self._copies(node, most)
 
     @property
     def _here(self) -> int:

@@ -35,7 +35,10 @@ class RowPatternPlan:
         query = self.query
         skip = " ".join([query.skip, *(["|".join(query.target)] if query.target else [])])
         within = "" if query.within_ms is None else f", within {query.within_ms} ms"
-        lines = [f"row pattern {query.pattern}{within}", f"  {query.rows.lower()}, skip {skip.lower()}"]
+        lines = [
+            f"row pattern {query.pattern}{within}",
+            f"  {query.rows.lower()}, skip {skip.lower()}",
+        ]
         lines += [f"  {v}: {e.canonical}" for v, e in query.defines.items()]
         lines += [f"  {line}" for line in str(self.program).splitlines()]
         lines += [f"  {each.name}: {each.expression.canonical}" for each in query.measures]

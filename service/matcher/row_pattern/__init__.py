@@ -9,9 +9,9 @@ attempt begins where AFTER MATCH SKIP says, and goes through the rows that are a
 
 **Final.** A match waits for the rows that its measures read (``NEXT``), and so does a condition;
 a match holds back whatever its key puts out behind it. What only the end of the partition decides
-(``$``, a greedy loop that nothing ends) waits for ``close``, which no job ever calls, or for WITHIN:
-when the time from an attempt's first row has passed, its threads are dropped, and the match so far
-is final; without one, that is a timeout. The rows beyond that time are not read by its conditions.
+(``$``, a greedy loop that nothing ends) waits for ``close``, which no job calls, or for WITHIN:
+when that time from an attempt's first row has passed, its threads are dropped, and the match so far
+is final; without one, that is a timeout. Its conditions never read rows beyond that time.
 
 **Bounds.** Threads that nothing ahead can tell apart are one
 (:mod:`service.compiler.row_pattern.distinction`). An attempt with more rows or threads than

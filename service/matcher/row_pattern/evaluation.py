@@ -7,7 +7,7 @@ to them as they are given look-backs elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan
@@ -32,7 +32,7 @@ class NotYetKnownError(Exception):
 class View:
     """A match, or what a thread has taken, seen from one of its rows (``current``).
 
-    ``until``: rows at this time or later are not seen yet.
+    Rows before number ``end`` are known; ``ended``: there are no others.
     """
 
     state: KeyState
@@ -40,20 +40,18 @@ class View:
     labels: Sequence[int]
     current: int
     number: int
-    until: int | None = None
+    end: int
+    ended: bool
 
     def row(self, number: int) -> Row | None:
         """A row of the partition, ``None`` outside; ``NotYetKnownError`` if it may still come."""
         if number < 0:
             return None
-        if number >= self.state.end:
-            if self.state.closed:
-                return None
-            raise NotYetKnownError
-        row = self.state.row(number)
-        if self.until is not None and row.time >= self.until:
-            raise NotYetKnownError
-        return row
+        if number < self.end:
+            return self.state.row(number)
+        if self.ended:
+            return None
+        raise NotYetKnownError
 
 
 Value = Callable[[View], Any]
@@ -73,7 +71,7 @@ class Binder:
         """The value of a condition or a measure."""
         values = expression.row_values
         places = {value: place for place, value in enumerate(values)}
-        compute = bind(expression, self._columns, places, self._event)
+        compute = bind(expression, self._columns, {}, self._event, row_values=places)
         found = [self._value(value) for value in values]
         if not expression.columns:
             return lambda view: compute((), [value(view) for value in found])
@@ -149,10 +147,7 @@ class Binder:
             rows = [at for at, label in enumerate(view.labels[:end]) if label in of]
             if not arguments:
                 return len(rows)
-            views = [
-                View(view.state, view.start, view.labels, view.start + at, view.number)
-                for at in rows
-            ]
+            views = [replace(view, current=view.start + at) for at in rows]
             if len(arguments) == 1:
                 return reduce([arguments[0](each) for each in views])
             return reduce([tuple(argument(each) for argument in arguments) for each in views])

@@ -158,9 +158,7 @@ class RowPatternMatcher:
         at = places[0] if self._query.skip is SkipTo.FIRST else places[-1]
         return start + at if at else SkipFault.TO_MATCH_START
 
-    def _rows(
-        self, state: KeyState, start: int, found: Thread, number: int
-    ) -> Iterable[OutputRow]:
+    def _rows(self, state: KeyState, start: int, found: Thread, number: int) -> Iterable[OutputRow]:
         length, mode = len(found.labels), self._query.rows
         if not length:
             if mode is not RowsPerMatch.OMIT_EMPTY:
@@ -178,7 +176,7 @@ class RowPatternMatcher:
     def _output(
         self, state: KeyState, start: int, found: Thread, current: int, number: int
     ) -> OutputRow:
-        view = View(state, start, found.labels, current, number)
+        view = View(state, start, found.labels, current, number, state.end, state.closed)
         measures: tuple[Any, ...] = tuple(measure(view) for measure in self._measures)
         return OutputRow(state.row(current), measures)
 

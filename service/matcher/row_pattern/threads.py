@@ -16,7 +16,6 @@ class ThreadRunner:
 
     def __init__(self, plan: RowPatternPlan, binder: Binder) -> None:
         self._program = plan.program
-        self._within = plan.query.within_ms
         numbers = {variable: number for number, variable in enumerate(plan.query.variables)}
         self._conditions = {
             numbers[variable]: binder.expression(condition)
@@ -39,7 +38,9 @@ class ThreadRunner:
         self._run(state, attempt, attempt.next_row)
 
     def _run(self, state: KeyState, attempt: Attempt, until: int) -> None:
-        """Every thread goes on as far as the rows before number ``until`` let it.
+        """Every thread goes on as far as the rows before number ``until`` let it; no others are
+        seen, so that it makes no difference which are there. Beyond the last row, the partition has
+        ended.
 
         Threads on a stack: what comes of one is done before what comes of the next.
         """
@@ -53,55 +54,58 @@ class ThreadRunner:
             if place in seen:
                 continue
             seen.add(place)
-            match self._program.instructions[thread.at]:
-                case Jump(target=target):
-                    stack.append(thread._replace(at=target))
-                case Split(first=first, second=second):
-                    stack += thread._replace(at=second), thread._replace(at=first)
-                case Save():
-                    edges = (*thread.edges, len(thread.labels))
-                    stack.append(thread._replace(at=thread.at + 1, edges=edges))
-                case Start():
-                    if row == 0:
-                        stack.append(thread._replace(at=thread.at + 1))
-                case End():
-                    if row >= state.end and state.closed:
-                        stack.append(thread._replace(at=thread.at + 1))
-                    elif row >= state.end:
-                        resting.append(thread)
-                case Done():
-                    attempt.found = thread
-                    break
-                case Label(variable=variable):
-                    if row >= until and not (row >= state.end and state.closed):
-                        resting.append(thread)
-                    elif row < state.end:
-                        taken = thread._replace(
-                            at=thread.at + 1, labels=(*thread.labels, variable)
-                        )
-                        holds = self._holds(state, attempt, taken, variable)
-                        if holds is None:
-                            resting.append(thread)
-                        elif holds:
-                            stack.append(taken)
+            if isinstance(self._program.instructions[thread.at], Done):
+                attempt.found = thread
+                break
+            onward = self._onward(state, attempt, thread, until)
+            if onward == (thread,):
+                resting.append(thread)
+            else:
+                stack += reversed(onward)
         attempt.threads = resting
 
-    def _holds(
-        self, state: KeyState, attempt: Attempt, thread: Thread, variable: int
-    ) -> bool | None:
-        """Whether the last row of a thread is one of the variable; ``None``: not yet known."""
+    def _onward(
+        self, state: KeyState, attempt: Attempt, thread: Thread, until: int
+    ) -> tuple[Thread, ...]:
+        """What becomes of a thread at its instruction, preferred first; itself where it waits."""
+        at, row = thread.at, attempt.start + len(thread.labels)
+        match self._program.instructions[at]:
+            case Jump(target=target):
+                return (thread._replace(at=target),)
+            case Split(first=first, second=second):
+                return (thread._replace(at=first), thread._replace(at=second))
+            case Save():
+                return (thread._replace(at=at + 1, edges=(*thread.edges, len(thread.labels))),)
+            case Start():
+                return (thread._replace(at=at + 1),) if row == 0 else ()
+            case End():
+                if row < min(until, state.end):
+                    return ()
+                return (thread._replace(at=at + 1),) if until > state.end else (thread,)
+            case Label(variable=variable):
+                return self._take(state, attempt, thread, variable, until)
+            case Done():
+                return ()
+
+    def _take(
+        self, state: KeyState, attempt: Attempt, thread: Thread, variable: int, until: int
+    ) -> tuple[Thread, ...]:
+        """The thread with its next row, if that is one of the variable."""
+        row = attempt.start + len(thread.labels)
+        if row >= state.end < until:
+            return ()
+        if row >= until:
+            return (thread,)
+        taken = thread._replace(at=thread.at + 1, labels=(*thread.labels, variable))
         condition = self._conditions.get(variable)
         if condition is None:
-            return True
-        until = None
-        if self._within is not None:
-            until = state.row(attempt.start).time + self._within
-        current = attempt.start + len(thread.labels) - 1
-        view = View(state, attempt.start, thread.labels, current, state.matches + 1, until)
+            return (taken,)
+        end, ended = min(until, state.end), until > state.end
+        view = View(state, attempt.start, taken.labels, row, state.matches + 1, end, ended)
         try:
-            return condition(view) is True
+            return (taken,) if condition(view) is True else ()
         except NotYetKnownError:
-            return None
+            return (thread,)
 
     def _distinct(self, thread: Thread) -> Hashable:
         """What the conditions ahead can read of the thread's past, where it may differ."""

@@ -137,9 +137,9 @@ def row_value_text(value: RowValue) -> str:
     match value:
         case MatchNumber():
             return "MATCH_NUMBER()"
-        case ClassifierAt(position=None):
-            return "CLASSIFIER()"
-        case ClassifierAt(position=RowPosition() as position):
+        case ClassifierAt(position=position):
+            if position is None:
+                return "CLASSIFIER()"
             return _navigation(position, lambda of: f"CLASSIFIER({of})")
         case ColumnAt(position=position, path=path):
             return _navigation(position, lambda of: f"{of}.{name(path)}" if of else name(path))

@@ -69,16 +69,19 @@ _PLAIN = frozenset({STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, DAY_TIME})
 def bind(
     e: Expression,
     columns: Mapping[ColumnPath, int],
-    look_backs: Mapping[LookBack | RowValue, int],
+    look_backs: Mapping[LookBack, int],
     event: RecordType | None = None,
     steps: Mapping[str, RecordType] | None = None,
+    row_values: Mapping[RowValue, int] | None = None,
 ) -> Evaluator:
     """The function ``f(column_values, look_back_values)`` that computes the expression.
 
-    ``columns`` and ``look_backs``, which also has the values of a row pattern match, give the place
-    of each value; ``KeyError`` when one is missing.
+    ``columns`` and ``look_backs`` give the place of each value; ``KeyError`` when one is missing.
+    Values of a row pattern match (``row_values``) are among those of look-backs.
     """
-    return _Binder(columns, look_backs, Typing(event, steps)).bind(e.node)
+    references: dict[LookBack | RowValue, int] = dict(look_backs.items())
+    references.update((row_values or {}).items())
+    return _Binder(columns, references, Typing(event, steps)).bind(e.node)
 
 
 class _Binder:
@@ -87,11 +90,11 @@ class _Binder:
     def __init__(
         self,
         columns: Mapping[ColumnPath, int],
-        look_backs: Mapping[LookBack | RowValue, int],
+        references: Mapping[LookBack | RowValue, int],
         typing: Typing,
     ) -> None:
         self._columns = columns
-        self._look_backs = look_backs
+        self._references = references
         self._typing = typing
         self._frames: list[_Frame] = []
 
@@ -107,10 +110,10 @@ class _Binder:
                 column = self._columns[path]
                 return lambda c, _r: c[column]
             case Reference(look_back=look_back):
-                place = self._look_backs[look_back]
+                place = self._references[look_back]
                 return lambda _c, r: r[place]
             case RowReference(value=value):
-                row_place = self._look_backs[value]
+                row_place = self._references[value]
                 return lambda _c, r: r[row_place]
             case Member(operand=operand, name=name):
                 return strict1(lambda record: _member(record, name), self.bind(operand))

@@ -71,9 +71,9 @@ class RowPatternScope:
             return node
         variable = self.variable(path[0]) if len(path) > 1 else None
         found = column_of(self.event, path[1:] if variable else path)
-        if self.event is not None and len(path) > 1 and not variable:
-            if found[0] not in self.event.fields:
-                return self._unknown(path)
+        known = self.event is None or found[0] in self.event.fields
+        if len(path) > 1 and not variable and not known:
+            return self._unknown(path)
         if self.frame is not None and self.frame.position is None:
             self.frame.named.append(variable or "")
             return Column(found, span)

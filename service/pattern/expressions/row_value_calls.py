@@ -173,9 +173,7 @@ class RowValueReader:
         message = f"{function} must stay with one variable; this one uses {names}"
         return self._reader.refuse(message, span)
 
-    def _aggregate(
-        self, function: str, trees: list[exp.Expr], span: Span, *, final: bool
-    ) -> Node:
+    def _aggregate(self, function: str, trees: list[exp.Expr], span: Span, *, final: bool) -> Node:
         reader, found = self._reader, len(self._reader.problems)
         if function == "COUNT" and len(trees) == 1:
             counted = self._counted(trees[0], span)

@@ -1,10 +1,10 @@
 """A rule written in SQL: ``SELECT … FROM input MATCH_RECOGNIZE ( … )``, the standard's clause.
 
-``syntax`` reads the text with a grammar (``grammar.lark``) into a *statement*, whose expressions are
-cut out and not yet read. ``analysis`` reads those in their places, holds the statement against the
-rules of the standard and, where it is known, the type of the input's events, and gives a *query*,
-in which every name is resolved. All mistakes are told at once, each with its place. ``cautions``
-says what a stream, which has no end, would never decide.
+``syntax`` reads the text with a grammar (``grammar.lark``) into a *statement*, whose expressions
+are cut out and not yet read. ``analysis`` reads those in their places, holds the statement against
+the rules of the standard and, where it is known, the type of the input's events, and gives a
+*query*, in which every name is resolved. All mistakes are told at once, each with its place.
+``cautions`` says what a stream, which has no end, would never decide.
 
 **Meaning.** Names, RUNNING and FINAL, navigation, aggregates and skipping are those of the standard
 (ISO/IEC 19075-5), and the preferred match is the first in the order of the pattern, not the

@@ -119,7 +119,7 @@ class Analysis:
         return None
 
     def _read_unions(self) -> Mapping[str, tuple[str, ...]]:
-        unions = {variable: (variable,) for variable in self._variables}
+        unions: dict[str, tuple[str, ...]] = {v: (v,) for v in self._variables}
         for subset in self._statement.subsets:
             name, members = subset.name, subset.members
             if name.name in self._variables:

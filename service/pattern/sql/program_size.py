@@ -38,7 +38,7 @@ def program_size(node: RowPattern) -> int:
             return orders * sum(map(program_size, parts)) + 2 * (orders - 1)
         case Exclusion(part=part):
             return program_size(part) + 2
-        case Quantified(part=part, least=least, most=None):
-            return program_size(part) * max(1, least) + (1 if least else 2)
-        case Quantified(part=part, least=least, most=int() as most):
+        case Quantified(part=part, least=least, most=most):
+            if most is None:
+                return program_size(part) * max(1, least) + (1 if least else 2)
             return program_size(part) * most + max(0, most - least)

@@ -8,6 +8,7 @@ not expected is skipped, so that the mistakes behind it are told too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -142,7 +143,11 @@ def _syntax_error(text: str, error: UnexpectedInput) -> Found:
 
 
 def _expected(error: UnexpectedInput) -> str | None:
-    names = error.allowed if isinstance(error, UnexpectedCharacters) else error.accepts
+    names: Iterable[str] | None = None
+    if isinstance(error, UnexpectedCharacters):
+        names = error.allowed
+    elif isinstance(error, UnexpectedToken):
+        names = error.accepts
     if not names:
         return None
     signs = {terminal.name: terminal.pattern.value for terminal in _parser().terminals}
@@ -204,7 +209,7 @@ class _Reader(Transformer[Token, Any]):
 
     def name(self, meta: Meta, children: list[Token]) -> Named:
         written = str(children[0])
-        if written[0] in "\"`":
+        if written[0] in '"`':
             name = written[1:-1].replace(written[0] * 2, written[0])
             return Named(name, name, _span(meta))
         return Named(written.upper(), written, _span(meta))
@@ -213,7 +218,7 @@ class _Reader(Transformer[Token, Any]):
         start, end = _span(meta)
         return Fragment(_fragment_text(self._text[start:end]), (start, end))
 
-    def piece(self, meta: Meta, _: list[Any]) -> None:
+    def piece(self, _: Meta, __: list[Any]) -> None:
         return None
 
     inner = piece
