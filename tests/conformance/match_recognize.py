@@ -117,4 +117,4 @@ def _value(row: Mapping[str, Any], path: ColumnPath) -> Any:
 
 
 def _rank(value: Any, by: Sort) -> tuple[bool, Any]:
-    return ((value is None) != (by.nulls_first or by.descending), 0 if value is None else value)
+    return ((value is None) != (by.nulls_first != by.descending), 0 if value is None else value)

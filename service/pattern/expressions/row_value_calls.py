@@ -113,7 +113,7 @@ class RowValueReader:
             count = self._offset(function, trees, 1, span)
             shift = _SHIFTS[function] * count
             mode, function, trees = self._nested(trees)
-        offset = self._offset(function, trees, 0, span)
+        offset = 0 if len(self._reader.problems) > found else self._offset(function, trees, 0, span)
         if len(self._reader.problems) > found:
             return Literal(None, NULL, span)
         pick: Pick = "FIRST" if function == "FIRST" else "LAST"

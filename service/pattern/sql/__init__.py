@@ -18,7 +18,8 @@ SELECT list of anything but the columns that the clause gives, and clauses behin
 """
 
 from service.pattern.sql.analysis import analyze, load_query
+from service.pattern.sql.cautions import stream_refusals, stream_warnings
 from service.pattern.sql.query import Query
 from service.pattern.sql.syntax import read_statement
 
-__all__ = ["Query", "analyze", "load_query", "read_statement"]
+__all__ = ["Query", "analyze", "load_query", "read_statement", "stream_refusals", "stream_warnings"]

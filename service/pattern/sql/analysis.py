@@ -42,7 +42,9 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
     analysis = None if statement is None else Analysis(statement, event)
     query = None if analysis is None else analysis.query()
     if analysis is not None:
-        found = sorted({*found, *analysis.found}, key=lambda each: each.span)
+        # What stands where the grammar is broken is not read as it was meant.
+        of_meaning = [each for each in analysis.found if not any(map(each.overlaps, found))]
+        found = sorted({*found, *of_meaning}, key=lambda each: each.span)
     if query is None or found:
         raise RuleSetError([problem(text, source, each) for each in found[:MOST_PROBLEMS]])
     return query
@@ -78,7 +80,12 @@ class Analysis:
         self._check_clause()
         partition = tuple(self._column(each, "PARTITION BY") for each in statement.partition)
         order = tuple(
-            Sort(self._column(each.column, "ORDER BY"), each.descending, bool(each.nulls_first))
+            Sort(
+                self._column(each.column, "ORDER BY"),
+                each.descending,
+                bool(each.nulls_first),
+                each.column.span,
+            )
             for each in statement.order
         )
         measures = tuple(self._measures())
@@ -90,6 +97,8 @@ class Analysis:
         outputs, found = outputs_of(statement, self._event, partition, order, measures)
         self.found += found
         return Query(
+            text=statement.text,
+            source=statement.source,
             input=statement.input,
             partition=partition,
             order=order,
@@ -98,7 +107,6 @@ class Analysis:
             skip=statement.after_match.skip,
             target=target_variables,
             pattern=statement.pattern,
-            pattern_span=statement.pattern.span,
             within_ms=self._within(),
             variables=self._variables,
             unions=self._unions,
@@ -160,7 +168,7 @@ class Analysis:
         for written in self._statement.measures:
             read = self._read(written.expression, self._scope(None))
             if read is not None:
-                yield Measure(written.name.written, *read)
+                yield Measure(written.name.written, *read, written.expression.span[0])
 
     def _defines(self) -> Mapping[str, Expression]:
         defines: dict[str, Expression] = {}

@@ -14,6 +14,10 @@ class Found(NamedTuple):
     span: tuple[int, int]
     allowed: str | None = None
 
+    def overlaps(self, other: Found) -> bool:
+        """Whether both are about the same place."""
+        return self.span[0] < other.span[1] and other.span[0] < self.span[1]
+
 
 def problem(text: str, source: str, found: Found) -> Problem:
     """The problem with line, column and the line's text; of several lines, the first is

@@ -18,15 +18,17 @@ class Sort:
     path: ColumnPath
     descending: bool = False
     nulls_first: bool = False
+    span: Span = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure, and its type where the events' is known."""
+    """A measure, its type where the events' is known, and where its expression begins."""
 
     name: str
     expression: Expression
     type: SqlType
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One rule in SQL.
+    """One rule in SQL. ``text`` is the statement, ``source`` names it in messages.
 
     ``variables`` are the pattern's primary variables in the order of the text; ``unions`` maps
     these, and each SUBSET, to primary variables. ``target``: the variables that AFTER MATCH SKIP
@@ -49,6 +51,8 @@ class Query:
     but those that the clause names.
     """
 
+    text: str
+    source: str
     input: str
     partition: tuple[ColumnPath, ...]
     order: tuple[Sort, ...]
@@ -57,7 +61,6 @@ class Query:
     skip: SkipTo
     target: tuple[str, ...]
     pattern: RowPattern
-    pattern_span: Span
     within_ms: int | None
     variables: tuple[str, ...]
     unions: Mapping[str, tuple[str, ...]]

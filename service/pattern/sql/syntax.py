@@ -1,8 +1,8 @@
 """Text to statement: Lark parses by ``grammar.lark``; its tree becomes the statement's own.
 
 Lark's LALR parser takes linear time and does not recurse; what it is given is bounded:
-``MAX_TEXT`` characters, ``MAX_NESTING`` open brackets. Where the text breaks the grammar, what is
-not expected is skipped, so that the mistakes behind it are told too.
+``MAX_TEXT`` characters, ``MAX_NESTING`` open brackets. A single thing that is not expected is
+skipped, so that the mistakes behind it are told too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ _TERMINALS = {
     "STRING": "an expression",
     "SIGN": "an expression",
     "COUNT": "a whole number",
-    "DIRECTION": "ASC or DESC",
     "RELUCTANT": "?",
     "$END": "the end",
 }
@@ -91,7 +90,11 @@ def read_with_problems(text: str, source: str) -> tuple[Statement | None, list[F
             if not found:
                 found.append(_syntax_error(text, error))
             return False
-        _add(found, _syntax_error(text, error), text)
+        new = _syntax_error(text, error)
+        if found and not text[found[-1].span[1] : new.span[0]].strip():
+            # More than one thing too many: what follows would be read as what it is not.
+            return False
+        found.append(new)
         return len(found) < _MOST_SYNTAX_ERRORS
 
     try:
@@ -154,14 +157,6 @@ def _expected(error: UnexpectedInput) -> str | None:
     shown = {_TERMINALS.get(name) or signs[name] for name in names}
     words = sorted(shown - {"an expression"}) + ["an expression"] * ("an expression" in shown)
     return " or ".join(words) if len(words) <= _MOST_EXPECTED else None
-
-
-def _add(found: list[Found], new: Found, text: str) -> None:
-    """One problem of several tokens side by side."""
-    if found and not text[found[-1].span[1] : new.span[0]].strip():
-        first = found.pop()
-        new = Found(first.message, (first.span[0], new.span[1]), first.allowed)
-    found.append(new)
 
 
 class _PermuteOfOne(Concatenation):
@@ -234,7 +229,7 @@ class _Reader(Transformer[Token, Any]):
 
     def sort(self, _: Meta, children: list[Any]) -> SortItem:
         column, direction, nulls = children
-        descending = direction is not None and direction.upper() == "DESC"
+        descending = direction is not None and direction.type == "DESC"
         return SortItem(column, descending, None if nulls is None else nulls.type == "FIRST")
 
     def measure(self, _: Meta, children: list[Any]) -> WrittenMeasure:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.matcher.row_pattern.clauses import Machine, clauses, statement_and_clause
+from tests.matcher.row_pattern.clauses import CONDITIONS, Machine, clauses, statement_and_clause
 from tests.row_pattern_oracle import Clause, Partition, TooLongError, answer
 
 VALUES = st.lists(st.integers(0, 2), max_size=6)
@@ -85,6 +85,22 @@ def test_cuts(both: tuple[str, Clause], values: list[int], data: st.DataObject) 
     one_by_one.close()
     cut.close()
     assert cut.results == one_by_one.results
+
+
+#: Several ways to take the same rows, which some condition on C, behind them, tells apart.
+AMBIGUOUS = ["(A | B)* C", "(B | A)+? C C", "((A B) | (B A) | C) (C | A)+ C", "((A | B | C){2})+ C"]
+
+
+@pytest.mark.parametrize("pattern", AMBIGUOUS)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_merged_threads(pattern: str, condition: str) -> None:
+    """Threads that a condition can tell apart are not one."""
+    text, clause = statement_and_clause(pattern, {"C": condition})
+    for values in itertools.product((0, 1, 2), repeat=4):
+        machine = Machine(text)
+        machine.take((value, time) for time, value in enumerate(values))
+        machine.close()
+        assert machine.results == answer(clause, Partition(values, range(4), closed=True))
 
 
 SMALL = ["A", "B", "()", "^", "$"]
