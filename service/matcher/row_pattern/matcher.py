@@ -90,8 +90,7 @@ class RowPatternMatcher:
             if attempt.next_row < state.end:
                 passed = max(passed, state.row(attempt.next_row).time)
                 if deadline is None or state.row(attempt.next_row).time < deadline:
-                    self._runner.step(state, attempt)
-                    self._limit(attempt)
+                    self._take_row(state, attempt)
                     continue
             elif state.closed:
                 self._runner.step(state, attempt)
@@ -101,12 +100,14 @@ class RowPatternMatcher:
             _drop_threads(attempt)
         return True
 
-    def _limit(self, attempt: Attempt) -> None:
+    def _take_row(self, state: KeyState, attempt: Attempt) -> None:
         rows, threads = self._limits.rows, self._limits.threads
-        if len(attempt.threads) > threads:
-            attempt.limit = f"more than {threads} threads"
-        elif attempt.threads and attempt.next_row - attempt.start > rows:
+        if attempt.next_row - attempt.start >= rows:
             attempt.limit = f"more than {rows} rows"
+        else:
+            self._runner.step(state, attempt)
+            if len(attempt.threads) > threads:
+                attempt.limit = f"more than {threads} threads"
         if attempt.limit is not None:
             _drop_threads(attempt)
 
