@@ -17,6 +17,7 @@ from service.pattern.expressions import values
 from service.pattern.expressions.nodes import LookBack
 from service.pattern.types import (
     BIGINT,
+    BOOLEAN,
     DOUBLE,
     MAX_DECIMAL_DIGITS,
     ArrayType,
@@ -305,6 +306,15 @@ def _by_type(value: SqlType, order: SqlType) -> SqlType | str:
     return value if rules.is_ordered(order) else f"needs values with an order, not {order}"
 
 
+def _truth(kind: SqlType) -> SqlType | str:
+    return BOOLEAN if kind == BOOLEAN or rules.is_open(kind) else f"needs a condition, not {kind}"
+
+
+def _counted_truth(kind: SqlType) -> SqlType | str:
+    wrong = _truth(kind)
+    return wrong if isinstance(wrong, str) else BIGINT
+
+
 ROW_AGGREGATES: dict[str, RowPatternAggregate] = {
     **{
         name: RowPatternAggregate(row.result, _without_nulls(row.reduce))
@@ -313,10 +323,18 @@ ROW_AGGREGATES: dict[str, RowPatternAggregate] = {
     },
     # As in standard SQL, and unlike COLLECT_LIST: NULLs are kept, and of no rows it is NULL.
     "ARRAY_AGG": RowPatternAggregate(ArrayType, lambda given: list(given) or None),
+    "ANY_VALUE": RowPatternAggregate(
+        lambda kind: kind, _without_nulls(lambda v: next(iter(v), None))
+    ),
+    "BOOL_AND": RowPatternAggregate(_truth, _without_nulls(lambda v: all(v) if v else None)),
+    "BOOL_OR": RowPatternAggregate(_truth, _without_nulls(lambda v: any(v) if v else None)),
+    "COUNT_IF": RowPatternAggregate(_counted_truth, lambda given: list(given).count(True)),
     "MAX_BY": RowPatternAggregate(_by_type, _by(values.greater), 2),
     "MIN_BY": RowPatternAggregate(_by_type, _by(values.less), 2),
 }
 """What may stand in MATCH_RECOGNIZE."""
 ROW_AGGREGATE_ALIASES = {
-    alias: function for alias, function in LOOK_BACK_ALIASES.items() if function != "COLLECT"
+    **{alias: name for alias, name in LOOK_BACK_ALIASES.items() if name != "COLLECT"},
+    "EVERY": "BOOL_AND",
+    "ARBITRARY": "ANY_VALUE",
 }
