@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 
 from service.compiler.row_pattern.distinction import Distinction, distinctions
 from service.compiler.row_pattern.generation import generate
@@ -16,7 +18,7 @@ from service.pattern.expressions.nodes import ClassifierAt, ColumnAt, RowAggrega
 from service.pattern.sql.query import Query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowPatternPlan:
     """What the matcher needs of a query.
 
@@ -30,6 +32,13 @@ class RowPatternPlan:
     distinctions: tuple[tuple[Distinction, ...], ...]
     columns: tuple[ColumnPath, ...]
     reach: int
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What state of the plan belongs to: another one where a stored row or thread would mean
+        something else."""
+        text = f"{self}\n{self.columns}\n{self.query.unions}\n{self.query.partition}"
+        return sha256(text.encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
         query = self.query

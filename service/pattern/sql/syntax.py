@@ -49,10 +49,11 @@ MAX_TEXT = 50_000
 MAX_NESTING = 64
 _MOST_SYNTAX_ERRORS = 20
 _MOST_EXPECTED = 8
+# What is not closed reaches to the end of the text, so that this takes linear time.
 _NOT_CODE = re.compile(
-    r"(?P<string>'(?:[^'\\]|\\.|'')*')"
-    r'|(?P<quoted>"(?:[^"]|"")+"|`(?:[^`]|``)+`)'
-    r"|(?P<comment>--[^\n]*|/\*(?!\+).*?\*/)",
+    r"(?P<string>'(?:[^'\\]|\\.|'')*(?:'|\Z))"
+    r'|(?P<quoted>"(?:[^"]|"")*(?:"|\Z)|`(?:[^`]|``)*(?:`|\Z))'
+    r"|(?P<comment>--[^\n]*|/\*(?!\+)(?:[^*]|\*(?!/))*(?:\*/)?)",
     re.DOTALL,
 )
 _TERMINALS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -20,6 +19,7 @@ from service.matcher.row_pattern import (
     TimedOut,
     Unmatched,
 )
+from service.matcher.row_pattern.snapshot import decode, encode
 from service.pattern.sql import load_query
 from service.pattern.types import BIGINT, RecordType
 from tests.row_pattern_oracle import Clause, Condition, Seen
@@ -171,7 +171,8 @@ class Machine:
         return len(self._state.rows)
 
     def _add(self, results: Sequence[Result]) -> None:
-        self._state = pickle.loads(pickle.dumps(self._state))
+        if not self._state.closed:
+            self._state = decode(encode(self._state, self._plan), self._plan)
         self.results += map(_shown, results)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from service.errors import RuleSetError
@@ -263,6 +265,19 @@ def test_columns_of_all_rows() -> None:
     clause = "PARTITION BY K ORDER BY ts MEASURES v AS x ALL ROWS PER MATCH PATTERN (A) "
     names = [each.name for each in query(f"{clause} DEFINE A AS TRUE", "m.*").outputs]
     assert names == ["k", "ts", "x", "s", "v", "pattern", "tags", "place"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/*", r"'\'", "'", '"', "`", "(/*", "{-", "A+?", "PERMUTE(A,", "--", "|(", "''''\\", "A "],
+)
+def test_linear_time(text: str) -> None:
+    """Whatever a text repeats, it is refused soon."""
+    begun = time.process_time()
+    for clause in ("MEASURES ", "PATTERN ("):
+        with pytest.raises(RuleSetError):
+            query(f"PARTITION BY k {clause}{text * (40_000 // len(text))}")
+    assert time.process_time() - begun < 10
 
 
 def test_hostile_texts() -> None:
