@@ -1,9 +1,10 @@
 """Trino's answers to MATCH_RECOGNIZE, asked of the row pattern matcher in this process.
 
 A case has columns, rows, the text of the clause and of SELECT, and what Trino answers: rows, sorted
-by the partition key, or an error, before the query runs or while it does. The input of each key is
-closed at the end, as a table is. Rows arrive one at a time; the answer must be the same when all of
-them are there at once.
+by the partition key, or an error, before the query runs or while it does. The rows are given times
+in the order of ORDER BY, which need not be that of any time. They arrive one at a time, with the
+state written to bytes and read back behind each; the answer must be the same when all of them are
+there at once, in the opposite order. The input of each key is closed at the end, as a table is.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan, plan_query
 from service.errors import RuleSetError
-from service.matcher.row_pattern import KeyState, Result, Row, RowPatternMatcher, SkipFailed
+from service.matcher.local import Record
+from service.matcher.row_pattern import Result, SkipFailed
+from service.matcher.row_pattern.local import LocalRowPattern
 from service.matcher.row_pattern.results import rows_of
+from service.model import Coordinates
 from service.pattern.expressions import ColumnPath
 from service.pattern.sql import load_query
 from service.pattern.sql.query import Query, Sort
@@ -69,17 +73,17 @@ def difference(case: Case) -> str | None:
 
 
 def _results(plan: RowPatternPlan, case: Case, *, at_once: bool) -> list[Result]:
-    matcher = RowPatternMatcher(plan)
-    results: list[Result] = []
-    for rows in _partitions(plan, case):
-        state = KeyState()
-        if at_once:
-            results += matcher.advance(state, rows)
-        else:
-            for row in rows:
-                results += matcher.advance(state, [row])
-        results += matcher.close(state)
-    return results
+    job = LocalRowPattern(plan)
+    records = list(_records(plan.query, case))
+    if at_once:
+        job.advance(records[::-1], len(records))
+    else:
+        for record in records:
+            job.advance([record], record.time)
+            job.reload()
+    job.close()
+    keys = sorted(job.results, key=lambda key: [(value is None, value or "") for value in key])
+    return [result for key in keys for result in job.results[key]]
 
 
 def _answer(plan: RowPatternPlan, results: Sequence[Result]) -> Mapping[str, Any]:
@@ -97,18 +101,12 @@ def _shown(answer: Mapping[str, Any]) -> str:
     return f"{columns} {json.dumps(answer['rows'])}"
 
 
-def _partitions(plan: RowPatternPlan, case: Case) -> Iterator[list[Row]]:
-    """The rows of each key, in order; keys in order, NULL last."""
-    query = plan.query
+def _records(query: Query, case: Case) -> Iterator[Record]:
     rows = [dict(zip(case["columns"], values, strict=True)) for values in case["rows"]]
-    for item in reversed([*map(Sort, query.partition), *query.order]):
+    for item in reversed(query.order):
         rows.sort(key=lambda row, by=item: _rank(_value(row, by.path), by), reverse=item.descending)
-    by_key: dict[tuple[Any, ...], list[Row]] = {}
-    for number, row in enumerate(rows):
-        key = tuple(_value(row, path) for path in query.partition)
-        values = tuple(_value(row, path) for path in plan.columns)
-        by_key.setdefault(key, []).append(Row(number, values))
-    yield from by_key.values()
+    for time, row in enumerate(rows):
+        yield Record(Coordinates("t", 0, time), time, row)
 
 
 def _value(row: Mapping[str, Any], path: ColumnPath) -> Any:

@@ -31,7 +31,7 @@ from service.matcher.row_pattern.results import (
     TimedOut,
     Unmatched,
 )
-from service.matcher.row_pattern.state import KeyState, Row
+from service.matcher.row_pattern.state import KeyState
 
 __all__ = [
     "GivenUp",
@@ -40,7 +40,6 @@ __all__ = [
     "MatchFound",
     "OutputRow",
     "Result",
-    "Row",
     "RowPatternMatcher",
     "SkipFailed",
     "TimedOut",

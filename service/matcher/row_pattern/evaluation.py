@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan
-from service.matcher.row_pattern.state import KeyState, Row
+from service.matcher.row_pattern.state import KeyState
+from service.model import Event
 from service.pattern.expressions import Expression, bind
 from service.pattern.expressions.aggregation import ROW_AGGREGATES
 from service.pattern.expressions.nodes import (
@@ -43,7 +44,7 @@ class View:
     end: int
     ended: bool
 
-    def row(self, number: int) -> Row | None:
+    def row(self, number: int) -> Event | None:
         """A row of the partition, ``None`` outside; ``NotYetKnownError`` if it may still come."""
         if number < 0:
             return None
@@ -78,7 +79,7 @@ class Binder:
 
         def run(view: View) -> Any:
             row = view.state.row(view.current)
-            return compute(row.values, [value(view) for value in found])
+            return compute(row.columns, [value(view) for value in found])
 
         return run
 
@@ -125,7 +126,7 @@ class Binder:
         def run(view: View) -> Any:
             number = find(view)
             row = None if number is None else view.row(number)
-            return None if row is None else row.values[place]
+            return None if row is None else row.columns[place]
 
         return run
 

@@ -18,8 +18,9 @@ from service.matcher.row_pattern.results import (
     TimedOut,
     Unmatched,
 )
-from service.matcher.row_pattern.state import Attempt, KeyState, Row, Thread
+from service.matcher.row_pattern.state import Attempt, KeyState, Thread
 from service.matcher.row_pattern.threads import ThreadRunner
+from service.model import Event
 from service.pattern.sql.statement import RowsPerMatch, SkipTo
 
 
@@ -44,13 +45,13 @@ class RowPatternMatcher:
         names = plan.query.variables
         self._target = {number for number, name in enumerate(names) if name in plan.query.target}
 
-    def advance(self, state: KeyState, rows: Iterable[Row]) -> list[Result]:
+    def advance(self, state: KeyState, rows: Iterable[Event]) -> list[Result]:
         """What more rows, in their order, make final."""
         state.rows += rows
         return self._results(state)
 
     def move_time(self, state: KeyState, time: int) -> list[Result]:
-        """What it makes final that all further rows are at ``time`` or later, in milliseconds."""
+        """What it makes final that all further rows come later than ``time``, in milliseconds."""
         state.time = max(state.time, time)
         return self._results(state)
 
@@ -86,19 +87,24 @@ class RowPatternMatcher:
         """Lets the threads of an attempt take all rows that there are; whether none is left."""
         while attempt.threads:
             deadline = self.deadline(state)
-            passed = state.time
             if attempt.next_row < state.end:
-                passed = max(passed, state.row(attempt.next_row).time)
-                if deadline is None or state.row(attempt.next_row).time < deadline:
+                if self._is_within(state, attempt):
                     self._take_row(state, attempt)
-                    continue
+                else:
+                    _drop_threads(attempt)
+            elif deadline is not None and deadline <= state.time:
+                _drop_threads(attempt)
             elif state.closed:
                 self._runner.step(state, attempt)
-                continue
-            if deadline is None or passed < deadline:
+            else:
                 return False
-            _drop_threads(attempt)
         return True
+
+    def _is_within(self, state: KeyState, attempt: Attempt) -> bool:
+        """Whether the next row comes in time; to the microsecond."""
+        within = self._query.within_ms
+        start, row = state.row(attempt.start), state.row(attempt.next_row)
+        return within is None or (row.time - within, row.micros) < (start.time, start.micros)
 
     def _take_row(self, state: KeyState, attempt: Attempt) -> None:
         rows, threads = self._limits.rows, self._limits.threads

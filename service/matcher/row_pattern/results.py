@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan
-from service.matcher.row_pattern.state import Row
+from service.model import Event
 
 
 @dataclass(frozen=True, slots=True)
 class OutputRow:
     """One row of the result: a row of the input, and the measures at it."""
 
-    row: Row
+    row: Event
     measures: tuple[Any, ...]
 
 
@@ -44,7 +44,7 @@ class TimedOut:
     the most preferred thread had taken, ``deadline`` the time that passed, in milliseconds."""
 
     first: int
-    row: Row
+    row: Event
     labels: tuple[str, ...]
     deadline: int
 
@@ -54,7 +54,7 @@ class GivenUp:
     """An attempt from row ``first`` on went beyond a limit and was settled as it stood."""
 
     first: int
-    row: Row
+    row: Event
     limit: str
 
 
@@ -71,7 +71,7 @@ class SkipFailed:
 
     number: int
     first: int
-    row: Row
+    row: Event
     fault: SkipFault
 
 
@@ -85,7 +85,7 @@ def rows_of(plan: RowPatternPlan, results: Sequence[Result]) -> list[tuple[Any, 
         tuple(
             output.measures[column.source]
             if isinstance(column.source, int)
-            else output.row.values[places[column.source]]
+            else output.row.columns[places[column.source]]
             for column in plan.query.outputs
         )
         for result in results

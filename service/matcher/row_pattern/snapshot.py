@@ -10,7 +10,8 @@ from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan
 from service.errors import RESTORE, StateError
-from service.matcher.row_pattern.state import Attempt, KeyState, Row, Thread
+from service.matcher.row_pattern.state import Attempt, KeyState, Thread
+from service.model import Coordinates, Event
 from service.packing import DAMAGE, pack, unpack
 
 VERSION = 1
@@ -21,7 +22,7 @@ def encode(state: KeyState, plan: RowPatternPlan) -> bytes:
     if state.closed:
         raise ValueError("a closed key has no state to keep")
     counts = [state.first, state.matches, state.covered, state.next_start, state.time]
-    rows = [[row.time, *row.values] for row in state.rows]
+    rows = [[*row._replace(columns=list(row.columns))] for row in state.rows]
     attempt = None if state.attempt is None else _attempt(state.attempt)
     return pack([VERSION, plan.fingerprint, counts, rows, attempt])
 
@@ -36,7 +37,7 @@ def decode(data: bytes, plan: RowPatternPlan) -> KeyState:
             raise StateError("the state is of another row pattern")
         (first, matches, covered, next_start, time), rows, attempt = rest
         return KeyState(
-            rows=[Row(row[0], tuple(row[1:])) for row in rows],
+            rows=[_read_row(*row) for row in rows],
             first=first,
             matches=matches,
             covered=covered,
@@ -46,6 +47,10 @@ def decode(data: bytes, plan: RowPatternPlan) -> KeyState:
         )
     except DAMAGE as error:
         raise StateError(f"the stored state is damaged: {error!r}; {RESTORE}") from error
+
+
+def _read_row(time: int, at: list[Any], bits: int, columns: list[Any], *rest: Any) -> Event:
+    return Event(time, Coordinates(*at), bits, tuple(columns), *rest)
 
 
 def _attempt(attempt: Attempt) -> list[Any]:

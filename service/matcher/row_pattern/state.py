@@ -1,21 +1,17 @@
 """What is kept of a key: rows, the attempt under way, and counts. Plain data throughout.
 
-Rows are numbered from 0, the first that the key ever had.
+A row is an event whose columns are the plan's. Rows are numbered from 0, the first that the key
+ever had.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from service.model import Event
 
 _NO_TIME = -(2**63)
-
-
-class Row(NamedTuple):
-    """A row: its event time, in milliseconds, and the values of the plan's columns."""
-
-    time: int
-    values: tuple[Any, ...]
 
 
 class Thread(NamedTuple):
@@ -48,11 +44,11 @@ class KeyState:
     """A key between two calls.
 
     ``rows`` are those from number ``first`` on. ``matches`` have been found; rows below ``covered``
-    lie in a match or before one; the next attempt starts at ``next_start``. ``time`` is the event
-    time that all further rows lie behind; ``closed``: no row will follow.
+    lie in a match or before one; the next attempt starts at ``next_start``. All further rows
+    come later than ``time``; ``closed``: no row will follow.
     """
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Event] = field(default_factory=list)
     first: int = 0
     matches: int = 0
     covered: int = 0
@@ -66,7 +62,7 @@ class KeyState:
         """The number of the row that would come next."""
         return self.first + len(self.rows)
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> Event:
         """A row that is kept."""
         return self.rows[number - self.first]
 

@@ -13,16 +13,22 @@ from service.matcher.row_pattern import (
     KeyState,
     MatchFound,
     Result,
-    Row,
     RowPatternMatcher,
     SkipFailed,
     TimedOut,
     Unmatched,
 )
 from service.matcher.row_pattern.snapshot import decode, encode
+from service.model import Coordinates, Event
 from service.pattern.sql import load_query
 from service.pattern.types import BIGINT, RecordType
 from tests.row_pattern_oracle import Clause, Condition, Seen
+
+
+def row(time: int, *columns: Any) -> Event:
+    """A row of a time, with the columns of the plan."""
+    return Event(time, Coordinates("t", 0, time), 0, columns)
+
 
 EVENT = RecordType({"ts": BIGINT, "v": BIGINT})
 
@@ -155,7 +161,7 @@ class Machine:
     def take(self, rows: Iterable[tuple[int, int]]) -> None:
         """Values and times."""
         given = [
-            Row(time, tuple({"ts": time, "v": value}[path[0]] for path in self._plan.columns))
+            row(time, *({"ts": time, "v": value}[path[0]] for path in self._plan.columns))
             for value, time in rows
         ]
         self._add(self._matcher.advance(self._state, given))

@@ -10,11 +10,11 @@ from service.matcher.row_pattern import (
     KeyState,
     Limits,
     MatchFound,
-    Row,
     RowPatternMatcher,
 )
+from service.model import Event
 from service.pattern.sql import load_query
-from tests.matcher.row_pattern.clauses import EVENT
+from tests.matcher.row_pattern.clauses import EVENT, row
 
 
 def _matcher(pattern: str, defines: str, limits: Limits | None = None) -> RowPatternMatcher:
@@ -22,8 +22,8 @@ def _matcher(pattern: str, defines: str, limits: Limits | None = None) -> RowPat
     return RowPatternMatcher(plan_query(load_query(text, "b.sql", EVENT)), limits)
 
 
-def _rows(values: list[int]) -> list[Row]:
-    return [Row(time, (value,)) for time, value in enumerate(values)]
+def _rows(values: list[int]) -> list[Event]:
+    return [row(time, value) for time, value in enumerate(values)]
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def test_equal_threads_are_one(pattern: str) -> None:
     used = ", ".join(f"{name} AS {text}" for name, text in conditions.items() if name in pattern)
     matcher = _matcher(pattern, used)
     state = KeyState()
-    for row in _rows([1, 2] * 100):
-        matcher.advance(state, [row])
+    for each in _rows([1, 2] * 100):
+        matcher.advance(state, [each])
         assert state.attempt is not None
         assert len(state.attempt.threads) <= 20
-    (found,) = matcher.advance(state, [Row(200, (10,))])
+    (found,) = matcher.advance(state, [row(200, 10)])
     assert isinstance(found, MatchFound)
     assert len(found.labels) == 201
 
@@ -49,8 +49,8 @@ def test_rows_are_dropped() -> None:
     """Of the rows before an attempt, as many are kept as PREV can reach."""
     matcher = _matcher("A B", "A AS v > PREV(v, 3), B AS v > 0")
     state = KeyState()
-    for row in _rows([1, 2, 3, 4, 5, 0, 7] * 50):
-        matcher.advance(state, [row])
+    for each in _rows([1, 2, 3, 4, 5, 0, 7] * 50):
+        matcher.advance(state, [each])
         assert len(state.rows) <= 3 + 2
     assert state.matches > 50
 
@@ -60,7 +60,7 @@ def test_too_many_threads() -> None:
     matcher = _matcher("(A | B)* C", "C AS SUM(A.v) = -1", Limits(threads=50))
     state = KeyState()
     results = matcher.advance(state, _rows([1] * 6))
-    assert results[0] == GivenUp(0, Row(0, (1,)), "more than 50 threads")
+    assert results[0] == GivenUp(0, row(0, 1), "more than 50 threads")
     assert state.next_start == len(results)
 
 
@@ -70,7 +70,7 @@ def test_too_many_rows() -> None:
     at_once, one_by_one = KeyState(), KeyState()
     rows = _rows([1] * 12)
     results = matcher.advance(at_once, rows)
-    assert results == [each for row in rows for each in matcher.advance(one_by_one, [row])]
+    assert results == [each for event in rows for each in matcher.advance(one_by_one, [event])]
     kinds = [(type(each).__name__, each.first) for each in results if not isinstance(each, str)]
     assert kinds == [("GivenUp", 0), ("MatchFound", 0), ("GivenUp", 5), ("MatchFound", 5)]
     assert all(len(each.labels) == 5 for each in results if isinstance(each, MatchFound))

@@ -15,11 +15,12 @@ from service.compiler.record_types import RecordTypes
 from service.compiler.row_pattern import plan_query
 from service.compiler.rule_set import compile_rules
 from service.matcher.local import LocalJob, Record
-from service.matcher.row_pattern import KeyState, MatchFound, Row, RowPatternMatcher
+from service.matcher.row_pattern import KeyState, MatchFound, RowPatternMatcher
 from service.model import Coordinates
 from service.pattern.document import load_rules
 from service.pattern.sql import load_query
 from service.pattern.types import BIGINT, STRING, RecordType
+from tests.matcher.row_pattern.clauses import row
 
 EVENT = RecordType({"k": STRING, "ts": BIGINT, "s": STRING})
 BOTH = {
@@ -81,8 +82,8 @@ def _of_rows(clause: str, events: Sequence[tuple[int, str]]) -> Any:
     results = []
     for time, word in events:
         values = {"k": "x", "ts": time, "s": word}
-        row = Row(time, tuple(values[path[0]] for path in plan.columns))
-        results += matcher.advance(state, [row])
+        event = row(time, *(values[path[0]] for path in plan.columns))
+        results += matcher.advance(state, [event])
     results += matcher.move_time(state, 1_000)
     found = [each for each in results if isinstance(each, MatchFound)]
     return sorted(list(range(each.first, each.first + len(each.labels))) for each in found)

@@ -11,14 +11,15 @@ from service.matcher.row_pattern import (
     KeyState,
     MatchFound,
     Result,
-    Row,
     RowPatternMatcher,
     SkipFailed,
     TimedOut,
 )
 from service.matcher.row_pattern.results import SkipFault, rows_of
+from service.model import Event
 from service.pattern.sql import load_query
 from service.pattern.types import BIGINT, STRING, RecordType
+from tests.matcher.row_pattern.clauses import row
 
 EVENT = RecordType({"ts": BIGINT, "s": STRING, "v": BIGINT})
 MINUTE = 60_000
@@ -28,9 +29,9 @@ def _plan(clause: str) -> RowPatternPlan:
     return plan_query(load_query(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", "r.sql", EVENT))
 
 
-def _row(plan: RowPatternPlan, time: int, text: str, value: int | None = 0) -> Row:
+def _row(plan: RowPatternPlan, time: int, text: str, value: int | None = 0) -> Event:
     values = {"ts": time, "s": text, "v": value}
-    return Row(time, tuple(values[path[0]] for path in plan.columns))
+    return row(time, *(values[path[0]] for path in plan.columns))
 
 
 class _Key:

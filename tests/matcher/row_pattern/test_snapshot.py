@@ -9,10 +9,11 @@ import pytest
 
 from service.compiler.row_pattern import RowPatternPlan, plan_query
 from service.errors import StateError
-from service.matcher.row_pattern import KeyState, Row, RowPatternMatcher
+from service.matcher.row_pattern import KeyState, RowPatternMatcher
 from service.matcher.row_pattern.snapshot import decode, encode
 from service.packing import pack, unpack
 from service.pattern.sql import load_query
+from tests.matcher.row_pattern.clauses import row
 
 
 def _plan(condition: str) -> RowPatternPlan:
@@ -26,9 +27,9 @@ def _plan(condition: str) -> RowPatternPlan:
 def _state(plan: RowPatternPlan) -> KeyState:
     state = KeyState()
     rows = [
-        Row(1, (Decimal("1.50"), dt.datetime(2020, 1, 2, tzinfo=dt.UTC))),
-        Row(2, (None, dt.date(2020, 1, 2))),
-        Row(3, ([1, None, "x"], 2**70)),
+        row(1, Decimal("1.50"), dt.datetime(2020, 1, 2, tzinfo=dt.UTC)),
+        row(2, None, dt.date(2020, 1, 2)),
+        row(3, [1, None, "x"], 2**70)._replace(micros=7),
     ]
     RowPatternMatcher(plan).advance(state, rows)
     return state
