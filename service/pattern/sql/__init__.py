@@ -17,9 +17,8 @@ pattern, as Flink SQL has it, and ``COUNT(DISTINCT …)``. ``"price"`` and ```pr
 SELECT list of anything but the columns that the clause gives, and clauses behind it.
 """
 
-from service.pattern.sql.analysis import analyze, load_query
+from service.pattern.sql.analysis import load_query
 from service.pattern.sql.cautions import stream_refusals, stream_warnings
 from service.pattern.sql.query import Query
-from service.pattern.sql.syntax import read_statement
 
-__all__ = ["Query", "analyze", "load_query", "read_statement", "stream_refusals", "stream_warnings"]
+__all__ = ["Query", "load_query", "stream_refusals", "stream_warnings"]

@@ -27,7 +27,7 @@ from service.pattern.sql.program_size import MAX_PROGRAM, program_size
 from service.pattern.sql.query import Measure, Query, Sort
 from service.pattern.sql.row_pattern import Exclusion, Variable, walk
 from service.pattern.sql.statement import Fragment, Named, RowsPerMatch, Statement
-from service.pattern.sql.syntax import read_with_problems
+from service.pattern.sql.syntax import read_statement
 from service.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, column_type
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE"
@@ -38,7 +38,7 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
 
     ``source`` names the text in messages; ``event`` is the type of the input's events.
     """
-    statement, found = read_with_problems(text, source)
+    statement, found = read_statement(text, source)
     analysis = None if statement is None else Analysis(statement, event)
     query = None if analysis is None else analysis.query()
     if analysis is not None:
@@ -47,16 +47,6 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
         found = sorted({*found, *of_meaning}, key=lambda each: each.span)
     if query is None or found:
         raise RuleSetError([problem(text, source, each) for each in found[:MOST_PROBLEMS]])
-    return query
-
-
-def analyze(statement: Statement, event: RecordType | None = None) -> Query:
-    """The query of a statement; ``RuleSetError`` with all that is wrong with it."""
-    analysis = Analysis(statement, event)
-    query = analysis.query()
-    if analysis.found:
-        found = sorted(set(analysis.found), key=lambda each: each.span)[:MOST_PROBLEMS]
-        raise RuleSetError([problem(statement.text, statement.source, each) for each in found])
     return query
 
 

@@ -17,8 +17,7 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.tree import Meta
 
-from service.errors import RuleSetError
-from service.pattern.sql.places import Found, problem
+from service.pattern.sql.places import Found
 from service.pattern.sql.row_pattern import (
     Alternation,
     Anchor,
@@ -68,19 +67,9 @@ _TERMINALS = {
 }
 
 
-def read_statement(text: str, source: str) -> Statement:
-    """The statement of a text; ``RuleSetError`` with all that breaks the grammar.
-
-    ``source`` names the text in messages.
-    """
-    statement, found = read_with_problems(text, source)
-    if found or statement is None:
-        raise RuleSetError([problem(text, source, each) for each in found])
-    return statement
-
-
-def read_with_problems(text: str, source: str) -> tuple[Statement | None, list[Found]]:
-    """The statement as far as it can be read, and what breaks the grammar."""
+def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found]]:
+    """The statement as far as it can be read, and what breaks the grammar; ``source`` names the
+    text in messages."""
     too_much = _beyond_limits(text)
     if too_much is not None:
         return None, [too_much]

@@ -48,6 +48,11 @@ def places(found: Iterable[Problem]) -> list[str]:
         ("A (X B)* B", []),
         ("A X*? B", []),
         ("A X{,9} B", []),
+        ("A ({- X -})* B", ["({- X -})*"]),
+        ("A (X B* | ())* B", ["(X B* | ())*"]),
+        ("A (B* ())* B", []),
+        ("A (B? X?)* B", ["(B? X?)*"]),
+        ("A PERMUTE(X, B?)* B", ["PERMUTE(X, B?)*"]),
         ("A B* X", []),
     ],
 )
@@ -84,6 +89,10 @@ def test_order(order: str, wanted: list[str]) -> None:
         ("A (B | C?)", ["C?"]),
         ("A B* C", []),
         ("A B+ C?", ["B+", "C?"]),
+        ("A {- B* -} ()", ["B*"]),
+        ("A PERMUTE(B, C?)", ["C?"]),
+        ("A (B C*){2}", ["C*"]),
+        ("^ A (B C*)+?", ["C*"]),
     ],
 )
 def test_open_tails(pattern: str, wanted: list[str]) -> None:

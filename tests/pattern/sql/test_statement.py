@@ -109,6 +109,18 @@ def test_permute_of_one() -> None:
     assert str(read.pattern) == "PERMUTE A+"
 
 
+def test_lambdas() -> None:
+    """A lambda's parameter hides columns; its body is read in the same row."""
+    read = query(
+        "PARTITION BY k MEASURES LAST(EXISTS(A.tags, v -> v > 1)) AS m, "
+        "EXISTS(tags, x -> x > A.v) AS n PATTERN (A) DEFINE A AS TRUE"
+    )
+    assert [each.expression.canonical for each in read.measures] == [
+        "EXISTS(RUNNING LAST(A.tags), v -> v > 1)",
+        "EXISTS(RUNNING LAST(tags), x -> x > RUNNING LAST(A.v))",
+    ]
+
+
 def test_keywords_as_names() -> None:
     """Keywords are names where none can stand, and where they are qualified or quoted."""
     read = query(
@@ -184,6 +196,22 @@ def test_keywords_as_names() -> None:
             "INTERVAL '1' MONTH",
             "WITHIN takes an interval of fixed length",
         ),
+        (
+            "PARTITION BY k PATTERN (A) WITHIN INTERVAL '0' SECOND DEFINE A AS TRUE",
+            "INTERVAL '0' SECOND",
+            "WITHIN takes at least a millisecond",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) WITHIN INTERVAL DEFINE A AS TRUE",
+            "INTERVAL",
+            "INTERVAL needs a number and a unit",
+        ),
+        ("PARTITION BY FOO(k) PATTERN (A) DEFINE A AS TRUE", "FOO(k)", "the function FOO"),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS PREV(FINAL LAST(v)) > 1",
+            "FINAL LAST(v)",
+            "FINAL is for measures",
+        ),
     ],
 )
 def test_refused(clause: str, place: str, message: str) -> None:
@@ -221,6 +249,10 @@ def test_refused(clause: str, place: str, message: str) -> None:
         ("ARRAY_AGG(v ORDER BY v)", "'ORDER BY' is not allowed in an expression"),
         ("SUM(s)", "SUM needs numbers, not STRING"),
         ("RAND()", "the function RAND is not allowed"),
+        ("CLASSIFIER(A.v)", "CLASSIFIER takes a pattern variable, or nothing"),
+        ("MAX_BY(v)", "MAX_BY takes 2 arguments, not 1"),
+        ("BOOL_AND(v)", "BOOL_AND needs a condition, not BIGINT"),
+        ("LAST(EXISTS(A.tags, x -> x > B.v))", "LAST must stay with one variable"),
     ],
 )
 def test_refused_measure(measure: str, message: str) -> None:
