@@ -15,7 +15,7 @@ is final; without one, that is a timeout. Its conditions never read rows beyond 
 
 **Bounds.** Threads that nothing ahead can tell apart are one
 (:mod:`service.compiler.row_pattern.distinction`). An attempt with more rows or threads than
-``Limits`` allow ends as if its time had passed, and is reported.
+``Limits`` allow ends as if its time had passed, and is reported; the search goes on behind it.
 
 How the rows are cut into calls makes no difference. State is plain data; rows that nothing can read
 any more are dropped. This is the plain reference: a compiled form has to give the same answers.

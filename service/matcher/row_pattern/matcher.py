@@ -130,10 +130,15 @@ class RowPatternMatcher:
             deadline = row.time + self._query.within_ms
             labels = self._names(attempt.dropped)
             results.append(TimedOut(attempt.start, row, labels, deadline))
-        if self._query.rows is RowsPerMatch.WITH_UNMATCHED and attempt.start >= state.covered:
-            nothing = OutputRow(row, (None,) * len(self._measures))
-            results.append(Unmatched(attempt.start, (nothing,)))
-        state.next_start = attempt.start + 1
+        # To begin at each of very many rows again would take the square of their number.
+        after = (
+            attempt.start + 1 if attempt.limit is None else max(attempt.start + 1, attempt.next_row)
+        )
+        if self._query.rows is RowsPerMatch.WITH_UNMATCHED:
+            for number in range(max(attempt.start, state.covered), after):
+                nothing = OutputRow(state.row(number), (None,) * len(self._measures))
+                results.append(Unmatched(number, (nothing,)))
+        state.next_start = after
         return results
 
     def _matched(self, state: KeyState, start: int, found: Thread) -> list[Result]:

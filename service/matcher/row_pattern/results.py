@@ -51,7 +51,8 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """An attempt from row ``first`` on went beyond a limit and was settled as it stood."""
+    """An attempt from row ``first`` on went beyond a limit and was settled as it stood. Without a
+    match, the search goes on behind the rows that it had seen."""
 
     first: int
     row: Event

@@ -17,8 +17,11 @@ from service.pattern.sql import load_query
 from tests.matcher.row_pattern.clauses import EVENT, row
 
 
-def _matcher(pattern: str, defines: str, limits: Limits | None = None) -> RowPatternMatcher:
-    text = f"SELECT * FROM t MATCH_RECOGNIZE (MEASURES v AS v PATTERN ({pattern}) DEFINE {defines})"
+def _matcher(
+    pattern: str, defines: str, limits: Limits | None = None, rows: str = ""
+) -> RowPatternMatcher:
+    clause = f"MEASURES v AS m {rows} PATTERN ({pattern}) DEFINE {defines}"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
     return RowPatternMatcher(plan_query(load_query(text, "b.sql", EVENT)), limits)
 
 
@@ -59,9 +62,19 @@ def test_too_many_threads() -> None:
     """Threads that cannot be one are bounded; the attempt ends with what it has."""
     matcher = _matcher("(A | B)* C", "C AS SUM(A.v) = -1", Limits(threads=50))
     state = KeyState()
-    results = matcher.advance(state, _rows([1] * 6))
-    assert results[0] == GivenUp(0, row(0, 1), "more than 50 threads")
-    assert state.next_start == len(results)
+    results = matcher.advance(state, _rows([1] * 8))
+    assert results == [GivenUp(0, row(0, 1), "more than 50 threads")]
+    assert state.next_start == 5
+
+
+def test_rows_of_an_attempt_given_up() -> None:
+    """They are unmatched, each once, and are not tried again."""
+    matcher = _matcher(
+        "A+ B", "B AS v < 0", Limits(rows=4), "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+    )
+    results = matcher.advance(KeyState(), [row(time, time, 1) for time in range(10)])
+    shown = [each.first if isinstance(each, GivenUp) else each.number for each in results]
+    assert shown == [0, 0, 1, 2, 3, 4, 4, 5, 6, 7]
 
 
 def test_too_many_rows() -> None:
