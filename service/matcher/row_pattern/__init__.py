@@ -7,11 +7,12 @@ dropped, those before it live on and may still replace it. When none is left, th
 which is no earlier and no later than any possible next row stops making a difference. The next
 attempt begins where AFTER MATCH SKIP says, and goes through the rows that are already there.
 
-**Final.** A match waits for the rows that its measures read (``NEXT``), and so does a condition;
-a match holds back whatever its key puts out behind it. What only the end of the partition decides
-(``$``, a greedy loop that nothing ends) waits for ``close``, which no job calls, or for WITHIN:
-when that time from an attempt's first row has passed, its threads are dropped, and the match so far
-is final; without one, that is a timeout. Its conditions never read rows beyond that time.
+**Final.** A match waits for the rows that its measures read (``NEXT``). A condition does so unless
+it is decided without them, by one of the parts that its top-level ANDs and ORs join. A match holds
+back whatever its key puts out behind it. What only the end of the partition decides (``$``, a
+greedy loop that nothing ends) waits for ``close``, which no job calls, or for WITHIN: when that
+time from an attempt's first row has passed, its threads are dropped, and the match so far is final;
+without one, that is a timeout. Its conditions never read rows beyond that time.
 
 **Bounds.** Threads that nothing ahead can tell apart are one
 (:mod:`service.compiler.row_pattern.distinction`). An attempt with more rows or threads than

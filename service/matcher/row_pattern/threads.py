@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from service.compiler.row_pattern import RowPatternPlan
 from service.compiler.row_pattern.distinction import Distinction
 from service.compiler.row_pattern.program import Done, End, Jump, Label, Save, Split, Start
-from service.matcher.row_pattern.evaluation import Binder, NotYetKnownError, View
+from service.matcher.row_pattern.evaluation import Binder, View
 from service.matcher.row_pattern.state import Attempt, KeyState, Thread
 
 
@@ -18,7 +18,7 @@ class ThreadRunner:
         self._program = plan.program
         numbers = {variable: number for number, variable in enumerate(plan.query.variables)}
         self._conditions = {
-            numbers[variable]: binder.expression(condition)
+            numbers[variable]: binder.condition(condition)
             for variable, condition in plan.query.defines.items()
         }
         self._distinctions = [
@@ -102,10 +102,10 @@ class ThreadRunner:
             return (taken,)
         end, ended = min(until, state.end), until > state.end
         view = View(state, attempt.start, taken.labels, row, state.matches + 1, end, ended)
-        try:
-            return (taken,) if condition(view) is True else ()
-        except NotYetKnownError:
+        holds = condition(view)
+        if holds is None:
             return (thread,)
+        return (taken,) if holds else ()
 
     def _distinct(self, thread: Thread) -> Hashable:
         """What the conditions ahead can read of the thread's past, where it may differ."""

@@ -22,7 +22,7 @@ from service.matcher.row_pattern.snapshot import decode, encode
 from service.model import Coordinates, Event
 from service.pattern.sql import load_query
 from service.pattern.types import BIGINT, RecordType
-from tests.row_pattern_oracle import Clause, Condition, Seen
+from tests.row_pattern_oracle import Clause, Condition, OpenError, Seen
 
 
 def row(time: int, *columns: Any) -> Event:
@@ -42,6 +42,20 @@ def _sum(seen: Seen, *variables: str) -> int | None:
     return sum(values) if values else None
 
 
+def _all(*tests: Callable[[], bool | None], decisive: bool = False) -> bool:
+    """AND, and with ``decisive`` OR, of parts of which some may not be known yet."""
+    unknown = False
+    for test in tests:
+        try:
+            if (test() is True) is decisive:
+                return decisive
+        except OpenError:
+            unknown = True
+    if unknown:
+        raise OpenError
+    return not decisive
+
+
 #: What a variable may be defined as, and what that means.
 CONDITIONS: dict[str, Condition] = {
     "v > 0": lambda s: s.v > 0,
@@ -49,6 +63,15 @@ CONDITIONS: dict[str, Condition] = {
     "v <> 1": lambda s: s.v != 1,
     "v >= PREV(v)": lambda s: _compared(int.__ge__, s.v, s.at(s.here - 1)),
     "NEXT(v) > 0": lambda s: _compared(int.__gt__, s.at(s.here + 1), 0),
+    "NEXT(v) > 0 AND v > 0": lambda s: _all(
+        lambda: _compared(int.__gt__, s.at(s.here + 1), 0), lambda: s.v > 0
+    ),
+    "NEXT(v, 2) = 1 OR (v = 1 AND NEXT(v) = 1) OR PREV(v) = 2": lambda s: _all(
+        lambda: _compared(int.__eq__, s.at(s.here + 2), 1),
+        lambda: _all(lambda: s.v == 1, lambda: _compared(int.__eq__, s.at(s.here + 1), 1)),
+        lambda: _compared(int.__eq__, s.at(s.here - 1), 2),
+        decisive=True,
+    ),
     "NEXT(v, 2) IS NULL": lambda s: s.at(s.here + 2) is None,
     "COUNT(A.*) < 2": lambda s: len(s.rows("A")) < 2,
     "SUM(B.v) < 3": lambda s: _compared(int.__lt__, _sum(s, "B"), 3),
