@@ -4,8 +4,9 @@
 (:mod:`service.compiler.row_pattern.program`) side by side, one row at a time, and stand in the
 order of preference. A thread that reaches DONE is the match so far: the threads behind it are
 dropped, those before it live on and may still replace it. When none is left, the match is *final*,
-which is no earlier and no later than any possible next row stops making a difference. The next
-attempt begins where AFTER MATCH SKIP says, and goes through the rows that are already there.
+which is no earlier and no later than any next row stops making a difference, where a variable that
+may come is taken to be possible, whatever its condition says. The next attempt begins where AFTER
+MATCH SKIP says, and goes through the rows that are already there.
 
 **Final.** A match waits for the rows that its measures read (``NEXT``). A condition does so unless
 it is decided without them, by one of the parts that its top-level ANDs and ORs join. A match holds

@@ -109,6 +109,24 @@ def test_permute_of_one() -> None:
     assert str(read.pattern) == "PERMUTE A+"
 
 
+def test_conditions_on_the_row_alone() -> None:
+    """What reads the row under test, by whatever name, is read as a column of the event."""
+    read = query(
+        "PARTITION BY k PATTERN (A B) SUBSET U = (A, B) DEFINE "
+        "A AS v > 1 AND A.s = 'a' AND LAST(U.v) = PREV(v, 0) AND CLASSIFIER(U) = 'A', "
+        "B AS B.v > A.v AND CLASSIFIER(A) = 'A' AND B.v > FIRST(B.v) AND v > PREV(B.v)"
+    )
+    of_row, of_match = read.defines["A"], read.defines["B"]
+    assert of_row.canonical == "v > 1 AND s = 'a' AND v = v AND 'A' = 'A'"
+    assert of_row.is_event_only
+    assert of_match.canonical == (
+        "v > RUNNING LAST(A.v) AND RUNNING LAST(CLASSIFIER(A)) = 'A' AND v > RUNNING FIRST(B.v) "
+        "AND v > PREV(RUNNING LAST(v), 1)"
+    )
+    assert not of_match.is_event_only
+    assert len(of_match.row_values) == 4
+
+
 def test_lambdas() -> None:
     """A lambda's parameter hides columns; its body is read in the same row."""
     read = query(
