@@ -40,18 +40,20 @@ class RowPatternPlan:
         text = f"{self}\n{self.columns}\n{self.query.unions}\n{self.query.partition}"
         return sha256(text.encode()).hexdigest()[:16]
 
-    def __str__(self) -> str:
+    @property
+    def heading(self) -> tuple[str, str]:
+        """What is looked for, and what becomes of a match."""
         query = self.query
-        skip = " ".join([query.skip, *(["|".join(query.target)] if query.target else [])])
         within = "" if query.within_ms is None else f", within {query.within_ms} ms"
-        lines = [
-            f"row pattern {query.pattern}{within}",
-            f"  {query.rows.lower()}, skip {skip.lower()}",
-        ]
-        lines += [f"  {v}: {e.canonical}" for v, e in query.defines.items()]
-        lines += [f"  {line}" for line in str(self.program).splitlines()]
-        lines += [f"  {each.name}: {each.expression.canonical}" for each in query.measures]
-        return "\n".join(lines)
+        target = f" {'|'.join(query.target)}" if query.target else ""
+        after = f"{query.rows.lower()}, skip {query.skip.lower()}{target.lower()}"
+        return f"row pattern {query.pattern}{within}", after
+
+    def __str__(self) -> str:
+        pattern, after = self.heading
+        conditions = [f"{v}: {e.canonical}" for v, e in self.query.defines.items()]
+        measures = [f"{each.name}: {each.expression.canonical}" for each in self.query.measures]
+        return "\n  ".join([pattern, after, *conditions, *self.program.lines, *measures])
 
 
 def plan_query(query: Query) -> RowPatternPlan:

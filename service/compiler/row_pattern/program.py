@@ -71,7 +71,12 @@ class Program:
     variables: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join(f"{at} {self._text(each)}" for at, each in enumerate(self.instructions))
+        return "\n".join(self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        """The listing, a line an instruction."""
+        return [f"{at} {self._text(each)}" for at, each in enumerate(self.instructions)]
 
     def _text(self, instruction: Instruction) -> str:
         match instruction:
