@@ -1,4 +1,5 @@
-"""Files of Flink's answers, asked of the core or of the whole job.
+"""Files of Flink's answers, asked of the core or of the whole job, and of Trino's to
+MATCH_RECOGNIZE, asked of the core.
 
 ``python -m tests.conformance FILE`` prints each case that differs and closes with
 ``N passed, N failed``; ``--through spark`` runs the cases through the job on Kafka and Spark,

@@ -50,7 +50,7 @@ from service.pattern.expressions.nodes import (
     Expression,
     LookBack,
 )
-from service.pattern.expressions.parsing import parse
+from service.pattern.expressions.parsing import parse, parse_of_rows
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
 from service.pattern.expressions.structure import And, Leaf, Or, boolean_structure
 from service.pattern.expressions.syntax import MAX_TREE
@@ -74,4 +74,5 @@ __all__ = [
     "boolean_structure",
     "check_types",
     "parse",
+    "parse_of_rows",
 ]

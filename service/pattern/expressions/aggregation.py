@@ -17,6 +17,7 @@ from service.pattern.expressions import values
 from service.pattern.expressions.nodes import LookBack
 from service.pattern.types import (
     BIGINT,
+    BOOLEAN,
     DOUBLE,
     MAX_DECIMAL_DIGITS,
     ArrayType,
@@ -272,3 +273,68 @@ LOOK_BACK_ALIASES = {
     "MEAN": "AVG",
 }
 LOOK_BACK_FUNCTIONS = frozenset({*PICKS, *AGGREGATES}) - {COUNT_DISTINCT}
+
+
+@dataclass(frozen=True, slots=True)
+class RowPatternAggregate:
+    """One function over a match's rows; ``reduce`` is given what its arguments are on each row of
+    its variable, in order, a tuple of values for several arguments."""
+
+    result: Callable[..., SqlType | str]
+    reduce: Callable[[Sequence[Any]], Any]
+    arguments: int = 1
+
+
+def _without_nulls(reduce: Callable[[list[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+    return lambda given: reduce([value for value in given if value is not None])
+
+
+def _by(before: Callable[[Any, Any], bool]) -> Callable[[Sequence[Any]], Any]:
+    """The first argument where the second is first in an order; of equal ones the first row's."""
+
+    def reduce(given: Sequence[Any]) -> Any:
+        best = None
+        for pair in given:
+            if pair[1] is not None and (best is None or before(pair[1], best[1])):
+                best = pair
+        return None if best is None else best[0]
+
+    return reduce
+
+
+def _by_type(value: SqlType, order: SqlType) -> SqlType | str:
+    return value if rules.is_ordered(order) else f"needs values with an order, not {order}"
+
+
+def _truth(kind: SqlType) -> SqlType | str:
+    return BOOLEAN if kind == BOOLEAN or rules.is_open(kind) else f"needs a condition, not {kind}"
+
+
+def _counted_truth(kind: SqlType) -> SqlType | str:
+    wrong = _truth(kind)
+    return wrong if isinstance(wrong, str) else BIGINT
+
+
+ROW_AGGREGATES: dict[str, RowPatternAggregate] = {
+    **{
+        name: RowPatternAggregate(row.result, _without_nulls(row.reduce))
+        for name, row in AGGREGATES.items()
+        if name != "COLLECT"
+    },
+    # As in standard SQL, and unlike COLLECT_LIST: NULLs are kept, and of no rows it is NULL.
+    "ARRAY_AGG": RowPatternAggregate(ArrayType, lambda given: list(given) or None),
+    "ANY_VALUE": RowPatternAggregate(
+        lambda kind: kind, _without_nulls(lambda v: next(iter(v), None))
+    ),
+    "BOOL_AND": RowPatternAggregate(_truth, _without_nulls(lambda v: all(v) if v else None)),
+    "BOOL_OR": RowPatternAggregate(_truth, _without_nulls(lambda v: any(v) if v else None)),
+    "COUNT_IF": RowPatternAggregate(_counted_truth, lambda given: list(given).count(True)),
+    "MAX_BY": RowPatternAggregate(_by_type, _by(values.greater), 2),
+    "MIN_BY": RowPatternAggregate(_by_type, _by(values.less), 2),
+}
+"""What may stand in MATCH_RECOGNIZE."""
+ROW_AGGREGATE_ALIASES = {
+    **{alias: name for alias, name in LOOK_BACK_ALIASES.items() if name != "COLLECT"},
+    "EVERY": "BOOL_AND",
+    "ARBITRARY": "ANY_VALUE",
+}

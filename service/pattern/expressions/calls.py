@@ -1,6 +1,7 @@
 """Function calls: the part of the tree walk that looks names up.
 
-Calls over a step's events are read by ``look_back_calls``.
+Calls over a step's events are read by ``look_back_calls``, those over a match's rows by
+``row_value_calls``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
-from service.pattern.expressions.aggregation import LOOK_BACK_ALIASES, LOOK_BACK_FUNCTIONS
 from service.pattern.expressions.functions import (
     ALIASES,
     FUNCTIONS,
@@ -25,6 +25,8 @@ from service.pattern.expressions.like import ilike_matcher, like_matcher
 from service.pattern.expressions.literals import like_problem
 from service.pattern.expressions.look_back_calls import LookBackReader
 from service.pattern.expressions.nodes import Call, Cast, Lambda, Literal, Node, Span
+from service.pattern.expressions.row_scope import RowPatternScope
+from service.pattern.expressions.row_value_calls import RowValueReader
 from service.pattern.types import DATE, DAY_TIME, INT, NULL, STRING, YEAR_MONTH
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ _MATCHERS: dict[str, Callable[[str], Any]] = {"LIKE": like_matcher, "ILIKE": ili
 class TreeReader(Protocol):
     """What the tree walk offers."""
 
-    scope: Scope
+    scope: Scope | RowPatternScope
     problems: list[ExpressionProblem]
 
     def refuse(self, message: str, span: Span, allowed: str | None = None) -> Node:
@@ -64,17 +66,22 @@ class CallReader:
 
     def __init__(self, reader: TreeReader) -> None:
         self._reader = reader
-        self._look_backs = LookBackReader(reader)
+        scope = reader.scope
+        self._rows: LookBackReader | RowValueReader = (
+            RowValueReader(reader, scope)
+            if isinstance(scope, RowPatternScope)
+            else LookBackReader(reader, scope)
+        )
 
     def read(self, tree: exp.Expr, span: Span) -> Node:
         """The node for ``name(arguments)``."""
         reader = self._reader
         if not isinstance(tree.this, str) or not reader.only(tree, "this", "expressions"):
             return reader.refuse("a function is called by its plain name", span)
-        name = tree.this.upper()
-        name = ALIASES.get(name) or LOOK_BACK_ALIASES.get(name, name)
-        if name in LOOK_BACK_FUNCTIONS:
-            return self._look_backs.read(name, tree.expressions, span)
+        name = " ".join(tree.this.upper().split())
+        name = ALIASES.get(name) or self._rows.ALIASES.get(name, name)
+        if name in self._rows.FUNCTIONS:
+            return self._rows.read(name, tree.expressions, span)
         if name in SPECIAL_CALLS:
             return self._special(name, tree.expressions, span)
         if name not in FUNCTIONS:
@@ -144,7 +151,8 @@ class CallReader:
             return self._reader.refuse(f"{message}: {WITHHELD[name]}", span)
         if name in INSTEAD:
             return self._reader.refuse(message, span, f"use {INSTEAD[name]}")
-        names = [*LOOK_BACK_FUNCTIONS, *LOOK_BACK_ALIASES, *FUNCTIONS, *ALIASES, *SPECIAL_CALLS]
+        rows = self._rows
+        names = [*rows.FUNCTIONS, *rows.ALIASES, *FUNCTIONS, *ALIASES, *SPECIAL_CALLS]
         near = get_close_matches(name, sorted(names), 1)
         return self._reader.refuse(message, span, f"did you mean {near[0]}?" if near else None)
 

@@ -7,6 +7,7 @@ Parsing it again (with the same steps and the same kind) gives an equal expressi
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -16,15 +17,22 @@ from service.pattern.expressions.nodes import (
     COMPARISONS,
     Call,
     Cast,
+    ClassifierAt,
     Column,
+    ColumnAt,
     ColumnPath,
     Expression,
     Lambda,
     Literal,
     LookBack,
+    MatchNumber,
     Member,
     Node,
     Reference,
+    RowAggregate,
+    RowPosition,
+    RowReference,
+    RowValue,
     Variable,
     walk,
 )
@@ -100,6 +108,8 @@ def _text(node: Node, prefix: str) -> tuple[str, int]:
             return (f"{prefix}{name(path)}", _PRIMARY)
         case Reference(look_back=look_back):
             return (_look_back(look_back), _PRIMARY)
+        case RowReference(value=value):
+            return (row_value_text(value), _PRIMARY)
         case Member(operand=operand, name=member):
             return (f"{_write(operand, _PRIMARY, prefix)}.{name((member,))}", _PRIMARY)
         case Variable(name=variable):
@@ -120,6 +130,41 @@ def _look_back(look_back: LookBack) -> str:
     function, _, distinct = look_back.function.partition(" ")
     distinct = distinct and f"{distinct} "
     return f"{function}({distinct}{inner}{f', {number}' if number else ''})"
+
+
+def row_value_text(value: RowValue) -> str:
+    """A value of a row pattern match; navigation, RUNNING and FINAL are always written out."""
+    match value:
+        case MatchNumber():
+            return "MATCH_NUMBER()"
+        case ClassifierAt(position=position):
+            if position is None:
+                return "CLASSIFIER()"
+            return _navigation(position, lambda of: f"CLASSIFIER({of})")
+        case ColumnAt(position=position, path=path):
+            return _navigation(position, lambda of: f"{of}.{name(path)}" if of else name(path))
+        case RowAggregate(function=function, arguments=arguments):
+            of = _union(value.variables)
+            inner = ", ".join(_write(argument.node, _OR, of) for argument in arguments)
+            function, _, distinct = function.partition(" ")
+            distinct = distinct and f"{distinct} "
+            mode = "FINAL" if value.final else "RUNNING"
+            return f"{mode} {function}({distinct}{inner or f'{of}*'})"
+
+
+def _union(variables: tuple[str, ...]) -> str:
+    """The prefix of a column; several variables stand for the SUBSET that has them."""
+    return "" if not variables else f"{'|'.join(name((v,)) for v in variables)}."
+
+
+def _navigation(position: RowPosition, shown: Callable[[str], str]) -> str:
+    inner = shown(_union(position.variables).removesuffix("."))
+    mode = "FINAL" if position.final else "RUNNING"
+    offset = f", {position.offset}" if position.offset else ""
+    text = f"{mode} {position.pick}({inner}{offset})"
+    if not position.shift:
+        return text
+    return f"{'NEXT' if position.shift > 0 else 'PREV'}({text}, {abs(position.shift)})"
 
 
 def _call(operator: str, arguments: tuple[Node, ...], prefix: str) -> tuple[str, int]:

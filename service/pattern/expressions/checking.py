@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from service.documents.nearest import nearest
 from service.pattern.expressions import type_rules as rules
-from service.pattern.expressions.aggregation import AGGREGATES, PICKS
+from service.pattern.expressions.aggregation import AGGREGATES, PICKS, ROW_AGGREGATES
 from service.pattern.expressions.canonical import name
 from service.pattern.expressions.functions import FUNCTIONS, LAMBDAS, element
 from service.pattern.expressions.nodes import (
@@ -15,21 +15,28 @@ from service.pattern.expressions.nodes import (
     COMPARISONS,
     Call,
     Cast,
+    ClassifierAt,
     Column,
+    ColumnAt,
     ColumnPath,
     Expression,
     Lambda,
     Literal,
     LookBack,
+    MatchNumber,
     Member,
     Node,
     Reference,
+    RowAggregate,
+    RowReference,
+    RowValue,
     Span,
     Variable,
 )
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
 from service.pattern.several_types import AnyRecord
 from service.pattern.types import (
+    BIGINT,
     BOOLEAN,
     DATE,
     DAY_TIME,
@@ -128,6 +135,8 @@ class Typing:
                 return self._column(path, span)
             case Reference(look_back=look_back, span=span):
                 return self._look_back(look_back, span)
+            case RowReference(value=value, span=span):
+                return self._row_value(value, span)
             case Member():
                 return rules.as_read(self._member(node, report=True))
             case Cast(operand=operand, target=target, span=span):
@@ -205,6 +214,23 @@ class Typing:
             return kind
         result = AGGREGATES[function].result(kind)
         return self._refuse(f"{function} {result}", span) if isinstance(result, str) else result
+
+    def _row_value(self, value: RowValue, span: Span) -> SqlType:
+        match value:
+            case MatchNumber():
+                return BIGINT
+            case ClassifierAt():
+                return STRING
+            case ColumnAt(path=path):
+                return self._column(path, span)
+            case RowAggregate(function=function, arguments=arguments):
+                if not arguments:
+                    return BIGINT
+                kinds = [self.type_of(argument.node) for argument in arguments]
+                result = ROW_AGGREGATES[function].result(*kinds)
+                if isinstance(result, str):
+                    return self._refuse(f"{function} {result}", span)
+                return result
 
     def _call(self, node: Call) -> SqlType:
         operator = node.operator

@@ -43,6 +43,8 @@ from service.pattern.expressions.nodes import (
     Member,
     Node,
     Reference,
+    RowReference,
+    RowValue,
     Variable,
     children,
 )
@@ -70,12 +72,16 @@ def bind(
     look_backs: Mapping[LookBack, int],
     event: RecordType | None = None,
     steps: Mapping[str, RecordType] | None = None,
+    row_values: Mapping[RowValue, int] | None = None,
 ) -> Evaluator:
     """The function ``f(column_values, look_back_values)`` that computes the expression.
 
     ``columns`` and ``look_backs`` give the place of each value; ``KeyError`` when one is missing.
+    Values of a row pattern match (``row_values``) are among those of look-backs.
     """
-    return _Binder(columns, look_backs, Typing(event, steps)).bind(e.node)
+    references: dict[LookBack | RowValue, int] = dict(look_backs.items())
+    references.update((row_values or {}).items())
+    return _Binder(columns, references, Typing(event, steps)).bind(e.node)
 
 
 class _Binder:
@@ -84,11 +90,11 @@ class _Binder:
     def __init__(
         self,
         columns: Mapping[ColumnPath, int],
-        look_backs: Mapping[LookBack, int],
+        references: Mapping[LookBack | RowValue, int],
         typing: Typing,
     ) -> None:
         self._columns = columns
-        self._look_backs = look_backs
+        self._references = references
         self._typing = typing
         self._frames: list[_Frame] = []
 
@@ -104,8 +110,11 @@ class _Binder:
                 column = self._columns[path]
                 return lambda c, _r: c[column]
             case Reference(look_back=look_back):
-                place = self._look_backs[look_back]
+                place = self._references[look_back]
                 return lambda _c, r: r[place]
+            case RowReference(value=value):
+                row_place = self._references[value]
+                return lambda _c, r: r[row_place]
             case Member(operand=operand, name=name):
                 return strict1(lambda record: _member(record, name), self.bind(operand))
             case Cast(operand=operand, target=target):

@@ -18,6 +18,8 @@ from service.pattern.expressions.nodes import (
     Literal,
     Node,
     Reference,
+    RowAggregate,
+    RowReference,
     Variable,
     children,
 )
@@ -51,6 +53,9 @@ def _size(node: Node, variables: Mapping[str, int]) -> int:
     if isinstance(node, Reference):
         argument = node.look_back.argument
         return _EVENT_TEXT if argument is None else _size(argument.node, {})
+    if isinstance(node, RowReference):
+        arguments = node.value.arguments if isinstance(node.value, RowAggregate) else ()
+        return max((_size(each.node, {}) for each in arguments), default=_EVENT_TEXT)
     if isinstance(node, Call):
         return _call_size(node, variables)
     return max((_size(child, variables) for child in children(node)), default=_EVENT_TEXT)

@@ -19,6 +19,7 @@ from service.pattern.expressions.nodes import (
     Lambda,
     Node,
     Reference,
+    RowReference,
     Variable,
     children,
     walk,
@@ -72,5 +73,5 @@ def _reads_one(node: Node, parameters: tuple[str, ...]) -> bool:
 
 
 def _sources(node: Node) -> set[str]:
-    event = any(isinstance(part, (Column, Reference)) for part in walk(node))
+    event = any(isinstance(part, (Column, Reference, RowReference)) for part in walk(node))
     return variables_of(node) | ({_EVENT} if event else set())

@@ -67,7 +67,7 @@ _GRAMMAR_WORDS = (
 _GRAMMAR = frozenset(_GRAMMAR_WORDS.split())
 CAST_TARGETS = "STRING, INT, BIGINT, DOUBLE, DECIMAL(p, s), BOOLEAN, TIMESTAMP or DATE"
 _CAST_WORDS = frozenset(
-    "STRING INT INTEGER BIGINT LONG DOUBLE DECIMAL NUMERIC BOOLEAN TIMESTAMP DATE".split()  # noqa: SIM905  # as a sentence
+    "STRING VARCHAR INT INTEGER BIGINT LONG DOUBLE DECIMAL NUMERIC BOOLEAN TIMESTAMP DATE".split()  # noqa: SIM905  # as a sentence
 )
 _BEFORE_OPERAND = frozenset("AND OR NOT CASE WHEN THEN ELSE BETWEEN LIKE IN DISTINCT".split())  # noqa: SIM905
 _NAME_RULE = "a name is ASCII letters, digits and _, not starting with a digit"
@@ -84,8 +84,15 @@ _OTHER_SIGNS = {"&&": "AND", "&": "AND", "!": "NOT", "|": "OR, or || to join tex
 _CALLABLE = frozenset({"RLIKE", "REGEXP"})
 
 
-def read_tokens(text: str) -> list[Token]:
-    """The vetted tokens of ``text``; ``ExpressionError`` with every problem otherwise."""
+RUNNING_OR_FINAL = ("RUNNING", "FINAL")
+
+
+def read_tokens(text: str, *, of_rows: bool = False) -> list[Token]:
+    """The vetted tokens of ``text``; ``ExpressionError`` with every problem otherwise.
+
+    In an expression of a row pattern (``of_rows``), RUNNING and FINAL before a call become a part
+    of the function's name.
+    """
     if len(text) > MAX_TEXT:
         _refuse(f"the expression has {len(text)} characters; the limit is {MAX_TEXT}", 0, len(text))
     try:
@@ -101,9 +108,54 @@ def read_tokens(text: str) -> list[Token]:
     ]
     problems += _vet_nesting(tokens)
     joined = read_intervals(_join_strings(tokens, text, problems), text, problems)
+    if of_rows:
+        problems += [
+            ExpressionProblem(
+                f"{token.text.upper()} stands before a call",
+                token.start,
+                end_of(token),
+                f"{token.text.upper()} LAST(A.price)",
+            )
+            for token, after, behind in zip(joined, joined[1:], [*joined[2:], None], strict=False)
+            if _is_mode(token) and _is_word(after, text) and not _opens(behind)
+        ]
     if problems:
         raise ExpressionError(problems)
-    return [_plain(place, joined, text) for place in range(len(joined))]
+    plain = [_plain(place, joined, text) for place in range(len(joined))]
+    return _with_modes(plain, text) if of_rows else plain
+
+
+def _is_mode(token: Token) -> bool:
+    return token.token_type is not TokenType.STRING and token.text.upper() in RUNNING_OR_FINAL
+
+
+def _is_word(token: Token, text: str) -> bool:
+    raw = text[token.start : end_of(token)]
+    return _NAME.match(raw) is not None and raw.upper() not in _GRAMMAR
+
+
+def _opens(token: Token | None) -> bool:
+    return token is not None and token.token_type is TokenType.L_PAREN
+
+
+def _with_modes(tokens: list[Token], text: str) -> list[Token]:
+    """The tokens with ``FINAL LAST (`` as a call of one name."""
+    read: list[Token] = []
+    for place, token in enumerate(tokens):
+        before = read[-1] if read else None
+        called = place + 1 < len(tokens) and _opens(tokens[place + 1])
+        if before is not None and _is_mode(before) and called and _is_word(token, text):
+            mode = read.pop()
+            token = Token(  # noqa: PLW2901  # the one token of both
+                TokenType.VAR,
+                f"{mode.text} {token.text}",
+                line=mode.line,
+                col=mode.col,
+                start=mode.start,
+                end=token.end,
+            )
+        read.append(token)
+    return read
 
 
 def end_of(token: Token) -> int:

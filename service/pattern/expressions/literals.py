@@ -33,6 +33,7 @@ _NUMBER = re.compile(
 )
 _SIZE = re.compile(r"[0-9]{1,2}\Z")
 _TARGETS: dict[str, SqlType] = {
+    "VARCHAR": STRING,
     "TEXT": STRING,
     "INT": INT,
     "BIGINT": BIGINT,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
 from service.documents.nearest import listed, nearest
-from service.pattern.expressions.aggregation import COUNT_DISTINCT, MAX_COLLECTED, PICKS
+from service.pattern.expressions.aggregation import (
+    COUNT_DISTINCT,
+    LOOK_BACK_ALIASES,
+    LOOK_BACK_FUNCTIONS,
+    MAX_COLLECTED,
+    PICKS,
+)
 from service.pattern.expressions.canonical import expression, name
 from service.pattern.expressions.nodes import (
     ALL_STEPS,
@@ -22,6 +29,7 @@ from service.pattern.expressions.nodes import (
 
 if TYPE_CHECKING:
     from service.pattern.expressions.calls import TreeReader
+    from service.pattern.expressions.scope import Scope
 
 MAX_OFFSET = 10_000
 _NUMBERED = {
@@ -35,12 +43,16 @@ _NUMBERED = {
 class LookBackReader:
     """Reads the calls that run over a step's events."""
 
-    def __init__(self, reader: TreeReader) -> None:
+    FUNCTIONS: ClassVar[frozenset[str]] = LOOK_BACK_FUNCTIONS
+    ALIASES: ClassVar[Mapping[str, str]] = LOOK_BACK_ALIASES
+
+    def __init__(self, reader: TreeReader, scope: Scope) -> None:
         self._reader = reader
+        self._scope = scope
 
     def read(self, function: str, trees: list[exp.Expr], span: Span) -> Node:
         """The reference that ``function(trees)`` stands for."""
-        reader, scope = self._reader, self._reader.scope
+        reader, scope = self._reader, self._scope
         if scope.inside is not None:
             return reader.refuse("a look-back cannot stand inside another", span)
         if function == "COUNT" and len(trees) == 1:
@@ -81,7 +93,7 @@ class LookBackReader:
 
     def _argument(self, tree: exp.Expr) -> tuple[Node, list[str]]:
         """What is computed on each event, and the steps that it names."""
-        scope = self._reader.scope
+        scope = self._scope
         around, scope.variables, scope.inside = scope.variables, (), []
         try:
             argument = self._reader.read(tree)
@@ -90,7 +102,7 @@ class LookBackReader:
             scope.inside, scope.variables = None, around
 
     def _without_step(self, function: str, argument: Node, span: Span) -> Node:
-        steps = self._reader.scope.steps
+        steps = self._scope.steps
         dotted = [p.path for p in walk(argument) if isinstance(p, Column) and len(p.path) > 1]
         if dotted and steps:
             return self._no_step(dotted[0][0], span, f"{function}(step.{name(dotted[0][1:])})")
@@ -99,7 +111,7 @@ class LookBackReader:
         )
 
     def _no_step(self, step: str, span: Span, form: str) -> Node:
-        steps = sorted(self._reader.scope.steps)
+        steps = sorted(self._scope.steps)
         near = nearest(step, steps)
         known = f"the steps are {listed(steps)}" if steps else f"{form} of a step of the rule"
         hint = f"did you mean {near}?" if near else known
@@ -107,9 +119,9 @@ class LookBackReader:
 
     def _bare_step(self, tree: exp.Expr) -> str | None:
         """The step, where its bare name stands for it and no column is named."""
-        plain = isinstance(tree, exp.Column) and self._reader.scope.inside is None
-        if plain and not tree.args.get("table") and tree.name in self._reader.scope.steps:
-            return None if self._reader.scope.measure else tree.name
+        plain = isinstance(tree, exp.Column) and self._scope.inside is None
+        if plain and not tree.args.get("table") and tree.name in self._scope.steps:
+            return None if self._scope.measure else tree.name
         return None
 
     def _counted(self, tree: exp.Expr) -> str | None:
@@ -122,7 +134,7 @@ class LookBackReader:
         return None
 
     def _count_all(self, step: str, span: Span) -> Node:
-        scope = self._reader.scope
+        scope = self._scope
         if step == ALL_STEPS and not scope.measure:
             return self._reader.refuse(
                 "COUNT(*) is for measures; a condition counts a step", span, "COUNT(step.*)"

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Literal as Literal_
 
 from service.pattern.expressions.intervals import Months
 from service.pattern.types import SqlType
 
 ColumnPath = tuple[str, ...]
+Pick = Literal_["FIRST", "LAST"]
 Span = tuple[int, int]
 LiteralValue = None | bool | int | float | str | Decimal | date | datetime | timedelta | Months
 
@@ -57,6 +59,14 @@ class Reference:
     """The value of a look-back."""
 
     look_back: LookBack
+    span: Span = field(default=(0, 0), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowReference:
+    """A value of a row pattern match: of one of its rows, or of all of them."""
+
+    value: RowValue
     span: Span = field(default=(0, 0), compare=False)
 
 
@@ -107,7 +117,7 @@ class Lambda:
     span: Span = field(default=(0, 0), compare=False)
 
 
-Node = Literal | Column | Reference | Member | Cast | Call | Variable | Lambda
+Node = Literal | Column | Reference | RowReference | Member | Cast | Call | Variable | Lambda
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +134,60 @@ class LookBack:
     argument: Expression | None
     offset: int = 0
     limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowPosition:
+    """A row near one of a row pattern match.
+
+    ``variables`` are the primary variables whose rows count, none for all rows of the match;
+    ``pick`` says from which end of them ``offset`` counts. RUNNING, the rows end with the current
+    one, and ``final`` with the last of the match. ``shift`` then goes that many rows through the
+    partition, back if below zero. Where there is no such row, the value is NULL.
+    """
+
+    pick: Pick = "LAST"
+    variables: tuple[str, ...] = ()
+    offset: int = 0
+    final: bool = False
+    shift: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnAt:
+    """A column of a row of the partition."""
+
+    position: RowPosition
+    path: ColumnPath
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierAt:
+    """CLASSIFIER: the variable that a row was matched as, NULL outside the match.
+
+    Without ``position``, in the argument of an aggregate, it is that of the row at hand.
+    """
+
+    position: RowPosition | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchNumber:
+    """MATCH_NUMBER: 1 for a partition's first match."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowAggregate:
+    """An aggregate over the match's rows of ``variables``, none for all; ``COUNT(*)`` and
+    ``COUNT(A.*)`` have no argument. RUNNING, the rows end with the current one."""
+
+    function: str
+    variables: tuple[str, ...] = ()
+    final: bool = False
+    arguments: tuple[Expression, ...] = ()
+
+
+RowValue = ColumnAt | ClassifierAt | MatchNumber | RowAggregate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +207,13 @@ class Expression:
     @property
     def is_event_only(self) -> bool:
         """Whether the expression needs nothing but the event."""
-        return not self.look_backs
+        return not self.look_backs and not self.row_values
+
+    @property
+    def row_values(self) -> tuple[RowValue, ...]:
+        """The distinct values of a row pattern match, in the order of the text."""
+        found = (part.value for part in walk(self.node) if isinstance(part, RowReference))
+        return tuple(dict.fromkeys(found))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Expression):

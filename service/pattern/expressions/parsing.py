@@ -14,6 +14,7 @@ from service.pattern.expressions.lambdas import lambda_problems
 from service.pattern.expressions.lexing import end_of, read_tokens
 from service.pattern.expressions.nodes import Expression
 from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from service.pattern.expressions.row_scope import RowPatternScope
 from service.pattern.expressions.scope import Scope
 from service.pattern.expressions.syntax import ExpressionTreeReader
 
@@ -24,7 +25,16 @@ def parse(text: str, *, steps: frozenset[str] = frozenset(), measure: bool = Fal
     ``steps`` are the names that look-backs may use. In a ``measure`` a bare column is that of the
     match's last event, and FIRST, LAST, SUM … may run over all events of the match.
     """
-    tokens = read_tokens(text)
+    return _parse(text, Scope(steps, measure))
+
+
+def parse_of_rows(text: str, scope: RowPatternScope) -> Expression:
+    """A condition or measure of MATCH_RECOGNIZE; ``ExpressionError`` with all problems."""
+    return _parse(text, scope)
+
+
+def _parse(text: str, scope: Scope | RowPatternScope) -> Expression:
+    tokens = read_tokens(text, of_rows=isinstance(scope, RowPatternScope))
     ends = _closing_brackets(text, tokens)
     try:
         statements = parse_tokens(tokens, text)
@@ -36,7 +46,7 @@ def parse(text: str, *, steps: frozenset[str] = frozenset(), measure: bool = Fal
         ) from error
     if len(statements) != 1 or statements[0] is None:
         raise ExpressionError([ExpressionProblem("one expression is expected", 0, len(text))])
-    reader = ExpressionTreeReader(text, ends, Scope(steps, measure))
+    reader = ExpressionTreeReader(text, ends, scope)
     node = reader.read(statements[0])
     if not reader.problems:
         reader.problems += lambda_problems(node) or growth_problems(node)

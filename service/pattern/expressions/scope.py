@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from service.pattern.expressions.canonical import expression
 from service.pattern.expressions.nodes import (
@@ -24,6 +25,8 @@ class Scope:
 
     ``variables`` are the parameters of the lambdas around, which no look-back can see.
     """
+
+    COUNTED: ClassVar[str] = "step.*"
 
     steps: frozenset[str]
     measure: bool

@@ -28,10 +28,12 @@ from service.pattern.expressions.nodes import (
     Member,
     Node,
     Reference,
+    RowReference,
     Span,
     Variable,
 )
 from service.pattern.expressions.problems import ExpressionProblem
+from service.pattern.expressions.row_scope import RowPatternScope
 from service.pattern.expressions.scope import Scope
 from service.pattern.types import BOOLEAN, NULL, STRING
 
@@ -108,7 +110,7 @@ def _clear(outer: type[exp.Expr], inner: type[exp.Expr]) -> bool:
 class ExpressionTreeReader:
     """Turns one sqlglot tree into nodes; collects every problem on the way."""
 
-    def __init__(self, text: str, ends: dict[int, int], scope: Scope) -> None:
+    def __init__(self, text: str, ends: dict[int, int], scope: Scope | RowPatternScope) -> None:
         self.problems: list[ExpressionProblem] = []
         self.scope = scope
         self._text = text
@@ -310,7 +312,7 @@ class ExpressionTreeReader:
         parts = [tree.args.get(key) for key in ("catalog", "db", "table", "this")]
         named = [part for part in parts if part is not None]
         if any(isinstance(part, exp.Star) for part in named):
-            return self.refuse("* is only allowed in COUNT(step.*)", span)
+            return self.refuse(f"* is only allowed in COUNT({self.scope.COUNTED})", span)
         if not all(isinstance(part, exp.Identifier) for part in named):
             return self.refuse("this is not a name", span)
         return self._resolve(tuple(part.name for part in named), span)
@@ -342,7 +344,7 @@ class ExpressionTreeReader:
         return node
 
     def _member(self, node: Node, member: str, span: Span) -> Node:
-        if isinstance(node, (Column, Call, Member, Reference, Variable)):
+        if isinstance(node, (Column, Call, Member, Reference, RowReference, Variable)):
             return Member(node, member, span)
         return self.refuse(f"this has no field {member!r}", span)
 

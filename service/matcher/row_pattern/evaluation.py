@@ -1,0 +1,188 @@
+"""Conditions and measures as functions of a view on a match.
+
+The expressions are those of all rules; what they read of the match's rows is found here, and given
+to them as they are given look-backs elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from service.compiler.row_pattern import RowPatternPlan
+from service.matcher.row_pattern.state import KeyState
+from service.model import Event
+from service.pattern.expressions import And, Expression, Leaf, Or, bind, boolean_structure
+from service.pattern.expressions.aggregation import ROW_AGGREGATES
+from service.pattern.expressions.nodes import (
+    ClassifierAt,
+    ColumnAt,
+    MatchNumber,
+    RowAggregate,
+    RowPosition,
+    RowValue,
+)
+
+
+class NotYetKnownError(Exception):
+    """A row is read that may still come."""
+
+
+@dataclass(slots=True)
+class View:
+    """A match, or what a thread has taken, seen from one of its rows (``current``).
+
+    Rows before number ``end`` are known; ``ended``: there are no others.
+    """
+
+    state: KeyState
+    start: int
+    labels: Sequence[int]
+    current: int
+    number: int
+    end: int
+    ended: bool
+
+    def row(self, number: int) -> Event | None:
+        """A row of the partition, ``None`` outside; ``NotYetKnownError`` if it may still come."""
+        if number < 0:
+            return None
+        if number < self.end:
+            return self.state.row(number)
+        if self.ended:
+            return None
+        raise NotYetKnownError
+
+
+Value = Callable[[View], Any]
+Truth = Callable[[View], bool | None]
+
+
+def _known(value: Value) -> Truth:
+    def run(view: View) -> bool | None:
+        try:
+            return value(view) is True
+        except NotYetKnownError:
+            return None
+
+    return run
+
+
+class Binder:
+    """Makes functions of one plan's expressions."""
+
+    def __init__(self, plan: RowPatternPlan) -> None:
+        query = plan.query
+        self._event = query.event
+        self._names = query.variables
+        self._numbers = {variable: number for number, variable in enumerate(query.variables)}
+        self._columns = {path: place for place, path in enumerate(plan.columns)}
+
+    def condition(self, expression: Expression) -> Truth:
+        """Whether a condition holds; ``None`` where that depends on rows that may still come."""
+        return self._truth(boolean_structure(expression))
+
+    def _truth(self, part: Leaf | And | Or) -> Truth:
+        if isinstance(part, Leaf):
+            return _known(self.expression(part.expression))
+        parts = [self._truth(each) for each in part.parts]
+        decisive = isinstance(part, Or)
+
+        def run(view: View) -> bool | None:
+            open_ = False
+            for each in parts:
+                holds = each(view)
+                if holds is decisive:
+                    return decisive
+                open_ = open_ or holds is None
+            return None if open_ else not decisive
+
+        return run
+
+    def expression(self, expression: Expression) -> Value:
+        """The value of a condition or a measure."""
+        values = expression.row_values
+        places = {value: place for place, value in enumerate(values)}
+        compute = bind(expression, self._columns, {}, self._event, row_values=places)
+        found = [self._value(value) for value in values]
+        if not expression.columns:
+            return lambda view: compute((), [value(view) for value in found])
+
+        def run(view: View) -> Any:
+            row = view.state.row(view.current)
+            return compute(row.columns, [value(view) for value in found])
+
+        return run
+
+    def _value(self, value: RowValue) -> Value:
+        match value:
+            case MatchNumber():
+                return lambda view: view.number
+            case ColumnAt(position=position, path=path):
+                return self._column(self._position(position), self._columns[path])
+            case ClassifierAt(position=RowPosition() as position):
+                return self._classifier(self._position(position))
+            case ClassifierAt():
+                return lambda view: self._names[view.labels[view.current - view.start]]
+            case RowAggregate():
+                return self._aggregate(value)
+
+    def _of(self, variables: tuple[str, ...]) -> frozenset[int]:
+        return frozenset(self._numbers[variable] for variable in variables or self._names)
+
+    def _position(self, position: RowPosition) -> Callable[[View], int | None]:
+        """The number of a row; ``None`` where there is none of the match to count from."""
+        of, offset, shift = self._of(position.variables), position.offset, position.shift
+        everywhere = not position.variables
+        forward, final = position.pick == "FIRST", position.final
+
+        def find(view: View) -> int | None:
+            end = len(view.labels) - 1 if final else view.current - view.start
+            if not view.labels or offset > end:
+                return None
+            if everywhere:
+                return view.start + (offset if forward else end - offset) + shift
+            left = offset
+            for at in range(end + 1) if forward else range(end, -1, -1):
+                if view.labels[at] in of:
+                    if not left:
+                        return view.start + at + shift
+                    left -= 1
+            return None
+
+        return find
+
+    @staticmethod
+    def _column(find: Callable[[View], int | None], place: int) -> Value:
+        def run(view: View) -> Any:
+            number = find(view)
+            row = None if number is None else view.row(number)
+            return None if row is None else row.columns[place]
+
+        return run
+
+    def _classifier(self, find: Callable[[View], int | None]) -> Value:
+        def run(view: View) -> str | None:
+            number = find(view)
+            at = -1 if number is None else number - view.start
+            return self._names[view.labels[at]] if 0 <= at < len(view.labels) else None
+
+        return run
+
+    def _aggregate(self, value: RowAggregate) -> Value:
+        of, final = self._of(value.variables), value.final
+        arguments = [self.expression(argument) for argument in value.arguments]
+        reduce = ROW_AGGREGATES[value.function].reduce if arguments else len
+
+        def run(view: View) -> Any:
+            end = len(view.labels) if final else view.current - view.start + 1
+            rows = [at for at, label in enumerate(view.labels[:end]) if label in of]
+            if not arguments:
+                return len(rows)
+            views = [replace(view, current=view.start + at) for at in rows]
+            if len(arguments) == 1:
+                return reduce([arguments[0](each) for each in views])
+            return reduce([tuple(argument(each) for argument in arguments) for each in views])
+
+        return run

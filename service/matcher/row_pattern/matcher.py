@@ -1,0 +1,198 @@
+"""Rows of a key to results: attempts one after the other, each settled when it is final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from service.compiler.row_pattern import RowPatternPlan
+from service.matcher.row_pattern.evaluation import Binder, NotYetKnownError, View
+from service.matcher.row_pattern.results import (
+    GivenUp,
+    MatchFound,
+    OutputRow,
+    Result,
+    SkipFailed,
+    SkipFault,
+    TimedOut,
+    Unmatched,
+)
+from service.matcher.row_pattern.state import Attempt, KeyState, Thread
+from service.matcher.row_pattern.threads import ThreadRunner
+from service.model import Event
+from service.pattern.sql.statement import RowsPerMatch, SkipTo
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most rows and threads of an attempt."""
+
+    rows: int = 10_000
+    threads: int = 1_000
+
+
+class RowPatternMatcher:
+    """Applies one plan to the rows of any number of keys, whose state the caller keeps."""
+
+    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
+        binder = Binder(plan)
+        self._query = plan.query
+        self._reach = plan.reach
+        self._limits = limits or Limits()
+        self._runner = ThreadRunner(plan, binder)
+        self._measures = [binder.expression(each.expression) for each in plan.query.measures]
+        names = plan.query.variables
+        self._target = {number for number, name in enumerate(names) if name in plan.query.target}
+
+    def advance(self, state: KeyState, rows: Iterable[Event]) -> list[Result]:
+        """What more rows, in their order, make final."""
+        state.rows += rows
+        return self._results(state)
+
+    def move_time(self, state: KeyState, time: int) -> list[Result]:
+        """What it makes final that all further rows come later than ``time``, in milliseconds."""
+        state.time = max(state.time, time)
+        return self._results(state)
+
+    def close(self, state: KeyState) -> list[Result]:
+        """What it makes final that no row will follow."""
+        state.closed = True
+        return self._results(state)
+
+    def deadline(self, state: KeyState) -> int | None:
+        """The time, in milliseconds, at which ``move_time`` will settle the attempt under way."""
+        if state.attempt is None or self._query.within_ms is None or not state.attempt.threads:
+            return None
+        return state.row(state.attempt.start).time + self._query.within_ms
+
+    def _results(self, state: KeyState) -> list[Result]:
+        results: list[Result] = []
+        while True:
+            if state.attempt is None:
+                if state.next_start >= state.end:
+                    break
+                state.attempt = self._runner.begin(state, state.next_start)
+            if not self._is_final(state, state.attempt):
+                break
+            try:
+                results += self._settled(state, state.attempt)
+            except NotYetKnownError:
+                break
+            state.attempt = None
+            state.drop_before(state.next_start - self._reach)
+        return results
+
+    def _is_final(self, state: KeyState, attempt: Attempt) -> bool:
+        """Lets the threads of an attempt take all rows that there are; whether none is left."""
+        while attempt.threads:
+            deadline = self.deadline(state)
+            if attempt.next_row < state.end:
+                if self._is_within(state, attempt):
+                    self._take_row(state, attempt)
+                else:
+                    _drop_threads(attempt)
+            elif deadline is not None and deadline <= state.time:
+                _drop_threads(attempt)
+            elif state.closed:
+                self._runner.step(state, attempt)
+            else:
+                return False
+        return True
+
+    def _is_within(self, state: KeyState, attempt: Attempt) -> bool:
+        """Whether the next row comes in time; to the microsecond."""
+        within = self._query.within_ms
+        start, row = state.row(attempt.start), state.row(attempt.next_row)
+        return within is None or (row.time - within, row.micros) < (start.time, start.micros)
+
+    def _take_row(self, state: KeyState, attempt: Attempt) -> None:
+        rows, threads = self._limits.rows, self._limits.threads
+        if attempt.next_row - attempt.start >= rows:
+            attempt.limit = f"more than {rows} rows"
+        else:
+            self._runner.step(state, attempt)
+            if len(attempt.threads) > threads:
+                attempt.limit = f"more than {threads} threads"
+        if attempt.limit is not None:
+            _drop_threads(attempt)
+
+    def _settled(self, state: KeyState, attempt: Attempt) -> list[Result]:
+        """The results of an attempt whose match, or failure, is final."""
+        row = state.row(attempt.start)
+        results: list[Result] = []
+        if attempt.limit is not None:
+            results.append(GivenUp(attempt.start, row, attempt.limit))
+        if attempt.found is not None:
+            return results + self._matched(state, attempt.start, attempt.found)
+        if attempt.dropped is not None and attempt.limit is None:
+            assert self._query.within_ms is not None
+            deadline = row.time + self._query.within_ms
+            labels = self._names(attempt.dropped)
+            results.append(TimedOut(attempt.start, row, labels, deadline))
+        # To begin at each of very many rows again would take the square of their number.
+        after = (
+            attempt.start + 1 if attempt.limit is None else max(attempt.start + 1, attempt.next_row)
+        )
+        if self._query.rows is RowsPerMatch.WITH_UNMATCHED:
+            for number in range(max(attempt.start, state.covered), after):
+                nothing = OutputRow(state.row(number), (None,) * len(self._measures))
+                results.append(Unmatched(number, (nothing,)))
+        state.next_start = after
+        return results
+
+    def _matched(self, state: KeyState, start: int, found: Thread) -> list[Result]:
+        number = state.matches + 1
+        rows = tuple(self._rows(state, start, found, number))
+        results: list[Result] = [MatchFound(number, start, self._names(found), rows)]
+        state.matches = number
+        state.next_start = start + 1
+        if found.labels:
+            state.covered = max(state.covered, start + len(found.labels))
+            target = self._next_start(start, found)
+            if isinstance(target, SkipFault):
+                results.append(SkipFailed(number, start, state.row(start), target))
+            else:
+                state.next_start = target
+        return results
+
+    def _names(self, thread: Thread) -> tuple[str, ...]:
+        return tuple(self._query.variables[label] for label in thread.labels)
+
+    def _next_start(self, start: int, found: Thread) -> int | SkipFault:
+        if self._query.skip is SkipTo.NEXT_ROW:
+            return start + 1
+        if self._query.skip is SkipTo.PAST_LAST_ROW:
+            return start + len(found.labels)
+        places = [at for at, label in enumerate(found.labels) if label in self._target]
+        if not places:
+            return SkipFault.TARGET_ABSENT
+        at = places[0] if self._query.skip is SkipTo.FIRST else places[-1]
+        return start + at if at else SkipFault.TO_MATCH_START
+
+    def _rows(self, state: KeyState, start: int, found: Thread, number: int) -> Iterable[OutputRow]:
+        length, mode = len(found.labels), self._query.rows
+        if not length:
+            if mode is not RowsPerMatch.OMIT_EMPTY:
+                yield self._output(state, start, found, start, number)
+        elif mode is RowsPerMatch.ONE_ROW:
+            last = self._output(state, start, found, start + length - 1, number)
+            yield OutputRow(state.row(start), last.measures)
+        else:
+            pairs = zip(found.edges[::2], found.edges[1::2], strict=True)
+            excluded = {at for begin, end in pairs for at in range(begin, end)}
+            for at in range(length):
+                if at not in excluded:
+                    yield self._output(state, start, found, start + at, number)
+
+    def _output(
+        self, state: KeyState, start: int, found: Thread, current: int, number: int
+    ) -> OutputRow:
+        view = View(state, start, found.labels, current, number, state.end, state.closed)
+        measures: tuple[Any, ...] = tuple(measure(view) for measure in self._measures)
+        return OutputRow(state.row(current), measures)
+
+
+def _drop_threads(attempt: Attempt) -> None:
+    attempt.dropped = attempt.threads[0] if attempt.threads else None
+    attempt.threads = []

@@ -1,0 +1,24 @@
+"""A rule written in SQL: ``SELECT … FROM input MATCH_RECOGNIZE ( … )``, the standard's clause.
+
+``syntax`` reads the text with a grammar (``grammar.lark``) into a *statement*, whose expressions
+are cut out and not yet read. ``analysis`` reads those in their places, holds the statement against
+the rules of the standard and, where it is known, the type of the input's events, and gives a
+*query*, in which every name is resolved. All mistakes are told at once, each with its place.
+``cautions`` says what a stream, which has no end, would never decide.
+
+**Meaning.** Names, RUNNING and FINAL, navigation, aggregates and skipping are those of the standard
+(ISO/IEC 19075-5), and the preferred match is the first in the order of the pattern, not the
+longest. Expressions are those of all rules (:mod:`service.pattern.expressions`): Spark's functions
+and its arithmetic, so ``7 / 2`` is ``3.5``. Beyond the standard: ``WITHIN INTERVAL …`` after the
+pattern, as Flink SQL has it, and ``COUNT(DISTINCT …)``. ``"price"`` and ```price``` are names,
+``'price'`` is text.
+
+**Left out.** ``INITIAL`` and ``SEEK``, which are for windows; FILTER and ORDER BY in aggregates; a
+SELECT list of anything but the columns that the clause gives, and clauses behind it.
+"""
+
+from service.pattern.sql.analysis import load_query
+from service.pattern.sql.cautions import stream_refusals, stream_warnings
+from service.pattern.sql.query import Query
+
+__all__ = ["Query", "load_query", "stream_refusals", "stream_warnings"]

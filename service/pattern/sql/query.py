@@ -1,0 +1,69 @@
+"""A statement with every name resolved and every expression read: what is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from service.pattern.expressions import ColumnPath, Expression
+from service.pattern.sql.row_pattern import RowPattern, Span
+from service.pattern.sql.statement import RowsPerMatch, SkipTo
+from service.pattern.types import RecordType, SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """An item of ORDER BY. NULLs stand last unless the statement says otherwise."""
+
+    path: ColumnPath
+    descending: bool = False
+    nulls_first: bool = False
+    span: Span = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure, its type where the events' is known, and where its expression begins."""
+
+    name: str
+    expression: Expression
+    type: SqlType
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the result: a column of the input, or the measure of that number."""
+
+    name: str
+    type: SqlType
+    source: ColumnPath | int
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One rule in SQL. ``text`` is the statement, ``source`` names it in messages.
+
+    ``variables`` are the pattern's primary variables in the order of the text; ``unions`` maps
+    these, and each SUBSET, to primary variables. ``target``: the variables that AFTER MATCH SKIP
+    goes to. ``within_ms``: from the first row of a match to its last, exclusive. ``event`` is the
+    type of the input's events; without it, types are unknown and ``*`` of ALL ROWS has no columns
+    but those that the clause names.
+    """
+
+    text: str
+    source: str
+    input: str
+    partition: tuple[ColumnPath, ...]
+    order: tuple[Sort, ...]
+    measures: tuple[Measure, ...]
+    rows: RowsPerMatch
+    skip: SkipTo
+    target: tuple[str, ...]
+    pattern: RowPattern
+    within_ms: int | None
+    variables: tuple[str, ...]
+    unions: Mapping[str, tuple[str, ...]]
+    defines: Mapping[str, Expression]
+    outputs: tuple[Output, ...]
+    event: RecordType | None

@@ -1,0 +1,106 @@
+"""What a stream can never decide, or only late, is told, each at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from service.errors import Problem
+from service.pattern.sql import load_query, stream_refusals, stream_warnings
+from service.pattern.sql.query import Query
+from service.pattern.types import BIGINT, STRING, RecordType
+
+EVENT = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT})
+
+
+def query(pattern: str, within: str = "", order: str = "ts", measure: str = "v") -> Query:
+    """A query of a pattern, in which A, B and C have conditions."""
+    text = (
+        f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY {order} MEASURES {measure} AS m "
+        f"PATTERN ({pattern}) {within} DEFINE A AS v = 1, B AS v = 2, C AS v = 3)"
+    )
+    return load_query(
+        text.replace(", C AS v = 3", "" if "C" not in pattern else ", C AS v = 3").replace(
+            ", B AS v = 2", "" if "B" not in pattern else ", B AS v = 2"
+        ),
+        "r.sql",
+        EVENT,
+    )
+
+
+def places(found: Iterable[Problem]) -> list[str]:
+    """What is underlined."""
+    return [
+        each.excerpt[each.span.column - 1 :][: each.span.length]
+        for each in found
+        if each.excerpt is not None and each.span is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("A B $", ["$"]),
+        ("A X* B", ["X*"]),
+        ("A (X | B)+ B", ["(X | B)+"]),
+        ("A (X B?)* B", ["(X B?)*"]),
+        ("A (X B)* B", []),
+        ("A X*? B", []),
+        ("A X{,9} B", []),
+        ("A ({- X -})* B", ["({- X -})*"]),
+        ("A (X B* | ())* B", ["(X B* | ())*"]),
+        ("A (B* ())* B", []),
+        ("A (B? X?)* B", ["(B? X?)*"]),
+        ("A PERMUTE(X, B?)* B", ["PERMUTE(X, B?)*"]),
+        ("A B* X", []),
+    ],
+)
+def test_refused(pattern: str, wanted: list[str]) -> None:
+    """What only the end of the partition decides."""
+    assert places(stream_refusals(query(pattern))) == wanted
+
+
+def test_within_settles() -> None:
+    """WITHIN ends a loop that nothing else ends; it does not make an end for $."""
+    within = "WITHIN INTERVAL '1' HOUR"
+    assert stream_refusals(query("A X* B", within)) == []
+    assert stream_warnings(query("A B*", within)) == []
+    assert places(stream_refusals(query("A $", within))) == ["$"]
+
+
+@pytest.mark.parametrize(
+    ("order", "wanted"),
+    [("ts", []), ("v", ["v"]), ("ts DESC", ["ts"]), ("ts, v", ["v"]), ("TS", [])],
+)
+def test_order(order: str, wanted: list[str]) -> None:
+    """Rows come by event time, and by nothing else."""
+    assert places(stream_refusals(query("A B", order=order), ("ts",))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("A B", []),
+        ("A B*", ["B*"]),
+        ("A B+?", []),
+        ("A B{2}", []),
+        ("A B{2,3}", ["B{2,3}"]),
+        ("A (B | C?)", ["C?"]),
+        ("A B* C", []),
+        ("A B+ C?", ["B+", "C?"]),
+        ("A {- B* -} ()", ["B*"]),
+        ("A PERMUTE(B, C?)", ["C?"]),
+        ("A (B C*){2}", ["C*"]),
+        ("^ A (B C*)+?", ["C*"]),
+    ],
+)
+def test_open_tails(pattern: str, wanted: list[str]) -> None:
+    """Matches that wait for the first row that does not belong to them."""
+    assert places(stream_warnings(query(pattern))) == wanted
+
+
+def test_later_rows() -> None:
+    """NEXT in a measure waits."""
+    found = stream_warnings(query("A B", measure="v + NEXT(LAST(A.v), 2)"))
+    assert places(found) == ["A.v"]

@@ -1,0 +1,341 @@
+"""Statements: what is read, and what is refused, with its place."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from service.errors import RuleSetError
+from service.pattern.sql import Query, load_query
+from service.pattern.sql.statement import RowsPerMatch, SkipTo
+from service.pattern.sql.syntax import MAX_NESTING, MAX_TEXT
+from service.pattern.types import BIGINT, STRING, ArrayType, RecordType
+
+EVENT = RecordType(
+    {
+        "k": STRING,
+        "ts": BIGINT,
+        "s": STRING,
+        "v": BIGINT,
+        "pattern": BIGINT,
+        "tags": ArrayType(BIGINT),
+        "place": RecordType({"City": STRING}),
+    }
+)
+
+
+def query(clause: str, select: str = "*", event: RecordType | None = EVENT) -> Query:
+    """The query of a clause."""
+    return load_query(f"SELECT {select} FROM t MATCH_RECOGNIZE ({clause}) AS m", "r.sql", event)
+
+
+def problems(clause: str, select: str = "*") -> list[tuple[str, str]]:
+    """Each problem: what is underlined, and the message."""
+    with pytest.raises(RuleSetError) as caught:
+        query(clause, select)
+    return [
+        (p.excerpt[p.span.column - 1 :][: p.span.length], p.message)
+        for p in caught.value.problems
+        if p.excerpt is not None and p.span is not None
+    ]
+
+
+def test_all_parts() -> None:
+    """Every part of the clause arrives, with comments, quoted names and any case of keywords."""
+    text = """
+        -- V-shape
+        Select k, bottom as low From "ticks-2" Match_Recognize (
+          Partition By k, place.city
+          Order By ts Asc Nulls First
+          Measures Final Last(Down.v) as bottom /* the lowest */, "first" . v as x
+          All Rows Per Match Omit Empty Matches
+          After Match Skip To First `u`
+          Pattern ("first" Down+? Up{2,3})
+          Within Interval '5' Minute
+          Subset `u` = (Down, Up)
+          Define down As v < Prev(v), Up As v > /* before */ Prev(v) And s <> 'it''s -- no comment'
+        ) As m;
+    """
+    read = load_query(text, "r.sql", EVENT)
+    assert read.input == "ticks-2"
+    assert read.partition == (("k",), ("place", "City"))
+    assert [(each.path, each.descending, each.nulls_first) for each in read.order] == [
+        (("ts",), False, True)
+    ]
+    assert [(each.name, each.expression.canonical) for each in read.measures] == [
+        ("bottom", "FINAL LAST(DOWN.v)"),
+        ("x", "RUNNING LAST(first.v)"),
+    ]
+    assert read.rows is RowsPerMatch.OMIT_EMPTY
+    assert (read.skip, read.target) == (SkipTo.FIRST, ("DOWN", "UP"))
+    assert str(read.pattern) == '"first" DOWN+? UP{2,3}'
+    assert read.within_ms == 300_000
+    assert {name: each.canonical for name, each in read.defines.items()} == {
+        "DOWN": "v < PREV(RUNNING LAST(v), 1)",
+        "UP": "v > PREV(RUNNING LAST(v), 1) AND s <> 'it\\'s -- no comment'",
+    }
+    assert [(each.name, each.source) for each in read.outputs] == [("k", ("k",)), ("low", 0)]
+
+
+def test_left_out() -> None:
+    """What is left out has the standard's defaults."""
+    read = query("PARTITION BY k PATTERN (A) DEFINE A AS TRUE")
+    assert (read.rows, read.skip) == (RowsPerMatch.ONE_ROW, SkipTo.PAST_LAST_ROW)
+    assert (read.order, read.measures, read.within_ms) == ((), (), None)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "A B+? C*",
+        "A | B | C D",
+        "(A | B){2,} {- C {- D -} -}",
+        "PERMUTE(A, B C, D?) | ()",
+        "^ A{3}?? B{,2} $".replace("??", "?"),
+        "((A B)*)+",
+    ],
+)
+def test_pattern_text(pattern: str) -> None:
+    """A pattern's text is the pattern again."""
+    read = query(f"PARTITION BY k PATTERN ({pattern}) DEFINE A AS TRUE")
+    again = query(f"PARTITION BY k PATTERN ({read.pattern}) DEFINE A AS TRUE")
+    assert again.pattern == read.pattern
+
+
+def test_permute_of_one() -> None:
+    """PERMUTE with one part is a variable of that name and a group, whose quantifier it is."""
+    read = query("PARTITION BY k PATTERN (PERMUTE(A)+) DEFINE A AS TRUE")
+    assert str(read.pattern) == "PERMUTE A+"
+
+
+def test_conditions_on_the_row_alone() -> None:
+    """What reads the row under test, by whatever name, is read as a column of the event."""
+    read = query(
+        "PARTITION BY k PATTERN (A B) SUBSET U = (A, B) DEFINE "
+        "A AS v > 1 AND A.s = 'a' AND LAST(U.v) = PREV(v, 0) AND CLASSIFIER(U) = 'A', "
+        "B AS B.v > A.v AND CLASSIFIER(A) = 'A' AND B.v > FIRST(B.v) AND v > PREV(B.v)"
+    )
+    of_row, of_match = read.defines["A"], read.defines["B"]
+    assert of_row.canonical == "v > 1 AND s = 'a' AND v = v AND 'A' = 'A'"
+    assert of_row.is_event_only
+    assert of_match.canonical == (
+        "v > RUNNING LAST(A.v) AND RUNNING LAST(CLASSIFIER(A)) = 'A' AND v > RUNNING FIRST(B.v) "
+        "AND v > PREV(RUNNING LAST(v), 1)"
+    )
+    assert not of_match.is_event_only
+    assert len(of_match.row_values) == 4
+
+
+def test_lambdas() -> None:
+    """A lambda's parameter hides columns; its body is read in the same row."""
+    read = query(
+        "PARTITION BY k MEASURES LAST(EXISTS(A.tags, v -> v > 1)) AS m, "
+        "EXISTS(tags, x -> x > A.v) AS n PATTERN (A) DEFINE A AS TRUE"
+    )
+    assert [each.expression.canonical for each in read.measures] == [
+        "EXISTS(RUNNING LAST(A.tags), v -> v > 1)",
+        "EXISTS(RUNNING LAST(tags), x -> x > RUNNING LAST(A.v))",
+    ]
+
+
+def test_keywords_as_names() -> None:
+    """Keywords are names where none can stand, and where they are qualified or quoted."""
+    read = query(
+        "PARTITION BY k MEASURES A.pattern AS one, `pattern` + LAST(pattern) AS all, "
+        "v AS define PATTERN (A match) DEFINE match AS tags[0] > 1"
+    )
+    assert [each.name for each in read.measures] == ["one", "all", "define"]
+    assert read.variables == ("A", "MATCH")
+
+
+@pytest.mark.parametrize(
+    ("clause", "place", "message"),
+    [
+        ("PARTITION BY k PATTERN (A++ B) DEFINE A AS TRUE", "+", "`+` is not expected here"),
+        ("PARTITION BY k PATTERN (A || B) DEFINE A AS TRUE", "|", "`|` is not expected here"),
+        ("PARTITION BY k PATTERN (A B)", ")", "`)` is not expected here"),
+        ("PARTITION BY k MEASURES v PATTERN (A) DEFINE A AS TRUE", "PATTERN", "`PATTERN` is not"),
+        ("PARTITION BY k PATTERN (A{3,2}) DEFINE A AS TRUE", "{3,2}", "the bounds are reversed"),
+        ("PARTITION BY k PATTERN (A{0}) DEFINE A AS TRUE", "{0}", "the upper bound is 0"),
+        ("PARTITION BY k PATTERN (A{,0}) DEFINE A AS TRUE", "{,0}", "the upper bound is 0"),
+        ("PARTITION BY k PATTERN (A) DEFINE A AS s = 'a", "'a) AS m", "what is opened with '"),
+        ("PARTITION BY k SEEK PATTERN (A) DEFINE A AS TRUE", "SEEK", "SEEK is for row patterns"),
+        ("PARTITION BY k PATTERN (A) DEFINE B AS TRUE", "B", "`B` is not in the pattern"),
+        ("PARTITION BY k PATTERN (A) DEFINE A AS TRUE, a AS TRUE", "a", "`a` is defined twice"),
+        ("PARTITION BY k PATTERN (A) SUBSET A = (A) DEFINE A AS TRUE", "A", "`A` is a variable"),
+        ("PARTITION BY k PATTERN (A) SUBSET U = (B) DEFINE A AS TRUE", "B", "`B` is not in the"),
+        (
+            "PARTITION BY k PATTERN (A) SUBSET U = (A), U = (A) DEFINE A AS TRUE",
+            "U",
+            "SUBSET `U` is there twice",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) SUBSET U = (A) DEFINE U AS TRUE",
+            "U",
+            "`U` is a SUBSET, which has no condition of its own",
+        ),
+        (
+            "PARTITION BY k AFTER MATCH SKIP TO X PATTERN (A) DEFINE A AS TRUE",
+            "X",
+            "`X` is not in the pattern",
+        ),
+        (
+            "ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A {- B -}) DEFINE A AS TRUE",
+            "{- B -}",
+            "{- … -} cannot be combined with WITH UNMATCHED ROWS",
+        ),
+        ("PARTITION BY k PATTERN (A{99999}) DEFINE A AS TRUE", "A{99999}", "the pattern makes"),
+        (
+            "PARTITION BY k PATTERN (PERMUTE(A,B,C,D,E,F,G,H,I,J,K,L)) DEFINE A AS TRUE",
+            "PERMUTE(A,B,C,D,E,F,G,H,I,J,K,L)",
+            "the pattern makes",
+        ),
+        ("PARTITION BY k PATTERN (A) DEFINE A AS v", "v", "the condition of A is BIGINT"),
+        ("PARTITION BY k PATTERN (A) DEFINE A AS NULL", "NULL", "the condition of A is NULL"),
+        ("PARTITION BY k PATTERN (A) DEFINE A AS v = 'x'", "v = 'x'", "BIGINT cannot be compared"),
+        ("PARTITION BY k PATTERN (A) DEFINE A AS w > 1", "w", "the event has no column w"),
+        ("PARTITION BY k PATTERN (A) DEFINE A AS B.v > 1", "B.v", "B.v: B is neither a pattern"),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS FINAL LAST(v) > 1",
+            "FINAL LAST(v)",
+            "FINAL is for measures",
+        ),
+        ("PARTITION BY w PATTERN (A) DEFINE A AS TRUE", "w", "there is no column `w`"),
+        ("PARTITION BY v + 1 PATTERN (A) DEFINE A AS TRUE", "v + 1", "PARTITION BY takes columns"),
+        ("ORDER BY ts PATTERN (A) DEFINE A AS TRUE", "A", "the result has no columns"),
+        (
+            "PARTITION BY k MEASURES v AS a, v AS K PATTERN (A) DEFINE A AS TRUE",
+            "K",
+            "two columns of the result are named `K`",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) WITHIN INTERVAL '1' MONTH DEFINE A AS TRUE",
+            "INTERVAL '1' MONTH",
+            "WITHIN takes an interval of fixed length",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) WITHIN INTERVAL '0' SECOND DEFINE A AS TRUE",
+            "INTERVAL '0' SECOND",
+            "WITHIN takes at least a millisecond",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) WITHIN INTERVAL DEFINE A AS TRUE",
+            "INTERVAL",
+            "INTERVAL needs a number and a unit",
+        ),
+        ("PARTITION BY FOO(k) PATTERN (A) DEFINE A AS TRUE", "FOO(k)", "the function FOO"),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS PREV(FINAL LAST(v)) > 1",
+            "FINAL LAST(v)",
+            "FINAL is for measures",
+        ),
+    ],
+)
+def test_refused(clause: str, place: str, message: str) -> None:
+    """One mistake, one problem, which underlines it."""
+    found = problems(clause)
+    assert [each[0] for each in found] == [place]
+    assert found[0][1].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ("LAST(SUM(A.v))", "SUM cannot stand inside a navigation"),
+        ("SUM(LAST(A.v))", "LAST cannot stand inside an aggregate"),
+        ("SUM(COUNT(A.v))", "COUNT cannot stand inside an aggregate"),
+        ("LAST(PREV(A.v))", "PREV cannot stand inside a navigation"),
+        ("PREV(NEXT(A.v))", "NEXT cannot stand inside a navigation"),
+        ("FIRST(LAST(A.v))", "LAST cannot stand inside a navigation"),
+        ("PREV(v + LAST(v))", "LAST cannot stand inside a navigation"),
+        ("LAST(A.v + B.v)", "LAST must stay with one variable; this one uses A, B"),
+        ("SUM(A.v + v)", "SUM must stay with one variable"),
+        ("MAX_BY(A.v, B.v)", "MAX_BY must stay with one variable"),
+        ("LAST(1)", "LAST needs a column, or CLASSIFIER, to read in that row"),
+        ("LAST(A.v, -1)", "the offset of LAST must be a whole number"),
+        ("LAST(A.v, v)", "the offset of LAST must be a whole number"),
+        ("PREV()", "PREV takes 1 or 2 arguments, not 0"),
+        ("FINAL PREV(A.v)", "FINAL cannot stand before PREV"),
+        ("RUNNING CLASSIFIER()", "RUNNING cannot stand before CLASSIFIER"),
+        ("RUNNING A.v", "RUNNING stands before a call"),
+        ("CLASSIFIER(Z)", "there is no pattern variable Z"),
+        ("MATCH_NUMBER(1)", "MATCH_NUMBER takes no argument"),
+        ("COUNT(Z.*)", "there is no pattern variable Z"),
+        ("MAX(DISTINCT v)", "DISTINCT is not allowed in MAX"),
+        ("COUNT(*) FILTER (WHERE v > 1)", "'(' is not expected here"),
+        ("ARRAY_AGG(v ORDER BY v)", "'ORDER BY' is not allowed in an expression"),
+        ("SUM(s)", "SUM needs numbers, not STRING"),
+        ("RAND()", "the function RAND is not allowed"),
+        ("CLASSIFIER(A.v)", "CLASSIFIER takes a pattern variable, or nothing"),
+        ("MAX_BY(v)", "MAX_BY takes 2 arguments, not 1"),
+        ("BOOL_AND(v)", "BOOL_AND needs a condition, not BIGINT"),
+        ("LAST(EXISTS(A.tags, x -> x > B.v))", "LAST must stay with one variable"),
+    ],
+)
+def test_refused_measure(measure: str, message: str) -> None:
+    """The standard's rules of navigation and aggregates."""
+    clause = f"PARTITION BY k MEASURES {measure} AS m PATTERN (A B) DEFINE A AS v > 1"
+    found = problems(clause)
+    assert found[0][1].startswith(message)
+    assert len(found) == 1
+
+
+def test_all_mistakes_at_once() -> None:
+    """Mistakes of grammar, names, expressions and types are told together, in their order."""
+    clause = """PARTITION BY q
+        MEASURES STRT.x AS a, LAST(PREV(v)) AS b
+        PATTERN (STRT DOWN++ UP{3,2})
+        SUBSET u = (A)
+        DEFINE DOWN AS v, UP AS foo(v) > 1"""
+    assert [place for place, _ in problems(clause)] == [
+        "q",
+        "STRT.x",
+        "PREV(v)",
+        "+",
+        "{3,2}",
+        "A",
+        "v",
+        "foo(v)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("select", "place"),
+    [("s", "s"), ("k, v + 1", "v + 1"), ("m.k, n.v", "n.v"), ("COUNT(*)", "COUNT(*)")],
+)
+def test_refused_select(select: str, place: str) -> None:
+    """SELECT takes the columns that the clause gives, and nothing else."""
+    clause = "PARTITION BY k MEASURES v AS x PATTERN (A) DEFINE A AS TRUE"
+    assert [each[0] for each in problems(clause, select)] == [place]
+
+
+def test_columns_of_all_rows() -> None:
+    """ALL ROWS gives partition, order, measures, and the rest of the input."""
+    clause = "PARTITION BY K ORDER BY ts MEASURES v AS x ALL ROWS PER MATCH PATTERN (A) "
+    names = [each.name for each in query(f"{clause} DEFINE A AS TRUE", "m.*").outputs]
+    assert names == ["k", "ts", "x", "s", "v", "pattern", "tags", "place"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/*", r"'\'", "'", '"', "`", "(/*", "{-", "A+?", "PERMUTE(A,", "--", "|(", "''''\\", "A "],
+)
+def test_linear_time(text: str) -> None:
+    """Whatever a text repeats, it is refused soon."""
+    begun = time.process_time()
+    for clause in ("MEASURES ", "PATTERN ("):
+        with pytest.raises(RuleSetError):
+            query(f"PARTITION BY k {clause}{text * (40_000 // len(text))}")
+    assert time.process_time() - begun < 10
+
+
+def test_hostile_texts() -> None:
+    """Long and deep texts are refused before they are parsed."""
+    with pytest.raises(RuleSetError, match="characters; the limit is"):
+        load_query("x" * (MAX_TEXT + 1), "r.sql")
+    deep = "(" * (MAX_NESTING + 1)
+    with pytest.raises(RuleSetError, match="nested too deeply"):
+        query(f"PARTITION BY k PATTERN ({deep}")
+    with pytest.raises(RuleSetError, match="not complete"):
+        load_query("", "r.sql")
