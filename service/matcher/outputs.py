@@ -13,15 +13,16 @@ from service.matcher.columnar.results import Results
 from service.matcher.found import Failure, Found
 from service.matcher.look_back import LookBacks
 from service.matcher.partial import Taken
-from service.model import DeadLetter, Event, Match, TakenEvent, Timeout
+from service.model import DeadLetter, Event, Match, MatchRow, TakenEvent, Timeout
 
 
 @dataclass(slots=True)
 class Outputs:
     """Everything one advance produced; ``counts`` are per (rule id, what). ``results`` are matches
-    and timeouts that stayed columns."""
+    and timeouts that stayed columns, ``rows`` those of rules with ALL ROWS PER MATCH."""
 
     matches: list[Match] = field(default_factory=list)
+    rows: list[MatchRow] = field(default_factory=list)
     timeouts: list[Timeout] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     results: list[Results] = field(default_factory=list)
@@ -30,6 +31,7 @@ class Outputs:
     def add(self, more: Outputs) -> None:
         """Append another's."""
         self.matches += more.matches
+        self.rows += more.rows
         self.timeouts += more.timeouts
         self.dead_letters += more.dead_letters
         self.results += more.results

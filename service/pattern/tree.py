@@ -1,7 +1,7 @@
 """What a rule's author says, as a tree: the one model behind every front end.
 
-YAML, fluent Python and (later) MATCH_RECOGNIZE all end in these immutable nodes; the compiler
-starts from them. A tree says nothing about how a rule is run. Terms are those of Flink CEP
+YAML, fluent Python and MATCH_RECOGNIZE all end in these immutable nodes; the compiler starts from
+them. A tree says nothing about how a rule is run. Terms are those of Flink CEP
 (``org.apache.flink.cep.pattern.Pattern`` and ``Quantifier``).
 """
 
@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from service.pattern.expressions import Expression
+from service.pattern.sql.query import Query
 
 
 class Contiguity(Enum):
@@ -148,11 +149,14 @@ class Rule:
     """One whole rule. ``events`` names inputs (empty: the only one); ``key`` empty: one global
     partition; ``effective_from_ms`` is event time in milliseconds since 1970 (UTC). Results of a
     ``shadow`` rule go to a topic of their own. ``drain_limit_ms``: how long the previous version
-    may drain, ``None`` for the default."""
+    may drain, ``None`` for the default.
+
+    A rule in SQL has its ``query`` in place of ``pattern``, ``after_match`` and ``emit``, which have
+    their defaults; ``events``, ``key`` and ``within`` are those of the query."""
 
     id: str
     version: int
-    pattern: tuple[Step, ...]
+    pattern: tuple[Step, ...] = ()
     key: tuple[Expression, ...] = ()
     events: tuple[str, ...] = ()
     within: Within = Within()
@@ -166,6 +170,7 @@ class Rule:
     effective_from_ms: int | None = None
     previous_version: PreviousVersion = PreviousVersion.RESTART
     drain_limit_ms: int | None = None
+    query: Query | None = None
     source: str | None = field(default=None, compare=False)
 
 
