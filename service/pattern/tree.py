@@ -151,8 +151,8 @@ class Rule:
     ``shadow`` rule go to a topic of their own. ``drain_limit_ms``: how long the previous version
     may drain, ``None`` for the default.
 
-    A rule in SQL has its ``query`` in place of ``pattern``, ``after_match`` and ``emit``, which have
-    their defaults; ``events``, ``key`` and ``within`` are those of the query."""
+    A rule in SQL has its ``query`` in place of ``pattern``, ``after_match`` and ``emit``, which
+    have their defaults; ``events``, ``key`` and ``within`` are those of the query."""
 
     id: str
     version: int
