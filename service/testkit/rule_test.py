@@ -71,7 +71,7 @@ class RuleTest:
         self._now = instant_ms(start, 0)
         self._disorder = None if allowed_disorder is None else duration_ms(allowed_disorder)
         self._job = LocalJob(
-            compile_rules(self._rules.enabled),
+            compile_rules(self._rules.enabled, self._inputs.record_types),
             self._inputs.record_types,
             watermark=self._followed(BEFORE_TIME),
         )

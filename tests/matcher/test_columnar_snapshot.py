@@ -1,7 +1,7 @@
 """State and events that wait as bytes, put together and divided: nothing is lost, whatever the
 order.
 
-``tests/golden/state`` holds both as blocks of formats 3 and 5, to load for ever;
+``tests/golden/state`` holds both as blocks of formats 6 and 5, to load for ever;
 ``REWRITE_GOLDEN=1`` writes only those that are missing.
 """
 
@@ -30,6 +30,7 @@ from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
 from service.matcher.columnar.keys import KeysMatcher, KeysState, rule_states
 from service.matcher.columnar.keys_state import chosen, joined
 from service.matcher.columnar.matcher import NODE, UNIT, Held
+from service.matcher.columnar.row_pattern_units import RowPatternUnits
 from service.matcher.columnar.snapshot import (
     StoredKeys,
     decode,
@@ -558,7 +559,19 @@ def golden_states() -> dict[str, KeysState]:
         "empty": KeysState(),
         "partials": KeysState(["k", "ü", None], whole, of_key, held),
         "no-columns": KeysState(['["a","b"]', "k", "cool"], golden_events(), of_key, held),
+        "row-patterns": KeysState(["k", "q"], row_patterns=golden_row_patterns()),
     }
+
+
+def golden_row_patterns() -> RowPatternUnits:
+    """Two rules in SQL of one key, and one of another."""
+    return RowPatternUnits(
+        np.array([0, 0, 1]),
+        np.array([0, 1, 1]),
+        np.array([20, FOREVER, -5]),
+        np.array([3, 0, 1]),
+        Bytes.of([b"\x00state", b"", b"x" * 300]),
+    )
 
 
 def golden_batch() -> InputBatch:
@@ -574,7 +587,7 @@ def golden_batch() -> InputBatch:
 
 def golden(name: str, now: bytes) -> bytes:
     """The committed bytes."""
-    path = GOLDEN / f"columnar-3-{name}.bin"
+    path = GOLDEN / f"columnar-6-{name}.bin"
     if os.environ.get("REWRITE_GOLDEN") and not path.exists():
         path.write_bytes(now)
     return path.read_bytes()
@@ -584,6 +597,14 @@ def rows_of(events: EventTable) -> Any:
     """The columns of events as Python values, row by row."""
     event = events.objects(NAMES, GOLDEN_SLOTS)
     return tuple(tuple(event(row).columns) for row in range(len(events)))
+
+
+def in_sql(state: KeysState) -> list[tuple[Any, ...]]:
+    """What is remembered of rules in SQL."""
+    units = state.row_patterns
+    numbers = (each.tolist() for each in (units.key, units.rule, units.due, units.live))
+    states = [units.state.value(row) for row in range(len(units))]
+    return list(zip(*numbers, states, strict=True))
 
 
 @pytest.mark.parametrize("name", golden_states())
@@ -596,6 +617,7 @@ def test_golden_state(name: str) -> None:
     assert read.event_key.tolist() == expected.event_key.tolist()
     assert content(read, NAMES, GOLDEN_SLOTS) == content(expected, NAMES, GOLDEN_SLOTS)
     assert [table.tolist() for table in read.held] == [table.tolist() for table in expected.held]
+    assert in_sql(read) == in_sql(expected)
     if read.events.columns is not None:
         assert rows_of(read.events) == rows_of(expected.events) == GOLDEN_ROWS
     assert encode(read, [4, 7]) == [data]
@@ -614,4 +636,4 @@ def test_golden_batch() -> None:
 def test_every_golden_state_is_tested() -> None:
     """No file is left without its case."""
     files = {file.stem for file in GOLDEN.iterdir()}
-    assert files == {f"columnar-3-{name}" for name in (*golden_states(), "batch")}
+    assert files == {f"columnar-6-{name}" for name in (*golden_states(), "batch")}

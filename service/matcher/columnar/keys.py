@@ -20,6 +20,7 @@ from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, Held
 from service.matcher.columnar.meaning import Meaning
 from service.matcher.columnar.results import ResultKind, Results
+from service.matcher.columnar.row_pattern_units import RowPatternUnits
 from service.matcher.found import (
     Expired,
     Failure,
@@ -31,6 +32,7 @@ from service.matcher.found import (
 from service.matcher.look_back import LookBacks
 from service.matcher.outputs import Outputs, Reporter
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
+from service.matcher.row_pattern.keys import RowPatternRules
 from service.model import Event
 
 #: Outputs are handed out when their matches and timeouts hold so many events.
@@ -50,16 +52,18 @@ class KeysState:
     events: EventTable = field(default_factory=EventTable.empty)
     event_key: I64 = field(default_factory=_no_numbers)
     held: Held = field(default_factory=Held.nothing)
+    row_patterns: RowPatternUnits = field(default_factory=RowPatternUnits)
 
     @property
     def deadline(self) -> int:
         """The watermark at which something is due; ``FOREVER`` for never."""
-        return int(self.held.due.min(initial=FOREVER))
+        of_steps = self.held.due.min(initial=FOREVER)
+        return int(self.row_patterns.due.min(initial=of_steps))
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to remember."""
-        return not len(self.held.units)
+        return not len(self.held.units) and not len(self.row_patterns)
 
 
 class KeysMatcher:
@@ -73,10 +77,11 @@ class KeysMatcher:
         self.partitioning = partitioning
         self._matcher = ColumnarMatcher(partitioning, types)
         self._reporters = [
-            Reporter(rule.plan, LookBacks(rule.plan, partitioning.slots, types))
-            for rule in partitioning.rules
+            Reporter(plan, LookBacks(plan, partitioning.slots, types))
+            for plan in partitioning.step_plans
         ]
-        self._plans = [rule.plan for rule in partitioning.rules]
+        self._plans = partitioning.step_plans
+        self._row_patterns = RowPatternRules(partitioning, self._matcher.slots)
         self._meanings: dict[tuple[int, ...], Meaning] = {}
         self._plain = np.array([columns and reporter.plain for reporter in self._reporters], bool)
 
@@ -88,7 +93,7 @@ class KeysMatcher:
     @cached_property
     def fingerprints(self) -> list[str]:
         """What names the rules in stored state, by number."""
-        return [plan.fingerprint for plan in self._plans]
+        return [rule.plan.fingerprint for rule in self.partitioning.rules]
 
     def meaning(self, rules: tuple[int, ...] = ()) -> Meaning:
         """What the bits and columns of events mean in a state that has these numbers for the rules.
@@ -115,19 +120,26 @@ class KeysMatcher:
         key = np.array(key_numbers, np.int64)[batch.key]
         order = _in_order(batch.events, key, names)
         key, mask = key[order], batch.mask[order]
-        # Their order is all that microseconds are for.
-        applied = replace(batch.events.take(order), micros=None)
+        fresh = batch.events.take(order)
+        # Their order is all that microseconds are for, but in SQL.
+        applied = replace(fresh, micros=None)
         known = together([state.events, applied])
         run = self._matcher.run(state.held, known, key, batch.masks, mask, watermark)
         keys = list(numbers)
         for findings in run:
             yield from self._outputs(findings, keys, known, names)
+        in_sql = self._row_patterns.run(
+            state.row_patterns, keys, fresh, key, batch.masks, mask, watermark, names
+        )
+        yield from in_sql
         # Keys of which nothing is remembered lose their number.
-        used, moved = np.unique(run.held.units["key"], return_inverse=True)
+        used = np.union1d(run.held.units["key"], in_sql.units.key)
         event_key = np.concatenate([state.event_key, key])[run.kept_events]
         state.keys = [keys[number] for number in used.tolist()]
         state.held = run.held
-        state.held.units["key"] = moved
+        state.held.units["key"] = np.searchsorted(used, state.held.units["key"])
+        state.row_patterns = in_sql.units
+        state.row_patterns.key = np.searchsorted(used, in_sql.units.key)
         state.events = known.take(run.kept_events)
         state.event_key = np.searchsorted(used, event_key)
 
@@ -200,7 +212,7 @@ class KeysMatcher:
                 counts = Counter()
 
     def _failure(self, rule: int, kind: int, event: Event, detail: int) -> Failure:
-        plan = self.partitioning.rules[rule].plan
+        plan = self._plans[rule]
         if kind == kernel_tables.LIMIT_REACHED:
             return limit_failure(plan, event, detail)
         if kind == kernel_tables.MATCH_LIMIT_REACHED:

@@ -12,6 +12,7 @@ from service.matcher.columnar.compilation import I64
 from service.matcher.columnar.events import together
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.matcher import Held
+from service.matcher.columnar.row_pattern_units import units_together
 
 
 def joined(states: Sequence[KeysState]) -> KeysState:
@@ -32,6 +33,8 @@ def joined(states: Sequence[KeysState]) -> KeysState:
         counts = [len(state.held[rows]) for state in states]
         table["first"] += np.repeat(np.array(events, np.int32), counts)
         table["last"] += np.repeat(np.array(nodes, np.int32), counts)
+    row_patterns = units_together([state.row_patterns for state in states])
+    row_patterns.key += np.repeat(keys, [len(state.row_patterns) for state in states])
     counts = [len(state.held.nodes) for state in states]
     held.nodes["event"] += np.repeat(np.array(events, np.int32), counts)
     previous = held.nodes["previous"]
@@ -43,6 +46,7 @@ def joined(states: Sequence[KeysState]) -> KeysState:
             [state.event_key + start for state, start in zip(states, keys, strict=True)]
         ),
         held=held,
+        row_patterns=row_patterns,
     )
 
 
@@ -64,11 +68,14 @@ def chosen(state: KeysState, wanted: Any) -> KeysState:
         held.nodes[of_nodes],
     )
     _renumber(kept, keys, events, nodes)
+    row_patterns = state.row_patterns.take(np.flatnonzero(wanted[state.row_patterns.key]))
+    row_patterns.key = keys[row_patterns.key]
     return KeysState(
         keys=list(compress(state.keys, wanted.tolist())),
         events=state.events.take(np.flatnonzero(of_events)),
         event_key=keys[state.event_key[of_events]],
         held=kept,
+        row_patterns=row_patterns,
     )
 
 

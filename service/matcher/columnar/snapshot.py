@@ -25,13 +25,14 @@ from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen
 from service.matcher.columnar.matcher import NODE, UNIT, Held, due_of
 from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks, damaged
+from service.matcher.columnar.row_pattern_units import RowPatternUnits
 from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like, texts_of
 
 #: Formats of blocks.
-STATE, BATCH = 3, 5
+STATE, BATCH = 6, 5
 
-_KEYS, _UNITS, _PARTIALS, _FINISHED, _NODES, _EVENTS_OF_STATE = range(6)
+_KEYS, _UNITS, _PARTIALS, _FINISHED, _NODES, _ROW_PATTERNS, _EVENTS_OF_STATE = range(7)
 _UNIT = (
     "rule", "deadline", "quiet", "paused", "limited", "events_bound", "partials", "finished",
 )  # fmt: skip
@@ -41,11 +42,12 @@ _NODE = ("previous", "step", "event")
 _EVENT = ("time", "topic", "partition", "offset", "type")
 #: Table and name of each column; of keys the text, and how many rows they have in other tables.
 _OF_STATE = (
-    *((_KEYS, name) for name in ("key", "units", "nodes", "events")),
+    *((_KEYS, name) for name in ("key", "units", "nodes", "row_patterns", "events")),
     *((_UNITS, name) for name in _UNIT),
     *((_PARTIALS, name) for name in _PARTIAL),
     *((_FINISHED, name) for name in _FINISHED_FIELDS),
     *((_NODES, name) for name in _NODE),
+    *((_ROW_PATTERNS, name) for name in ("rule", "due", "live", "state")),
     *((_EVENTS_OF_STATE, name) for name in (*_EVENT, "payload")),
 )
 _MASKS, _EVENTS_OF_BATCH = 1, 2
@@ -73,6 +75,8 @@ def encode(
     of_node = event_key[held.nodes["event"]]
     rows = [np.argsort(key, kind="stable") for key in (unit_key, of_partial, of_finished, of_node)]
     event_rows = np.argsort(event_key, kind="stable")
+    pattern_key = rank[state.row_patterns.key]
+    row_patterns = state.row_patterns.take(np.argsort(pattern_key, kind="stable"))
     units, partials, finished, nodes = (
         table[of_table] for table, of_table in zip(held, rows, strict=True)
     )
@@ -80,7 +84,7 @@ def encode(
         table: np.bincount(key, minlength=len(order))
         for table, key in (
             (_UNITS, unit_key), (_PARTIALS, of_partial), (_FINISHED, of_finished),
-            (_NODES, of_node), (_EVENTS_OF_STATE, event_key),
+            (_NODES, of_node), (_ROW_PATTERNS, pattern_key), (_EVENTS_OF_STATE, event_key),
         )
     }  # fmt: skip
     # Places within the rows of a key.
@@ -92,15 +96,24 @@ def encode(
     previous = nodes["previous"]
     nodes["previous"] = np.where(previous == NONE, NONE, node_at[previous]) if len(nodes) else 0
     nodes["event"] = event_at[nodes["event"]]
-    units["rule"] = np.array(numbers, np.int64)[units["rule"]] if len(units) else 0
+    names = np.array(numbers, np.int64)
+    units["rule"] = names[units["rule"]] if len(units) else 0
+    pattern_rules = names[row_patterns.rule] if len(row_patterns) else row_patterns.rule
     keys = [state.keys[row] for row in order.tolist()]
     columns = [
         Column(_KEYS, texts_of(keys)),
-        *(Column(_KEYS, counts[table]) for table in (_UNITS, _NODES, _EVENTS_OF_STATE)),
+        *(
+            Column(_KEYS, counts[table])
+            for table in (_UNITS, _NODES, _ROW_PATTERNS, _EVENTS_OF_STATE)
+        ),
         *(Column(_UNITS, units[name]) for name in _UNIT),
         *(Column(_PARTIALS, partials[name]) for name in _PARTIAL),
         *(Column(_FINISHED, finished[name]) for name in _FINISHED_FIELDS),
         *(Column(_NODES, nodes[name]) for name in _NODE),
+        Column(_ROW_PATTERNS, pattern_rules),
+        Column(_ROW_PATTERNS, row_patterns.due),
+        Column(_ROW_PATTERNS, row_patterns.live),
+        Column(_ROW_PATTERNS, row_patterns.state),
         *_event_columns(_EVENTS_OF_STATE, state.events.take(event_rows)),
     ]
     key_ends = np.searchsorted(homes[order], np.arange(count), "right")
@@ -164,8 +177,9 @@ class StoredKeys:
     def forgotten(self) -> Flags:
         """Per bucket, whether it has something of rules that are gone."""
         found = np.zeros(len(self.sizes), bool)
-        names, blocks = self._packed.different(_PLACE[_UNITS, "rule"])
-        found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
+        for table in (_UNITS, _ROW_PATTERNS):
+            names, blocks = self._packed.different(_PLACE[table, "rule"])
+            found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
         return found
 
     def rows(self, buckets: Flags) -> I64:
@@ -196,12 +210,19 @@ class StoredKeys:
         rows, units = self._rows(_KEYS, buckets), self._rows(_UNITS, buckets)
         of_units = due_of(*(self._unit(name, units) for name in ("deadline", "quiet", "finished")))
         of_units[_now(self._unit("rule", units), self._rules) == NONE] = FOREVER
-        counts = self._count("units", rows)
-        due = np.full(len(rows), FOREVER, np.int64)
-        some = counts > 0
-        if some.any():
-            due[some] = np.minimum.reduceat(of_units, _starts(counts)[some])
+        in_sql = self._rows(_ROW_PATTERNS, buckets)
+        of_sql = self._packed.numbers(_PLACE[_ROW_PATTERNS, "due"], in_sql)
+        rules = self._packed.numbers(_PLACE[_ROW_PATTERNS, "rule"], in_sql)
+        of_sql[_now(rules, self._rules) == NONE] = FOREVER
+        due = np.minimum(
+            _least_of(of_units, self._count("units", rows)),
+            _least_of(of_sql, self._count("row_patterns", rows)),
+        )
         return rows, due
+
+    def _remembered(self, rows: I64) -> Flags:
+        """Whether something is remembered of the keys of some rows."""
+        return (self._count("units", rows) > 0) | (self._count("row_patterns", rows) > 0)
 
     def _unit(self, name: str, rows: I64) -> I64:
         return self._packed.numbers(_PLACE[_UNITS, name], rows)
@@ -222,11 +243,12 @@ class StoredKeys:
 
     def chosen(self, rows: I64) -> KeysState:
         """What is remembered of the keys of some rows, in ascending order."""
-        rows = rows[self._count("units", rows) > 0]
+        rows = rows[self._remembered(rows)]
         if not len(rows):
             return KeysState()
         of_units, units_of = self._of_rows((_KEYS, "units"), _UNITS, rows)
         of_nodes, nodes_of = self._of_rows((_KEYS, "nodes"), _NODES, rows)
+        of_sql, sql_of = self._of_rows((_KEYS, "row_patterns"), _ROW_PATTERNS, rows)
         of_events, events_of = self._of_rows((_KEYS, "events"), _EVENTS_OF_STATE, rows)
         of_partials, _ = self._of_rows((_UNITS, "partials"), _PARTIALS, of_units)
         of_finished, _ = self._of_rows((_UNITS, "finished"), _FINISHED, of_units)
@@ -254,8 +276,19 @@ class StoredKeys:
             _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], of_events),
             np.repeat(numbers, events_of),
             held,
+            self._row_patterns(of_sql, np.repeat(numbers, sql_of)),
         )
         return _known(state)
+
+    def _row_patterns(self, rows: I64, keys: I64) -> RowPatternUnits:
+        if not len(rows):
+            return RowPatternUnits()
+        rule, due, live = (
+            self._packed.numbers(_PLACE[_ROW_PATTERNS, name], rows)
+            for name in ("rule", "due", "live")
+        )
+        state = self._packed.vector(_PLACE[_ROW_PATTERNS, "state"], rows)
+        return RowPatternUnits(keys, _now(rule, self._rules), due, live, _as_bytes(state))
 
     def _table(self, table: int, kind: np.dtype[Any], names: Sequence[str], rows: I64) -> Any:
         found = np.zeros(len(rows), kind)
@@ -265,7 +298,7 @@ class StoredKeys:
 
     def gone(self, rows: I64) -> list[str | None]:
         """The keys of those of some rows that say that nothing is remembered any more."""
-        return _texts(self.texts(rows[self._count("units", rows) == 0]))
+        return _texts(self.texts(rows[~self._remembered(rows)]))
 
 
 def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
@@ -277,10 +310,11 @@ def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
 def _known(state: KeysState) -> KeysState:
     """The state without units of unknown rules. Nodes of keys that have others go with the next
     run."""
-    held = state.held
-    known = held.units["rule"] != NONE
-    if known.all():
+    held, in_sql = state.held, state.row_patterns
+    known, known_in_sql = held.units["rule"] != NONE, in_sql.rule != NONE
+    if known.all() and known_in_sql.all():
         return state
+    state.row_patterns = in_sql.take(np.flatnonzero(known_in_sql))
     state.held = Held(
         held.units[known],
         held.partials[np.repeat(known, held.units["partials"])],
@@ -289,7 +323,17 @@ def _known(state: KeysState) -> KeysState:
     )
     used = np.zeros(len(state.keys), bool)
     used[state.held.units["key"]] = True
+    used[state.row_patterns.key] = True
     return chosen(state, used)
+
+
+def _least_of(values: I64, counts: I64) -> I64:
+    """The least of each group of values, of which there are so many; ``FOREVER`` of none."""
+    least = np.full(len(counts), FOREVER, np.int64)
+    some = counts > 0
+    if some.any():
+        least[some] = np.minimum.reduceat(values, _starts(counts)[some])
+    return least
 
 
 def _now(rules: I64, numbers: Mapping[int, int]) -> I64:

@@ -15,7 +15,7 @@ from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.several_types import InputRecord
 from service.pattern.type_check import type_check, type_warnings
-from service.pipeline.decode.decoder_plan import check_columns
+from service.pipeline.decode.decoder_plan import check_columns, record_types
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
 from service.rules.rule_set import RuleSet
 from service.rules.source import RuleSource
@@ -32,7 +32,7 @@ def check_rules(rules: RuleSet, schemas: ResolvedSchemas) -> tuple[Problem, ...]
     problems = [problem for loaded in rules.loaded for problem in problems_of(loaded, schemas)]
     if problems:
         raise RuleSetError(problems)
-    check_columns(plan_for(rules), schemas)
+    check_columns(plan_for(rules, record_types(schemas)), schemas)
     return tuple(warnings_of(rules, schemas))
 
 

@@ -13,6 +13,7 @@ from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule
+from service.pipeline.decode.decoder_plan import record_types
 from service.pipeline.decode.packing import Packing
 from service.pipeline.driver.background import Background
 from service.pipeline.driver.batch_rules import BatchRules
@@ -115,7 +116,7 @@ class RuleWatch:
         warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
         if change.rules.texts != before.rules.texts:
             # As every task will; what fails here would fail there.
-            packing.packer(plan_for(change.rules))
+            packing.packer(plan_for(change.rules, record_types(packing.schemas)))
         changed = self._rules.want(change.rules, overrides)
         wanted = self._rules.wanted.rules
         self._status.wants(wanted, (*change.rejected, *overrides.unreadable.values()), warnings)
@@ -131,7 +132,7 @@ def _problems(
     if problems or one.text in known:
         return problems
     try:
-        packing.packer(compile_rules([one.rule]))
+        packing.packer(compile_rules([one.rule], record_types(packing.schemas)))
     except Exception as error:  # noqa: BLE001  its own problem, not that of the rules around it
         message = f"the rule cannot be compiled: {error}"
         return [one.places.problem(message, ("id",))]

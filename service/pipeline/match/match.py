@@ -102,7 +102,7 @@ class Matching:
 
     def processor(self, rules: str) -> MatchProcessor:
         """The matcher of a batch with these rules (:func:`service.rules.texts.encoded`)."""
-        return MatchProcessor(plan_of(rules), self.encoder, self.options)
+        return MatchProcessor(plan_of(rules, self.options.types), self.encoder, self.options)
 
 
 class MatchProcessor:

@@ -171,4 +171,5 @@ def _tidy(state: KeysState) -> KeysState:
     )
     wanted = np.zeros(len(state.keys), bool)
     wanted[held.units["key"]] = True
+    wanted[state.row_patterns.key] = True
     return chosen(tidied, wanted)
