@@ -53,23 +53,32 @@ def query_of(case: Case) -> Query:
 
 def difference(case: Case) -> str | None:
     """How our answer differs from Trino's; ``None`` when it does not."""
-    expect = case["expect"]
     try:
         query = query_of(case)
     except RuleSetError as error:
-        if expect.get("stage") == "analysis":
-            return None
-        return f"  expected: {_shown(expect)}\n  refused: {error}"
-    if expect.get("stage") == "analysis":
-        return f"  expected: refused: {expect['error']}\n  got: accepted{_purpose(case)}"
+        return difference_of(case, None, str(error))
     for at_once in (False, True):
-        job = _run(query, case, at_once=at_once)
-        got = _answer(query, job, case)
-        if _shown(got) != _shown(expect):
-            cut = "all rows at once" if at_once else "row by row"
-            return (
-                f"  expected: {_shown(expect)}\n  got:      {_shown(got)} ({cut}){_purpose(case)}"
-            )
+        answer = _answer(query, _run(query, case, at_once=at_once))
+        found = difference_of(case, answer)
+        if found is not None:
+            return f"{found} ({'all rows at once' if at_once else 'row by row'})"
+    return None
+
+
+def difference_of(
+    case: Case, answer: Mapping[str, Any] | None, refused: str | None = None
+) -> str | None:
+    """How an answer, or why the case was refused, differs from Trino's; ``None`` when it does
+    not."""
+    expect = case["expect"]
+    analysed = expect.get("stage") != "analysis"
+    if refused is not None:
+        return f"  expected: {_shown(expect)}\n  refused: {refused}" if analysed else None
+    assert answer is not None
+    if not analysed:
+        return f"  expected: refused: {expect['error']}\n  got: accepted{_purpose(case)}"
+    if _shown(answer) != _shown(expect):
+        return f"  expected: {_shown(expect)}\n  got:      {_shown(answer)}{_purpose(case)}"
     return None
 
 
@@ -92,7 +101,7 @@ def _run(query: Query, case: Case, *, at_once: bool) -> LocalJob:
     return job
 
 
-def _answer(query: Query, job: LocalJob, case: Case) -> Mapping[str, Any]:
+def _answer(query: Query, job: LocalJob) -> Mapping[str, Any]:
     failed = [each for each in job.outputs.dead_letters if each.reason == "skip_failed"]
     if failed:
         (fault,) = [each for each in SkipFault if each in failed[0].detail]
@@ -110,11 +119,16 @@ def _shown(answer: Mapping[str, Any]) -> str:
 
 
 def _records(query: Query, case: Case) -> Iterator[Record]:
+    for time, row in ranked(query, case):
+        yield Record(Coordinates("t", 0, time), time, row, "t")
+
+
+def ranked(query: Query, case: Case) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows with their places in the order of ORDER BY."""
     rows = [dict(zip(case["columns"], values, strict=True)) for values in case["rows"]]
     for item in reversed(query.order):
         rows.sort(key=lambda row, by=item: _rank(_value(row, by.path), by), reverse=item.descending)
-    for time, row in enumerate(rows):
-        yield Record(Coordinates("t", 0, time), time, row, "t")
+    yield from enumerate(rows)
 
 
 def _value(row: Mapping[str, Any], path: ColumnPath) -> Any:
