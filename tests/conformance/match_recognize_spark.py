@@ -26,8 +26,8 @@ from tests.kafka_access import Sent
 
 _TYPES = {"BIGINT": "long", "VARCHAR": "string", "DOUBLE": "double"}
 _CASE, _RANK = "case_id", "rank_"
-_ORDER = re.compile(r"ORDER BY .*?(?=\s+(MEASURES|ONE ROW|ALL ROWS|AFTER MATCH|PATTERN)\b)", re.DOTALL)
 _BEHIND_ORDER = re.compile(r"\b(MEASURES|ONE ROW|ALL ROWS|AFTER MATCH|PATTERN)\b")
+_ORDER = re.compile(rf"ORDER BY .*?(?=\s+{_BEHIND_ORDER.pattern})", re.DOTALL)
 _RECORDS_PER_BATCH = 2_000
 
 

@@ -29,6 +29,7 @@ from service.matcher.found import (
     match_limit_failure,
     skip_failure,
 )
+from service.matcher.live import PartialMatch
 from service.matcher.look_back import LookBacks
 from service.matcher.outputs import Outputs, Reporter
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
@@ -148,6 +149,10 @@ class KeysMatcher:
     ) -> Iterator[tuple[str | None, int, RuleState]]:
         """What is remembered, as objects: key, rule number, state."""
         return rule_states(state, names, self.slots)
+
+    def live_in_sql(self, state: KeysState) -> Iterator[PartialMatch]:
+        """The attempts of rules in SQL that are under way."""
+        return self._row_patterns.live(state.row_patterns, state.keys)
 
     def _outputs(
         self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names

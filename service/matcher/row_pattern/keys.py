@@ -13,8 +13,10 @@ from service.matcher.columnar.compilation import FOREVER, I64
 from service.matcher.columnar.events import EventTable, Names, SlotType
 from service.matcher.columnar.row_pattern_units import RowPatternUnits, units_together
 from service.matcher.columnar.vectors import Bytes
+from service.matcher.live import PartialMatch
 from service.matcher.outputs import Outputs
 from service.matcher.partial import END_OF_TIME
+from service.matcher.row_pattern.live import live_attempt
 from service.matcher.row_pattern.matcher import Limits, RowPatternMatcher
 from service.matcher.row_pattern.reporting import ResultReporter
 from service.matcher.row_pattern.snapshot import decode, encode
@@ -33,6 +35,12 @@ class RowPatternRules:
             _Rule(number, plan, partitioning, slots)
             for number, _, plan in partitioning.row_pattern_rules
         ]
+
+    def live(self, units: RowPatternUnits, keys: Sequence[str | None]) -> Iterator[PartialMatch]:
+        """The attempts under way, rule by rule and key by key."""
+        for rule in self.rules:
+            for row in np.flatnonzero(units.rule == rule.number).tolist():
+                yield from rule.live(keys[units.key[row]], units.state.value(row))
 
     def run(
         self,
@@ -185,6 +193,11 @@ class _Rule:
     def state(self, stored: bytes | None) -> KeyState:
         """That of a key. StateError when it is damaged."""
         return KeyState() if stored is None else decode(stored, self.plan)
+
+    def live(self, key: str | None, stored: bytes | None) -> Iterator[PartialMatch]:
+        """The attempt under way, if there is one."""
+        state = self.state(stored)
+        return live_attempt(self.plan, key, state, self._matcher.deadline(state))
 
     def advance(
         self,

@@ -30,7 +30,7 @@ class ResultReporter:
 
     def __init__(self, plan: RowPatternPlan) -> None:
         self._id, self._version = plan.rule.id, plan.rule.version
-        self._variables = plan.query.variables
+        self._plan = plan
         self._one_row = plan.query.rows is RowsPerMatch.ONE_ROW
         places = {path: place for place, path in enumerate(plan.columns)}
         #: Of each column of the result whether it is a measure, and the place of its value.
@@ -74,7 +74,7 @@ class ResultReporter:
             self._dead_letter(reason, fault.row, detail, fault.variable, outputs)
 
     def _match(self, key: str | None, found: MatchFound, outputs: Outputs) -> None:
-        steps = self._steps(found.events, found.labels)
+        steps = steps_of(self._plan, found.events, found.labels)
         identity = self._identity(key, steps, found.at)
         if not self._one_row:
             for row in found.rows:
@@ -96,7 +96,7 @@ class ResultReporter:
             )
 
     def _timeout(self, key: str | None, found: TimedOut) -> Timeout:
-        steps = self._steps(found.events, found.labels)
+        steps = steps_of(self._plan, found.events, found.labels)
         return Timeout(
             match_id=self._identity(key, steps, found.row),
             rule_id=self._id,
@@ -137,13 +137,6 @@ class ResultReporter:
     ) -> str:
         return match_id(self._id, self._version, key, steps or {_EMPTY: [_taken(at)]})
 
-    def _steps(self, events: Sequence[Event], labels: Sequence[str]) -> dict[str, list[TakenEvent]]:
-        """Events by variable, in the order of the pattern."""
-        steps: dict[str, list[TakenEvent]] = {name: [] for name in self._variables}
-        for event, label in zip(events, labels, strict=True):
-            steps[label].append(_taken(event))
-        return {name: taken for name, taken in steps.items() if taken}
-
     def _count(self, what: str, outputs: Outputs) -> None:
         outputs.counts[self._id, what] += 1
 
@@ -153,6 +146,16 @@ class ResultReporter:
         letter = DeadLetter(row.at, reason, detail, rule_id=self._id, step=step)
         outputs.dead_letters.append(letter)
         self._count("failed", outputs)
+
+
+def steps_of(
+    plan: RowPatternPlan, events: Sequence[Event], labels: Sequence[str]
+) -> dict[str, list[TakenEvent]]:
+    """Events by variable, in the order of the pattern; ``labels``: what each was taken as."""
+    steps: dict[str, list[TakenEvent]] = {name: [] for name in plan.query.variables}
+    for event, label in zip(events, labels, strict=True):
+        steps[label].append(_taken(event))
+    return {name: taken for name, taken in steps.items() if taken}
 
 
 def _taken(event: Event) -> TakenEvent:
