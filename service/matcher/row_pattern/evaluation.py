@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from service.compiler.row_pattern import RowPatternPlan
-from service.matcher.row_pattern.state import KeyState
 from service.model import Event
 from service.pattern.expressions import And, Expression, Leaf, Or, bind, boolean_structure
 from service.pattern.expressions.aggregation import ROW_AGGREGATES
@@ -29,6 +28,14 @@ class NotYetKnownError(Exception):
     """A row is read that may still come."""
 
 
+class PartitionRows(Protocol):
+    """The rows of a partition that are kept, by number."""
+
+    def row(self, number: int) -> Event:
+        """One of them."""
+        ...
+
+
 @dataclass(slots=True)
 class View:
     """A match, or what a thread has taken, seen from one of its rows (``current``).
@@ -36,7 +43,7 @@ class View:
     Rows before number ``end`` are known; ``ended``: there are no others.
     """
 
-    state: KeyState
+    state: PartitionRows
     start: int
     labels: Sequence[int]
     current: int
