@@ -191,7 +191,7 @@ class LocalJob:
         for key, plan, rule_state in self.rule_states():
             yield from live_partials(plan, key, rule_state)
         for matcher, state in zip(self._matchers, self._states, strict=True):
-            yield from matcher.live_in_sql(state.keys)
+            yield from matcher.live_in_sql(state.keys, state.names)
 
     def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
         """What is remembered of rules of steps: key, rule, and the rule's state for the key."""

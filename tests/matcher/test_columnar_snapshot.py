@@ -30,7 +30,8 @@ from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
 from service.matcher.columnar.keys import KeysMatcher, KeysState, rule_states
 from service.matcher.columnar.keys_state import chosen, joined
 from service.matcher.columnar.matcher import NODE, UNIT, Held
-from service.matcher.columnar.row_pattern_units import RowPatternUnits
+from service.matcher.columnar.row_pattern_units import ROW, RowPatternUnits
+from service.matcher.columnar.row_pattern_units import UNIT as UNIT_IN_SQL
 from service.matcher.columnar.snapshot import (
     StoredKeys,
     decode,
@@ -41,6 +42,8 @@ from service.matcher.columnar.snapshot import (
 from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes, Numbers, Objects
 from service.matcher.local import LocalJob, Record
+from service.matcher.row_pattern.compiled.tables import NODE as NODE_IN_SQL
+from service.matcher.row_pattern.compiled.tables import THREAD
 from service.model import Coordinates, Event
 from service.pattern.tree import Rule
 from service.pattern.types import (
@@ -559,19 +562,25 @@ def golden_states() -> dict[str, KeysState]:
         "empty": KeysState(),
         "partials": KeysState(["k", "ü", None], whole, of_key, held),
         "no-columns": KeysState(['["a","b"]', "k", "cool"], golden_events(), of_key, held),
-        "row-patterns": KeysState(["k", "q"], row_patterns=golden_row_patterns()),
+        "row-patterns": KeysState(
+            ["k", "q"], golden_events(), np.array([0, 0, 1]), row_patterns=golden_row_patterns()
+        ),
     }
 
 
 def golden_row_patterns() -> RowPatternUnits:
     """Two rules in SQL of one key, and one of another."""
-    return RowPatternUnits(
-        np.array([0, 0, 1]),
-        np.array([0, 1, 1]),
-        np.array([20, FOREVER, -5]),
-        np.array([3, 0, 1]),
-        Bytes.of([b"\x00state", b"", b"x" * 300]),
-    )
+    units = np.zeros(3, UNIT_IN_SQL)
+    units["key"], units["rule"], units["due"] = [0, 0, 1], [0, 1, 1], [20, FOREVER, -5]
+    units["threads"], units["nodes"], units["rows"] = [2, 0, 1], [1, 0, 0], [1, 1, 1]
+    units["matches"], units["first"], units["attempt"] = [7, 0, 1 << 40], [1 << 50, 3, 0], [1, 0, 1]
+    rows = np.zeros(3, ROW)
+    rows["event"], rows["bits"], rows["micros"] = [0, 1, 2], [1 << 62, 0, 3], [999, 0, 1]
+    threads = np.zeros(3, THREAD)
+    threads["at"], threads["node"], threads["length"] = [1, 2, 3], [0, -1, -1], [1, 0, 9]
+    nodes = np.zeros(1, NODE_IN_SQL)
+    nodes["previous"], nodes["label"] = -1, 2
+    return RowPatternUnits(units, threads, nodes, rows)
 
 
 def golden_batch() -> InputBatch:
@@ -601,10 +610,8 @@ def rows_of(events: EventTable) -> Any:
 
 def in_sql(state: KeysState) -> list[tuple[Any, ...]]:
     """What is remembered of rules in SQL."""
-    units = state.row_patterns
-    numbers = (each.tolist() for each in (units.key, units.rule, units.due, units.live))
-    states = [units.state.value(row) for row in range(len(units))]
-    return list(zip(*numbers, states, strict=True))
+    found = state.row_patterns
+    return [tuple(each.tolist()) for each in (found.units, found.threads, found.nodes, found.rows)]
 
 
 @pytest.mark.parametrize("name", golden_states())

@@ -33,7 +33,7 @@ from service.matcher.live import PartialMatch
 from service.matcher.look_back import LookBacks
 from service.matcher.outputs import Outputs, Reporter
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
-from service.matcher.row_pattern.keys import RowPatternRules
+from service.matcher.row_pattern.keys import NewEvents, RowPatternRules
 from service.model import Event
 
 #: Outputs are handed out when their matches and timeouts hold so many events.
@@ -59,7 +59,7 @@ class KeysState:
     def deadline(self) -> int:
         """The watermark at which something is due; ``FOREVER`` for never."""
         of_steps = self.held.due.min(initial=FOREVER)
-        return int(self.row_patterns.due.min(initial=of_steps))
+        return int(self.row_patterns.units["due"].min(initial=of_steps))
 
     @property
     def idle(self) -> bool:
@@ -82,7 +82,7 @@ class KeysMatcher:
             for plan in partitioning.step_plans
         ]
         self._plans = partitioning.step_plans
-        self._row_patterns = RowPatternRules(partitioning, self._matcher.slots)
+        self._row_patterns = RowPatternRules(partitioning)
         self._meanings: dict[tuple[int, ...], Meaning] = {}
         self._plain = np.array([columns and reporter.plain for reporter in self._reporters], bool)
 
@@ -129,19 +129,22 @@ class KeysMatcher:
         keys = list(numbers)
         for findings in run:
             yield from self._outputs(findings, keys, known, names)
-        in_sql = self._row_patterns.run(
-            state.row_patterns, keys, fresh, key, batch.masks, mask, watermark, names
-        )
+        new = NewEvents(known, keys, batch.masks, key, mask, fresh.all_micros)
+        in_sql = self._row_patterns.run(state.row_patterns, new, watermark, names)
         yield from in_sql
+        kept = np.union1d(run.kept_events, in_sql.units.rows["event"])
+        _renumber_events(run.held, np.searchsorted(kept, run.kept_events))
         # Keys of which nothing is remembered lose their number.
-        used = np.union1d(run.held.units["key"], in_sql.units.key)
-        event_key = np.concatenate([state.event_key, key])[run.kept_events]
+        used = np.union1d(run.held.units["key"], in_sql.units.units["key"])
+        event_key = np.concatenate([state.event_key, key])[kept]
         state.keys = [keys[number] for number in used.tolist()]
         state.held = run.held
         state.held.units["key"] = np.searchsorted(used, state.held.units["key"])
         state.row_patterns = in_sql.units
-        state.row_patterns.key = np.searchsorted(used, in_sql.units.key)
-        state.events = known.take(run.kept_events)
+        units, rows = in_sql.units.units, in_sql.units.rows
+        units["key"] = np.searchsorted(used, units["key"])
+        rows["event"] = np.searchsorted(kept, rows["event"])
+        state.events = known.take(kept)
         state.event_key = np.searchsorted(used, event_key)
 
     def rule_states(
@@ -150,9 +153,9 @@ class KeysMatcher:
         """What is remembered, as objects: key, rule number, state."""
         return rule_states(state, names, self.slots)
 
-    def live_in_sql(self, state: KeysState) -> Iterator[PartialMatch]:
+    def live_in_sql(self, state: KeysState, names: Names) -> Iterator[PartialMatch]:
         """The attempts of rules in SQL that are under way."""
-        return self._row_patterns.live(state.row_patterns, state.keys)
+        return self._row_patterns.live(state.row_patterns, state.events, state.keys, names)
 
     def _outputs(
         self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
@@ -223,6 +226,13 @@ class KeysMatcher:
         if kind == kernel_tables.MATCH_LIMIT_REACHED:
             return match_limit_failure(plan, event, detail)
         return skip_failure(plan, event)
+
+
+def _renumber_events(held: Held, numbers: I64) -> None:
+    """Give events other numbers, in place: those that stand at the old ones."""
+    for table in (held.partials, held.finished):
+        table["first"] = numbers[table["first"]]
+    held.nodes["event"] = numbers[held.nodes["event"]]
 
 
 def rule_states(

@@ -2,226 +2,221 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from service.compiler.row_pattern import RowPatternPlan
 from service.compiler.rule_set import Partitioning
-from service.matcher.columnar.compilation import FOREVER, I64
-from service.matcher.columnar.events import EventTable, Names, SlotType
-from service.matcher.columnar.row_pattern_units import RowPatternUnits, units_together
-from service.matcher.columnar.vectors import Bytes
+from service.matcher.columnar.compilation import FOREVER, I64, Table
+from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.row_pattern_units import (
+    ROW,
+    UNIT,
+    RowPatternUnits,
+    units_together,
+)
 from service.matcher.live import PartialMatch
 from service.matcher.outputs import Outputs
 from service.matcher.partial import END_OF_TIME
+from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates
+from service.matcher.row_pattern.compiled.tables import CLOSED, KEY
 from service.matcher.row_pattern.live import live_attempt
-from service.matcher.row_pattern.matcher import Limits, RowPatternMatcher
+from service.matcher.row_pattern.matcher import Limits
 from service.matcher.row_pattern.reporting import ResultReporter
-from service.matcher.row_pattern.snapshot import decode, encode
-from service.matcher.row_pattern.state import KeyState
-from service.model import Event
 
 #: Outputs are handed out when the results in them have so many rows.
 _MOST_ROWS = 50_000
 
 
+@dataclass(frozen=True)
+class NewEvents:
+    """Events of a run: ``events`` are those that are held from before, and behind them the new
+    ones, in order of application within each key. ``key``, ``mask`` and ``micros`` are of the new
+    ones: places in ``keys`` and ``masks`` (sets of true conditions), microseconds behind the
+    millisecond."""
+
+    events: EventTable
+    keys: Sequence[str | None]
+    masks: Sequence[int]
+    key: I64
+    mask: I64
+    micros: I64
+
+    @property
+    def held(self) -> int:
+        """How many events are held from before."""
+        return len(self.events) - len(self.key)
+
+
 class RowPatternRules:
     """The rules in SQL of one partitioning. Holds no state."""
 
-    def __init__(self, partitioning: Partitioning, slots: Sequence[SlotType]) -> None:
+    def __init__(self, partitioning: Partitioning) -> None:
         self.rules = [
-            _Rule(number, plan, partitioning, slots)
-            for number, _, plan in partitioning.row_pattern_rules
+            _Rule(number, plan, partitioning) for number, _, plan in partitioning.row_pattern_rules
         ]
 
-    def live(self, units: RowPatternUnits, keys: Sequence[str | None]) -> Iterator[PartialMatch]:
+    def live(
+        self, units: RowPatternUnits, events: EventTable, keys: Sequence[str | None], names: Names
+    ) -> Iterator[PartialMatch]:
         """The attempts under way, rule by rule and key by key."""
         for rule in self.rules:
-            for row in np.flatnonzero(units.rule == rule.number).tolist():
-                yield from rule.live(keys[units.key[row]], units.state.value(row))
+            mine = units.take(np.flatnonzero(units.units["rule"] == rule.number))
+            yield from rule.live(mine, events, keys, names)
 
     def run(
-        self,
-        units: RowPatternUnits,
-        keys: Sequence[str | None],
-        events: EventTable,
-        key: I64,
-        masks: Sequence[int],
-        mask: I64,
-        watermark: int,
-        names: Names,
+        self, units: RowPatternUnits, fresh: NewEvents, watermark: int, names: Names
     ) -> RowPatternRun:
-        """Apply events, in order of application within each key, and move all keys to
-        ``watermark``. ``key`` and ``mask`` are places in ``keys`` and ``masks`` (sets of true
-        conditions)."""
-        return RowPatternRun(self.rules, units, keys, events, key, masks, mask, watermark, names)
+        """Apply new events and move all keys to ``watermark``."""
+        return RowPatternRun(self.rules, units, fresh, watermark, names)
 
 
 class RowPatternRun:
-    """One run: an iterator over outputs, then the new state in ``units``."""
+    """One run: an iterator over outputs, then the new state in ``units``, whose rows are numbers of
+    the run's events."""
 
     def __init__(
         self,
         rules: Sequence[_Rule],
         units: RowPatternUnits,
-        keys: Sequence[str | None],
-        events: EventTable,
-        key: I64,
-        masks: Sequence[int],
-        mask: I64,
+        fresh: NewEvents,
         watermark: int,
         names: Names,
     ) -> None:
         self.units = units
-        self._rules, self._keys, self._names = rules, keys, names
-        self._events, self._key, self._mask = events, key, mask
-        self._masks = masks
+        self._rules, self._fresh, self._names = rules, fresh, names
         self._watermark = watermark
 
     def __iter__(self) -> Iterator[Outputs]:
         parts = []
         for rule in self._rules:
-            mine = self.units.take(np.flatnonzero(self.units.rule == rule.number))
+            mine = self.units.take(np.flatnonzero(self.units.units["rule"] == rule.number))
             rows, bits = self._rows(rule)
-            active = np.union1d(self._key[rows], mine.key[mine.due <= self._watermark])
-            parts.append(mine.take(np.flatnonzero(~np.isin(mine.key, active))))
-            written = _Written(rule.number)
-            yield from self._advance(rule, mine, active, rows, bits, written)
-            parts.append(written.units())
+            active = np.union1d(
+                self._fresh.key[rows], mine.units["key"][mine.units["due"] <= self._watermark]
+            )
+            runs = np.isin(mine.units["key"], active)
+            parts.append(mine.take(np.flatnonzero(~runs)))
+            if len(active):
+                known = mine.take(np.flatnonzero(runs))
+                parts.append((yield from self._advance(rule, known, active, rows, bits)))
         units = units_together(parts)
-        self.units = units.take(np.lexsort((units.rule, units.key)))
+        self.units = units.take(np.lexsort((units.units["rule"], units.units["key"])))
 
-    def _rows(self, rule: _Rule) -> tuple[I64, list[int]]:
-        """The events that a rule reads, and the conditions of its own that are true of each."""
-        own = [rule.bits(mask) for mask in self._masks]
-        read = np.array([bits is not None for bits in own], bool)
-        rows = np.flatnonzero(read[self._mask]) if len(read) else np.zeros(0, np.int64)
-        return rows, [own[number] or 0 for number in self._mask[rows].tolist()]
+    def _rows(self, rule: _Rule) -> tuple[I64, I64]:
+        """Which of the new events a rule reads, and the bits of each."""
+        masks = [rule.bits(mask) for mask in self._fresh.masks]
+        read = np.array([bits is not None for bits in masks], bool)
+        bits = np.array([bits or 0 for bits in masks], np.int64)
+        if not read.any():
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows = np.flatnonzero(read[self._fresh.mask])
+        return rows, bits[self._fresh.mask[rows]]
 
     def _advance(
-        self,
-        rule: _Rule,
-        stored: RowPatternUnits,
-        active: I64,
-        rows: I64,
-        bits: Sequence[int],
-        written: _Written,
-    ) -> Iterator[Outputs]:
-        events = rule.events(self._events, rows, bits, self._names)
-        ends = np.searchsorted(self._key[rows], active, "right").tolist()
-        places = np.searchsorted(stored.key, active).tolist()
-        outputs, size = Outputs(), 0
-        for key, place, (start, end) in zip(
-            active.tolist(), places, pairwise([0, *ends]), strict=True
-        ):
-            known = place < len(stored) and int(stored.key[place]) == key
-            state = rule.state(stored.state.value(place) if known else None)
-            size += rule.advance(
-                self._keys[key], state, events[start:end], self._watermark, outputs
-            )
-            written.add(key, rule, state)
-            if size >= _MOST_ROWS:
-                yield outputs
-                outputs, size = Outputs(), 0
-        yield outputs
-
-
-class _Written:
-    """The units of one rule, as they come."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._numbers: list[tuple[int, int, int]] = []
-        self._states: list[bytes | None] = []
-
-    def add(self, key: int, rule: _Rule, state: KeyState) -> None:
-        if rule.is_idle(state):
-            return
-        live = 0 if state.attempt is None else len(state.attempt.threads)
-        self._numbers.append((key, rule.deadline(state), live))
-        self._states.append(encode(state, rule.plan))
-
-    def units(self) -> RowPatternUnits:
-        key, due, live = np.array(self._numbers, np.int64).reshape(-1, 3).T
-        rule = np.full(len(key), self._number, np.int64)
-        return RowPatternUnits(key, rule, due, live, Bytes.of(self._states))
+        self, rule: _Rule, known: RowPatternUnits, active: I64, rows: I64, bits: I64
+    ) -> Generator[Outputs, None, RowPatternUnits]:
+        fresh, watermark, closed = self._fresh, self._watermark, self._watermark >= END_OF_TIME
+        events = rule.columns_of(fresh.events)
+        states = rule.states(known, events)
+        # Those that are known come first.
+        keys = np.concatenate([known.units["key"], np.setdiff1d(active, known.units["key"])])
+        number = np.argsort(keys, kind="stable")
+        key = number[np.searchsorted(keys[number], fresh.key[rows])]
+        at = fresh.held + rows
+        run = rule.matcher.run(
+            states, replace(events.take(at), micros=fresh.micros[rows]), key, watermark,
+            self._names, bits=bits, closed=closed,
+        )  # fmt: skip
+        for found in run:
+            outputs, size = Outputs(), 0
+            rule.reporter.failures(found.failures, outputs)
+            for place, result in found.objects():
+                size += rule.reporter.report(fresh.keys[keys[place]], [result], outputs)
+                if size >= _MOST_ROWS:
+                    yield outputs
+                    outputs, size = Outputs(), 0
+            rule.reporter.faults(rule.matcher.taken_faults(), outputs)
+            yield outputs
+        if closed:
+            return RowPatternUnits()
+        source = np.concatenate([known.rows["event"], at])
+        return rule.units(run.states, keys, source[run.kept_rows])
 
 
 class _Rule:
     """One rule, bound to the columns of its partitioning."""
 
-    def __init__(
-        self,
-        number: int,
-        plan: RowPatternPlan,
-        partitioning: Partitioning,
-        slots: Sequence[SlotType],
-    ) -> None:
-        self.number, self.plan = number, plan
-        self._partitioning, self._slots = partitioning, slots
+    def __init__(self, number: int, plan: RowPatternPlan, partitioning: Partitioning) -> None:
+        self.number, self._plan = number, plan
+        self._partitioning = partitioning
         limits = plan.rule.limits
-        self._matcher = RowPatternMatcher(
-            plan, Limits(limits.events, limits.partial_matches), with_bits=True
-        )
-        self._reporter = ResultReporter(plan)
+        self.matcher = CompiledRowPattern(plan, Limits(limits.events, limits.partial_matches))
+        self.reporter = ResultReporter(plan)
         places = {
             slot.path: place
             for place, slot in enumerate(partitioning.slots)
             if slot.events == plan.rule.events and slot.of_type is None
         }
         self._places = [places[path] for path in plan.columns]
+        atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
+        self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
 
     def bits(self, mask: int) -> int | None:
-        """See :meth:`Partitioning.own_bits`."""
-        return self._partitioning.own_bits(self.number, mask)
+        """The bits of a row of which these conditions are true; ``None`` where the rule does not
+        read it."""
+        own = self._partitioning.own_bits(self.number, mask)
+        if own is None:
+            return None
+        closed = CLOSED if own & self._plan.closed else 0
+        return closed | sum(bit for atom, bit in self._bits if own & atom)
 
-    def events(
-        self, table: EventTable, rows: I64, bits: Sequence[int], names: Names
-    ) -> list[Event]:
-        """Rows as the matcher wants them, with the columns of the plan."""
-        read = table.objects(names, self._slots)
-        found = (read(row) for row in rows.tolist())
-        return [
-            event._replace(
-                bits=own, payload=None, columns=tuple(event.columns[at] for at in self._places)
-            )
-            for event, own in zip(found, bits, strict=True)
-        ]
+    def columns_of(self, events: EventTable) -> EventTable:
+        """Events with the columns of the plan."""
+        columns = None
+        if events.columns is not None:
+            columns = [events.columns[place] for place in self._places]
+        return replace(events, columns=columns, payload=None)
 
-    def state(self, stored: bytes | None) -> KeyState:
-        """That of a key. StateError when it is damaged."""
-        return KeyState() if stored is None else decode(stored, self.plan)
+    def states(self, known: RowPatternUnits, events: EventTable) -> RowPatternStates:
+        """The states of units as the matcher has them."""
+        keys: Table = np.zeros(len(known), KEY)
+        for name in KEY.names or ():
+            keys[name] = known.units[name]
+        rows = replace(events.take(known.rows["event"]), micros=known.rows["micros"].copy())
+        bits = known.rows["bits"].copy()
+        return RowPatternStates(keys, known.threads, known.nodes, rows, bits)
 
-    def live(self, key: str | None, stored: bytes | None) -> Iterator[PartialMatch]:
-        """The attempt under way, if there is one."""
-        state = self.state(stored)
-        return live_attempt(self.plan, key, state, self._matcher.deadline(state))
+    def units(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternUnits:
+        """The units of states, but for those of which nothing counts any more. ``keys``: by state;
+        ``events``: the number of each row's."""
+        units = np.zeros(len(states.keys), UNIT)
+        for name in KEY.names or ():
+            units[name] = states.keys[name]
+        units["key"], units["rule"] = keys, self.number
+        under_way = states.keys["attempt"] != 0
+        deadlines = self.matcher.deadlines(states)
+        open_ended = under_way & (deadlines == FOREVER)
+        units["due"] = np.where(open_ended, END_OF_TIME, deadlines)
+        rows = np.zeros(len(events), ROW)
+        rows["event"], rows["bits"] = events, states.bits
+        rows["micros"] = states.rows.all_micros
+        whole = RowPatternUnits(units, states.threads, states.nodes, rows)
+        return whole if self._plan.remembers else whole.take(np.flatnonzero(under_way))
 
-    def advance(
-        self,
-        key: str | None,
-        state: KeyState,
-        rows: Sequence[Event],
-        watermark: int,
-        outputs: Outputs,
-    ) -> int:
-        """Move one key on; how many rows what was found has."""
-        results = self._matcher.advance(state, rows)
-        results += self._matcher.move_time(state, watermark)
-        if watermark >= END_OF_TIME:
-            results += self._matcher.close(state)
-        self._reporter.faults(self._matcher.taken_faults(), outputs)
-        return self._reporter.report(key, results, outputs)
-
-    def deadline(self, state: KeyState) -> int:
-        """The watermark at which something is due; ``FOREVER`` for never."""
-        deadline = self._matcher.deadline(state)
-        if deadline is None:
-            return FOREVER if state.attempt is None else END_OF_TIME
-        return deadline
-
-    def is_idle(self, state: KeyState) -> bool:
-        """Whether nothing of the key makes a difference any more."""
-        return state.closed or (state.attempt is None and not self.plan.remembers)
+    def live(
+        self, units: RowPatternUnits, events: EventTable, keys: Sequence[str | None], names: Names
+    ) -> Iterator[PartialMatch]:
+        """The attempts of some units."""
+        states = self.states(units, self.columns_of(events))
+        deadlines = self.matcher.deadlines(states).tolist()
+        for key, deadline, state in zip(
+            units.units["key"].tolist(),
+            deadlines,
+            self.matcher.key_states(states, names),
+            strict=True,
+        ):
+            due = None if deadline == FOREVER else deadline
+            yield from live_attempt(self._plan, keys[key], state, due)

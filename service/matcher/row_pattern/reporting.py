@@ -8,6 +8,7 @@ from typing import Any
 from service.compiler.row_pattern import RowPatternPlan
 from service.match_ids import match_id
 from service.matcher.outputs import Outputs
+from service.matcher.row_pattern.compiled import ConditionFailure
 from service.matcher.row_pattern.evaluation import Fault
 from service.matcher.row_pattern.results import (
     GivenUp,
@@ -65,6 +66,11 @@ class ResultReporter:
                     detail = f"AFTER MATCH SKIP failed: {fault}; match {result.number} of the key"
                     self._dead_letter("skip_failed", row, detail, None, outputs)
         return size
+
+    def failures(self, failures: Iterable[ConditionFailure], outputs: Outputs) -> None:
+        """Append conditions that could not be computed."""
+        for each in failures:
+            self._dead_letter("condition_failed", each.row, each.error, each.variable, outputs)
 
     def faults(self, faults: Iterable[Fault], outputs: Outputs) -> None:
         """Append what could not be computed."""

@@ -216,9 +216,9 @@ def _with_gone(state: KeysState, gone: Sequence[str | None]) -> KeysState:
 
 def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:
     """When something is due of the keys of each bucket; ``FOREVER`` for never."""
-    units = state.row_patterns
     of_steps = _least(homes[state.held.units["key"]], state.held.due, count)
-    return np.minimum(of_steps, _least(homes[units.key], units.due, count))
+    in_sql = state.row_patterns.units
+    return np.minimum(of_steps, _least(homes[in_sql["key"]], in_sql["due"], count))
 
 
 def _least(homes: I64, due: I64, count: int) -> I64:

@@ -142,11 +142,11 @@ class StoredGroup:
 
 
 def _add_units(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:
-    in_sql = state.row_patterns
-    for number in np.unique(in_sql.rule).tolist():
-        mine = in_sql.rule == number
+    in_sql = state.row_patterns.units
+    for number in np.unique(in_sql["rule"]).tolist():
+        mine = in_sql[in_sql["rule"] == number]
         held.rules[fingerprints[number]] = RuleHeld(
-            int(mine.sum()), int(in_sql.live[mine].sum()), None, _due(int(in_sql.due[mine].min()))
+            len(mine), int(mine["threads"].sum()), None, _due(int(mine["due"].min()))
         )
     units, partials = state.held.units, state.held.partials
     rule_of_partial = np.repeat(units["rule"], units["partials"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from service.matcher.columnar.compilation import FOREVER, NONE, compiled
 from service.matcher.row_pattern.compiled.tables import (
+    CLOSED,
     EDGE,
     EXCLUDED,
     GIVEN_UP,
@@ -167,12 +168,14 @@ def _pass_over(program, rows, out, control, key):
     """Go on to the next row that may begin a match."""
     clause = program.clause[0]
     wanted = clause.first_bits
-    if wanted == 0:
-        return DONE
     first, row = key.next_start, key.next_start
     offset = control.first_row - control.base
-    while row < control.end and rows.bits[rows.at[offset + row]] & wanted == 0:
-        if clause.rows == WITH_UNMATCHED and row >= key.covered:
+    while row < control.end:
+        bits = rows.bits[rows.at[offset + row]]
+        closed = bits & CLOSED != 0
+        if not closed and (wanted == 0 or bits & wanted != 0):
+            break
+        if clause.rows == WITH_UNMATCHED and row >= key.covered and not closed:
             if control.results >= len(out.results):
                 key.next_start = row
                 return DRAIN if control.results >= control.drain_at else FULL_RESULTS

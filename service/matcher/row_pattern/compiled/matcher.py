@@ -24,9 +24,10 @@ from service.matcher.row_pattern.compiled.states import (
     new_keys,
     states_of,
 )
-from service.matcher.row_pattern.evaluation import Binder
+from service.matcher.row_pattern.evaluation import Binder, Fault
 from service.matcher.row_pattern.matcher import Limits
 from service.matcher.row_pattern.state import KeyState
+from service.pattern.expressions import Expression
 from service.pattern.sql import load_query
 from service.pattern.types import STRING, RecordType, column_type
 
@@ -51,11 +52,23 @@ class CompiledRowPattern:
             for path in plan.columns
         ]
         lowered, binder = lower(plan, limits), Binder(plan)
-        measures = [binder.expression(each.expression) for each in query.measures]
+        measures = [binder.measure(each.expression) for each in query.measures]
+        self._binder = binder
         bounds = limits.rows, limits.threads
         self.compiled = Compiled(plan, lowered, self.slots, measures, bounds)
         self.calls = [binder.expression(expression) for _, expression in lowered.calls]
         self._bits = RowBits(lowered.bits, query.event, self.slots, plan.columns)
+
+    @property
+    def row_bits(self) -> Sequence[Expression]:
+        """The conditions on the row alone, by bit."""
+        return self.compiled.lowered.bits
+
+    def taken_faults(self) -> list[Fault]:
+        """Measures that could not be computed, and are NULL, since this was last asked."""
+        faults = {(each.row.at, *each[1:3]): each for each in self._binder.faults}
+        self._binder.faults.clear()
+        return list(faults.values())
 
     @property
     def computed_by_python(self) -> Sequence[tuple[str, str]]:
@@ -123,6 +136,8 @@ class Run:
     """One run: an iterator over what is found, then the new state in ``states``."""
 
     states: RowPatternStates
+    #: Which of the rows, those of the states first, the new states have.
+    kept_rows: I64
 
     def __init__(
         self,
@@ -302,7 +317,7 @@ class Run:
         control, keys, rows = self._controls[0], self._work.keys, self._rows
         kept = keys["rows"].astype(np.int64)
         at = np.repeat(rows.ends - np.cumsum(kept), kept) + np.arange(kept.sum())
-        chosen = rows.at[at]
+        chosen = self.kept_rows = rows.at[at]
         self.states = RowPatternStates(
             keys,
             self._out.kept_threads[: control["kept_threads"]],

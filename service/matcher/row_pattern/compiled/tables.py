@@ -86,6 +86,9 @@ EDGE = -1
 #: A thread that was seen at an instruction, and the one before it.
 SEEN = record(node="i4", length="i4", slot="i4", next="i4")
 
+#: Of the bits of a row: no match may begin at it.
+CLOSED = 1 << 62
+
 MATCH, UNMATCHED, TIMED_OUT, GIVEN_UP, SKIP_FAILED = range(5)
 ROWS_LIMIT, THREADS_LIMIT = 1, 2
 TARGET_ABSENT, TO_MATCH_START = 0, 1
