@@ -40,7 +40,7 @@ pattern:
   - {step: b, after: followed_by, where: "name = 'b'"}
 """
 PLAN = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
-ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s"), OutputSchemaIds(1, 2, 3))
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4))
 
 
 class State:
