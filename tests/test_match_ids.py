@@ -51,7 +51,7 @@ def test_every_part_counts() -> None:
     assert len(set(ids)) == len(ids)
 
 
-ROW = MatchRow("fraud", 3, "k1", "ab" * 16, 1, 2, "A", taken("in", 1, 4), {"x": 1})
+ROW = MatchRow("fraud", 3, "k1", "ab" * 16, 2, "A", taken("in", 1, 4), {"x": 1})
 
 
 def test_golden_row_id() -> None:
@@ -61,9 +61,9 @@ def test_golden_row_id() -> None:
 
 
 def test_what_does_not_make_a_row() -> None:
-    """Columns, variable, match number, and what else is known of the event are not part of it."""
+    """Columns, variable, and what else is known of the event are not part of it."""
     event = TakenEvent(ROW.event.at, 99, {"x": 1}, b"bytes", "T")
-    other = replace(ROW, columns={}, variable=None, match_number=9, event=event)
+    other = replace(ROW, columns={}, variable=None, event=event)
     assert row_id(other) == row_id(ROW)
 
 

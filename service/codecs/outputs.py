@@ -139,7 +139,6 @@ class OutputEncoder:
         datum = {
             "row_id": row_id(row),
             "match_id": row.match_id,
-            "match_number": row.match_number,
             "row": row.row,
             "variable": row.variable,
             "rule_id": row.rule_id,

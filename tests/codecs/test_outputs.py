@@ -50,13 +50,12 @@ ROW = MatchRow(
     rule_version=2,
     key="kéy",
     match_id="ab" * 16,
-    match_number=7,
     row=3,
     variable="UP",
     event=TakenEvent(AT, 2_000, type="shop.Order"),
     columns={"total": Decimal("1.50"), "ids": [1, None]},
 )
-UNMATCHED = replace(ROW, key=None, match_id=None, match_number=None, row=1, variable=None)
+UNMATCHED = replace(ROW, key=None, match_id=None, row=1, variable=None)
 
 
 def decode(contract: Contract, value: bytes | None) -> dict[str, Any]:
@@ -126,7 +125,6 @@ def test_row_round_trip() -> None:
     assert decode("match-row", record.value) == {
         "row_id": row_id(ROW),
         "match_id": "ab" * 16,
-        "match_number": 7,
         "row": 3,
         "variable": "UP",
         "rule_id": "rule",
@@ -149,10 +147,10 @@ def test_row_round_trip() -> None:
 
 
 def test_row_that_no_match_covers() -> None:
-    """It has neither match, number nor variable, and no header with a match id."""
+    """It has neither match nor variable, and no header with a match id."""
     record = ENCODER.row(UNMATCHED)
     found = decode("match-row", record.value)
-    assert (found["match_id"], found["match_number"], found["variable"]) == (None, None, None)
+    assert (found["match_id"], found["variable"]) == (None, None)
     assert (record.key, found["key"], found["row"]) == (None, None, 1)
     assert [name for name, _ in record.headers] == [
         "spark-cep-kind",
@@ -166,9 +164,9 @@ def test_bytes_of_a_row() -> None:
     value = ENCODER.row(UNMATCHED).value
     assert value is not None
     assert value.hex() == (
-        "00000000044063346266376461316531363434343266383332376638373934643964666333620000"
-        "02000872756c65040004696e0652a01f021473686f702e4f7264657280a0abfef962040a746f7461"
-        "6c0808312e3530066964730c040402000000"
+        "00000000044063346266376461316531363434343266383332376638373934643964666333620002"
+        "000872756c65040004696e0652a01f021473686f702e4f7264657280a0abfef962040a746f74616c"
+        "0808312e3530066964730c040402000000"
     )
 
 

@@ -22,7 +22,7 @@ from tests.kafka_access import KafkaAccess
 pytestmark = pytest.mark.kafka
 
 KINDS = ("matches", "timeouts", "match_rows", "late", "dead_letters", "shadow")
-ROW = MatchRow("ab", 1, "k", None, None, 1, None, TakenEvent(Coordinates("t", 0, 5), 5))
+ROW = MatchRow("ab", 1, "k", None, 1, None, TakenEvent(Coordinates("t", 0, 5), 5))
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_rows_of_matches(mode: str, topic: str, monkeypatch: pytest.MonkeyPatch)
     counted, and there is a dead letter in its place."""
     loaded = load_rules(f"{RULE}mode: {mode}\n", "ab.yaml")
     group = Group(compile_rules(each.rule for each in loaded))
-    row = MatchRow("ab", 1, "k", "ab" * 16, 1, 1, "A", TakenEvent(Coordinates("t", 0, 5), 5))
+    row = MatchRow("ab", 1, "k", "ab" * 16, 1, "A", TakenEvent(Coordinates("t", 0, 5), 5))
     rows = [row, replace(row, row=2), replace(row, columns={"text": "x" * LARGEST_RECORD})]
     monkeypatch.setattr(KeyGroup, "run", lambda *_: iter([Outputs(rows=rows)]))
     out, report = group.batch(times(6))

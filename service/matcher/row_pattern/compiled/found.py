@@ -150,9 +150,7 @@ class Found:
             labels = tuple(names[begin : begin + length])
             taken = self._taken(key, first, length)
             if kind == tables.MATCH:
-                yield key, MatchFound(
-                    int(result["number"]), first, event(row), taken, labels, rows
-                )
+                yield key, MatchFound(int(result["number"]), first, event(row), taken, labels, rows)
             elif kind == tables.UNMATCHED:
                 yield key, Unmatched(first, rows)
             elif kind == tables.TIMED_OUT:
