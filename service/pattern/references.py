@@ -103,8 +103,9 @@ def mention(expression: Expression, step: str) -> tuple[int, int] | None:
 
 def check_durations(rule: Rule) -> Iterator[Finding]:
     """Windows, gaps and the cooldown are longer than nothing, and can be written down."""
+    window: Path = ("within", "max") if rule.query is None else ("sql",)
     durations: list[tuple[str, int | None, Path, str | None]] = [
-        ("within", rule.within.max_ms, ("within", "max"), None),
+        ("within", rule.within.max_ms, window, None),
         ("within.gap", rule.within.gap_ms, ("within", "gap"), None),
         ("cooldown", rule.cooldown_ms, ("cooldown",), None),
         ("drain_limit", rule.drain_limit_ms, ("drain_limit",), None),

@@ -38,16 +38,26 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
 
     ``source`` names the text in messages; ``event`` is the type of the input's events.
     """
-    statement, found = read_statement(text, source)
-    analysis = None if statement is None else Analysis(statement, event)
-    query = None if analysis is None else analysis.query()
-    if analysis is not None:
-        # What stands where the grammar is broken is not read as it was meant.
-        of_meaning = [each for each in analysis.found if not any(map(each.overlaps, found))]
-        found = sorted({*found, *of_meaning}, key=lambda each: each.span)
+    query, found = examine_query(text, source, event)
     if query is None or found:
-        raise RuleSetError([problem(text, source, each) for each in found[:MOST_PROBLEMS]])
+        raise RuleSetError([problem(text, source, each) for each in found])
     return query
+
+
+def examine_query(
+    text: str, source: str, event: RecordType | None = None
+) -> tuple[Query | None, list[Found]]:
+    """The query of a text, as far as it can be read, and all that is wrong with it. If anything is,
+    the query cannot be used."""
+    statement, found = read_statement(text, source)
+    if statement is None:
+        return None, found
+    analysis = Analysis(statement, event)
+    query = analysis.query()
+    # What stands where the grammar is broken is not read as it was meant.
+    of_meaning = [each for each in analysis.found if not any(map(each.overlaps, found))]
+    found = sorted({*found, *of_meaning}, key=lambda each: each.span)
+    return query, found[:MOST_PROBLEMS]
 
 
 class Analysis:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from service.pattern.expressions import ColumnPath, Expression
 from service.pattern.sql.row_pattern import RowPattern, Span
@@ -18,7 +18,7 @@ class Sort:
     path: ColumnPath
     descending: bool = False
     nulls_first: bool = False
-    span: Span = (0, 0)
+    span: Span = field(default=(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Measure:
     name: str
     expression: Expression
     type: SqlType
-    start: int = 0
+    start: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One rule in SQL. ``text`` is the statement, ``source`` names it in messages.
+    """One rule in SQL. ``text`` is the statement, ``source`` names it in messages; how a statement
+    is written takes no part in equality.
 
     ``variables`` are the pattern's primary variables in the order of the text; ``unions`` maps
     these, and each SUBSET, to primary variables. ``target``: the variables that AFTER MATCH SKIP
@@ -51,8 +52,8 @@ class Query:
     but those that the clause names.
     """
 
-    text: str
-    source: str
+    text: str = field(compare=False)
+    source: str = field(compare=False)
     input: str
     partition: tuple[ColumnPath, ...]
     order: tuple[Sort, ...]

@@ -96,6 +96,27 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found
     return statement, found + reader.found
 
 
+def plain_text(text: str) -> str:
+    """The statement without comments, blanks at ends of lines, empty lines and the semicolon. What
+    stands in quotes is left as it is."""
+    code = _NOT_CODE.sub(lambda part: " " if part["comment"] else part[0], text)
+    parts: list[str] = []
+    at = 0
+    for quoted in _NOT_CODE.finditer(code):
+        parts += [_plain_code(code[at : quoted.start()]), quoted[0]]
+        at = quoted.end()
+    parts.append(_plain_code(code[at:]))
+    return "".join(parts).strip().removesuffix(";").rstrip()
+
+
+def _plain_code(code: str) -> str:
+    first, *others = re.sub(r"[^\S\n]", " ", code).split("\n")
+    if not others:
+        return first
+    lines = [first.rstrip(" "), *(each.rstrip(" ") for each in others[:-1] if each.strip(" "))]
+    return "\n".join([*lines, others[-1]])
+
+
 @cache
 def _parser() -> Lark:
     grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
