@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -35,6 +35,7 @@ from service.pattern.rule_schema import rule_schema
 from service.pattern.shape import RuleFields, RuleShape, SqlRuleShape, StepShape
 from service.pattern.shape_problems import shape_problems
 from service.pattern.sql import examine_query
+from service.pattern.sql_file import read_sql_file
 from service.pattern.tree import Contiguity, Rule
 from service.pattern.validation import (
     check_rule,
@@ -81,7 +82,17 @@ def examine_rules(
     If there is a problem none of the rules may run: of one that is wrong, the wrong parts are left
     out, so that the others can be checked too.
     """
-    read = examine_documents(text, source, given)
+    return _examined(examine_documents(text, source, given), source)
+
+
+def examine_sql_file(text: str, source: str) -> tuple[list[LoadedRule], list[Problem]]:
+    """The same of a file with a statement (:mod:`service.pattern.sql_file`)."""
+    return _examined([_load(read_sql_file(text, source))], source)
+
+
+def _examined(
+    read: Sequence[tuple[LoadedRule | None, list[Problem]]], source: str
+) -> tuple[list[LoadedRule], list[Problem]]:
     if not read:
         return [], [Places(source, ("",)).problem("there is no rule", (), allowed="a rule or more")]
     loaded = [rule for rule, _ in read if rule is not None]
