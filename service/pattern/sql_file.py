@@ -25,7 +25,7 @@ SUFFIX = ".sql"
 
 _DASHES = re.compile(r"(\s*)--(.*)", re.DOTALL)
 _LINE_END = re.compile("\r\n|[\n\r]")
-_ALLOWED = "`-- id: NAME`, and other fields of a rule, in lines of their own at the file's beginning"
+_ALLOWED = "`-- id: NAME`, and other fields of a rule in YAML, at the file's beginning"
 
 
 def read_sql_file(text: str, source: str) -> Document:

@@ -25,6 +25,7 @@ from service.pattern.sql.cautions import (
     stream_warnings,
 )
 from service.pattern.sql.query import Query
+from service.pattern.sql.spelling import spelled_out
 from service.pattern.sql.syntax import plain_text
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "found_warnings",
     "load_query",
     "plain_text",
+    "spelled_out",
     "stream_refusals",
     "stream_warnings",
 ]

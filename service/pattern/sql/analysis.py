@@ -25,7 +25,7 @@ from service.pattern.sql.outputs import outputs_of
 from service.pattern.sql.places import Found, problem
 from service.pattern.sql.program_size import MAX_PROGRAM, program_size
 from service.pattern.sql.query import Measure, Query, Sort
-from service.pattern.sql.row_pattern import Exclusion, Variable, walk
+from service.pattern.sql.row_pattern import Exclusion, Span, Variable, walk
 from service.pattern.sql.statement import Fragment, Named, RowsPerMatch, Statement
 from service.pattern.sql.syntax import read_statement
 from service.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, column_type
@@ -61,10 +61,12 @@ def examine_query(
 
 
 class Analysis:
-    """One statement and all that is wrong with it (``found``)."""
+    """One statement and all that is wrong with it (``found``). ``respelt``: where a column stands,
+    perhaps behind a variable, that the events spell otherwise, and how."""
 
     def __init__(self, statement: Statement, event: RecordType | None) -> None:
         self.found: list[Found] = []
+        self.respelt: list[tuple[Span, ColumnPath]] = []
         self._statement = statement
         self._event = event
         nodes = list(walk(statement.pattern))
@@ -99,7 +101,7 @@ class Analysis:
         return Query(
             text=statement.text,
             source=statement.source,
-            input=statement.input,
+            input=statement.input.written,
             partition=partition,
             order=order,
             measures=measures,
@@ -113,6 +115,8 @@ class Analysis:
             defines=self._defines(),
             outputs=outputs,
             event=self._event,
+            input_span=statement.input.span,
+            partition_spans=tuple(each.span for each in statement.partition),
         )
 
     def _refuse(self, message: str, span: tuple[int, int], allowed: str | None = None) -> None:
@@ -194,6 +198,8 @@ class Analysis:
     def _read(self, text: Fragment, scope: RowPatternScope) -> tuple[Expression, SqlType] | None:
         try:
             expression = parse_of_rows(text.text, scope)
+            start = text.span[0]
+            self.respelt += [((start + a, start + b), path) for (a, b), path in scope.respelt]
             return expression, check_types(expression, self._event, {})
         except ExpressionError as error:
             self._place(text, error)
@@ -216,6 +222,8 @@ class Analysis:
             self._refuse(f"{clause} takes columns", text.span)
             return ()
         path = column_of(self._event, node.path)
+        if path != node.path:
+            self.respelt.append((text.span, path))
         if self._event is not None and column_type(self._event, path) is None:
             allowed = instead(".".join(path), self._event.fields, "columns")
             self._refuse(f"there is no column `{text.text}`", text.span, allowed)

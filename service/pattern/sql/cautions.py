@@ -31,7 +31,8 @@ _WITHIN = "WITHIN INTERVAL '10' MINUTE behind PATTERN ( … )"
 
 
 def stream_refusals(query: Query, event_time: ColumnPath | None = None) -> list[Problem]:
-    """Why a query cannot run on a stream, whose event time is the column ``event_time``."""
+    """Why a query cannot run on a stream, whose event time is the column ``event_time`` (an empty
+    path: no column)."""
     return _placed(query, found_refusals(query, event_time))
 
 
@@ -111,6 +112,11 @@ def _may_be_empty(node: RowPattern) -> bool:
 
 def _order(query: Query, event_time: ColumnPath | None) -> Iterator[Found]:
     if event_time is None:
+        return
+    if not event_time:
+        for item in query.order:
+            message = "rows come in the order of event time, the time of their Kafka record"
+            yield Found(message, item.span, "no ORDER BY; or a column as the input's event_time")
         return
     allowed = f"ORDER BY {name(event_time)}"
     for place, item in enumerate(query.order):

@@ -48,8 +48,8 @@ class Query:
     ``variables`` are the pattern's primary variables in the order of the text; ``unions`` maps
     these, and each SUBSET, to primary variables. ``target``: the variables that AFTER MATCH SKIP
     goes to. ``within_ms``: from the first row of a match to its last, exclusive. ``event`` is the
-    type of the input's events; without it, types are unknown and ``*`` of ALL ROWS has no columns
-    but those that the clause names.
+    type of the input's events; without it, types are unknown, columns are as the statement spells
+    them, and ``*`` of ALL ROWS has no columns but those that the clause names.
     """
 
     text: str = field(compare=False)
@@ -68,3 +68,5 @@ class Query:
     defines: Mapping[str, Expression]
     outputs: tuple[Output, ...]
     event: RecordType | None
+    input_span: Span = field(default=(0, 0), compare=False)
+    partition_spans: tuple[Span, ...] = field(default=(), compare=False)
