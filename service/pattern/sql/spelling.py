@@ -35,6 +35,14 @@ def spelled_out(text: str, source: str, event: RecordType) -> str:
     return text
 
 
+def leaves_columns_open(query: Query) -> bool:
+    """Whether the query puts out columns that only the type of the events names."""
+    if query.event is not None or query.rows is RowsPerMatch.ONE_ROW:
+        return False
+    statement, _ = read_statement(query.text, query.source)
+    return statement is not None and any(is_star(item, statement) for item in statement.select)
+
+
 def _columns(analysis: Analysis, text: str) -> Iterator[tuple[Span, str]]:
     for (start, end), path in analysis.respelt:
         written = text[start:end]

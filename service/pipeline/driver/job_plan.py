@@ -17,8 +17,8 @@ from service.documents.nearest import instead
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.several_types import InputRecord
-from service.pattern.sql_types import at_input, check_statement, with_columns
-from service.pattern.type_check import type_check, type_warnings
+from service.pattern.sql_types import at_input, check_statement
+from service.pattern.type_check import type_check, type_warnings, with_columns_of
 from service.pipeline.decode.decoder_plan import check_columns
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
 from service.rules.rule_set import RuleFile, RuleSet
@@ -36,7 +36,7 @@ def check_rules(rules: RuleSet, schemas: ResolvedSchemas) -> tuple[Problem, ...]
     problems = [problem for loaded in rules.loaded for problem in problems_of(loaded, schemas)]
     if problems:
         raise RuleSetError(problems)
-    spelled = tuple(_spelled_out(loaded, schemas) for loaded in rules.loaded)
+    spelled = tuple(with_columns_of(one, _records(one, schemas)) for one in rules.loaded)
     check_columns(plan_for(replace(rules, loaded=spelled)), schemas)
     return tuple(warnings_of(rules, schemas))
 
@@ -71,14 +71,12 @@ def _statement_problems(loaded: LoadedRule, source: str, schemas: ResolvedSchema
 def spelled_out(files: Iterable[RuleFile], schemas: ResolvedSchemas) -> list[RuleFile]:
     """The same files with rules in SQL that need no schemas to say what they put out."""
     return [
-        replace(file, loaded=tuple(_spelled_out(one, schemas) for one in file.loaded))
+        replace(
+            file,
+            loaded=tuple(with_columns_of(one, _records(one, schemas)) for one in file.loaded),
+        )
         for file in files
     ]
-
-
-def _spelled_out(loaded: LoadedRule, schemas: ResolvedSchemas) -> LoadedRule:
-    types = [] if loaded.rule.query is None else schemas.types_of(loaded.rule.events)
-    return with_columns(loaded, types[0].columns) if len(types) == 1 else loaded
 
 
 def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:
