@@ -12,12 +12,15 @@ from rich.text import Text
 from service.cli.checking import check_types, read_existing
 from service.cli.forms import Form
 from service.compiler.dot_text import dot_text
-from service.compiler.drawing import draw
+from service.compiler.drawing import Drawing, draw
 from service.compiler.explanation import Explanation, Section, explain
 from service.compiler.lowering import lower
 from service.compiler.mermaid_text import mermaid_text
 from service.compiler.plan import LookBackAtom, Plan
 from service.compiler.record_types import RecordTypes
+from service.compiler.row_pattern import RowPatternPlan, plan_query
+from service.compiler.row_pattern.drawing import draw_program
+from service.compiler.row_pattern.explanation import explain_query
 from service.compiler.rule_set import slots_of
 from service.compiler.wording import condition_name
 from service.documents.nearest import instead
@@ -26,7 +29,8 @@ from service.matcher.columnar.look_back_programs import program
 from service.pattern.document import LoadedRule
 from service.pattern.expressions.canonical import expression as expression_of
 from service.pattern.several_types import InputRecord
-from service.pattern.type_check import type_warnings
+from service.pattern.tree import Rule
+from service.pattern.type_check import type_warnings, with_columns_of
 from service.rules.rule_set import RuleSet
 
 
@@ -35,7 +39,7 @@ class RulesToExplain:
     """The chosen rules with their plans. ``warnings``: what was found about the file or folder,
     and is not part of one rule's explanation."""
 
-    rules: tuple[tuple[LoadedRule, Plan], ...]
+    rules: tuple[tuple[LoadedRule, Plan | RowPatternPlan], ...]
     record_types: tuple[InputRecord, ...]
     warnings: tuple[Problem, ...]
 
@@ -60,12 +64,17 @@ def rules_to_explain(path: Path, chosen: Sequence[str], schemas: Sequence[Path])
         rules = [
             replace(one, warnings=(*one.warnings, *type_warnings(one, types))) for one in rules
         ]
+        rules = [with_columns_of(one, types) for one in rules]
     of_rules = {id(warning) for loaded in rule_set.loaded for warning in loaded.warnings}
     return RulesToExplain(
-        rules=tuple((loaded, lower(loaded.rule)) for loaded in rules),
+        rules=tuple((loaded, _plan(loaded.rule)) for loaded in rules),
         record_types=tuple(types),
         warnings=tuple(w for w in rule_set.warnings if id(w) not in of_rules),
     )
+
+
+def _plan(rule: Rule) -> Plan | RowPatternPlan:
+    return lower(rule) if rule.query is None else plan_query(rule.query)
 
 
 def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
@@ -80,17 +89,22 @@ def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
 def written(rules: RulesToExplain, form: Form) -> str:
     """The rules in one of the forms, as text with a line end; a blank line separates several,
     and are clusters of one drawing."""
-    plans = [plan for _, plan in rules.rules]
     match form:
         case Form.DOT:
-            return dot_text([draw(plan) for plan in plans])
+            return dot_text([_drawing(*each) for each in rules.rules])
         case Form.MERMAID:
-            return mermaid_text([draw(plan) for plan in plans])
+            return mermaid_text([_drawing(*each) for each in rules.rules])
         case Form.PLAN:
-            texts = [printable_lines(str(plan)) for plan in plans]
+            texts = [printable_lines(str(plan)) for _, plan in rules.rules]
         case Form.TEXT:
             texts = [str(_explanation(loaded, plan, rules)) for loaded, plan in rules.rules]
     return "\n\n".join(texts) + "\n"
+
+
+def _drawing(loaded: LoadedRule, plan: Plan | RowPatternPlan) -> Drawing:
+    if isinstance(plan, Plan):
+        return draw(plan)
+    return draw_program(plan, f"{loaded.rule.id} version {loaded.rule.version}")
 
 
 def show(rules: RulesToExplain, console: Console) -> None:
@@ -103,7 +117,11 @@ def show(rules: RulesToExplain, console: Console) -> None:
     console.print(Text("\n\n").join(sections))
 
 
-def _explanation(loaded: LoadedRule, plan: Plan, rules: RulesToExplain) -> Explanation:
+def _explanation(
+    loaded: LoadedRule, plan: Plan | RowPatternPlan, rules: RulesToExplain
+) -> Explanation:
+    if isinstance(plan, RowPatternPlan):
+        return explain_query(loaded.rule, plan, loaded.warnings)
     explained = explain(plan, loaded.warnings)
     *others, warnings = explained.sections
     computed = Section("Computed by Python", tuple(_computed(plan, rules.record_types)))

@@ -27,7 +27,8 @@ from service.errors import Problem, printable
 from service.pattern.canonical import instant
 from service.pattern.tree import PreviousVersion, Rule, Step
 
-_Row = tuple[str, str]
+Row = tuple[str, str]
+"""A label and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,14 @@ def explain(
             Section("States and edges", tuple(_states(plan))),
             Section("Events that reach the matcher", tuple(_events(plan))),
             Section(
-                "What a key may hold", _rows((bound.name, bound.text) for bound in bounds(plan))
+                "What a key may hold", rows((bound.name, bound.text) for bound in bounds(plan))
             ),
-            Section("Warnings", tuple(_warnings(warnings))),
+            Section("Warnings", tuple(warning_lines(warnings))),
         )
     )
 
 
-def _rows(rows: Iterable[_Row], indent: str = "  ", *, repeated: bool = False) -> tuple[str, ...]:
+def rows(rows: Iterable[Row], indent: str = "  ", *, repeated: bool = False) -> tuple[str, ...]:
     """Labels and texts in two columns; unless ``repeated``, one label is written once."""
     listed = list(rows)
     width = max((len(label) for label, _ in listed), default=0)
@@ -85,10 +86,10 @@ def _head(plan: Plan) -> Iterator[str]:
     rule = plan.rule
     if rule.description:
         yield f"  {printable(rule.description)}"
-    yield from _rows(_head_rows(plan, rule))
+    yield from rows(_head_rows(plan, rule))
 
 
-def _head_rows(plan: Plan, rule: Rule) -> Iterator[_Row]:
+def _head_rows(plan: Plan, rule: Rule) -> Iterator[Row]:
     yield "fingerprint", plan.fingerprint
     key = ", ".join(expression.canonical for expression in rule.key)
     yield "key", key or "none: all events go through one partition"
@@ -99,6 +100,11 @@ def _head_rows(plan: Plan, rule: Rule) -> Iterator[_Row]:
     yield "after a match", skip_in_words(skip) + missed
     cooldown = rule.cooldown_ms
     yield "cooldown", "none" if cooldown is None else format_duration(cooldown)
+    yield from fate_rows(rule)
+
+
+def fate_rows(rule: Rule) -> Iterator[Row]:
+    """Whether and from when the rule runs, and what becomes of the version before."""
     if rule.effective_from_ms is not None:
         yield "effective from", instant(rule.effective_from_ms)
     if rule.previous_version is not PreviousVersion.RESTART:
@@ -124,11 +130,11 @@ class _Steps:
         """The steps of one list, groups with their members beneath."""
         for step in steps:
             yield f"{indent}{step.name}: {_standing(step)}"
-            yield from _rows(self._rows_of(step), indent + "    ")
+            yield from rows(self._rows_of(step), indent + "    ")
             if step.group is not None:
                 yield from self.lines(step.group, indent + "    ")
 
-    def _rows_of(self, step: Step) -> Iterator[_Row]:
+    def _rows_of(self, step: Step) -> Iterator[Row]:
         if step.group is None:
             if step.of_type is not None:
                 yield "of type", step.of_type
@@ -143,13 +149,13 @@ class _Steps:
         if step.gap_ms is not None:
             yield self._part(self._atoms.index(GapAtom(step.gap_ms, step.name)))
 
-    def _parts(self, formula: Formula) -> Iterator[_Row]:
+    def _parts(self, formula: Formula) -> Iterator[Row]:
         numbers = [n for n in range(len(self._atoms)) if formula.atoms() >> n & 1]
         yield from map(self._part, numbers)
         if len(numbers) > 1:
             yield "  together", in_words(formula, condition_name)
 
-    def _part(self, number: int) -> _Row:
+    def _part(self, number: int) -> Row:
         atom = self._atoms[number]
         name = condition_name(number)
         if not isinstance(atom, EventAtom):
@@ -172,10 +178,10 @@ def _states(plan: Plan) -> Iterator[str]:
         name = f"{state.number} {state.label}"
         yield "  " + ", ".join((name, *state_in_words(state)))
         moves = (_edge(edge, state, plan, names) for edge in state.edges)
-        yield from _rows(moves, "      ", repeated=True)
+        yield from rows(moves, "      ", repeated=True)
 
 
-def _edge(edge: Edge, state: State, plan: Plan, names: ConditionNames) -> _Row:
+def _edge(edge: Edge, state: State, plan: Plan, names: ConditionNames) -> Row:
     target = plan.states[edge.target]
     where = "stay" if target is state else f"go to {target.number} {target.label}"
     condition = "always" if edge.condition == TRUE else f"if {names.written(edge.condition)}"
@@ -201,7 +207,7 @@ def _events(plan: Plan) -> Iterator[str]:
         yield from _alternatives(plan)
         yield "  Any other event changes nothing for this rule. Unless another rule needs it, it is"
         yield "  dropped where it is decoded, and only its time counts."
-    yield from _rows(_places_of_conditions(plan))
+    yield from rows(_places_of_conditions(plan))
 
 
 def _alternatives(plan: Plan) -> Iterator[str]:
@@ -212,7 +218,7 @@ def _alternatives(plan: Plan) -> Iterator[str]:
         yield f"    {'or ' if number else ''}{text}"
 
 
-def _places_of_conditions(plan: Plan) -> Iterator[_Row]:
+def _places_of_conditions(plan: Plan) -> Iterator[Row]:
     alone = [n for n, atom in enumerate(plan.atoms) if isinstance(atom, EventAtom)]
     others = [n for n in range(len(plan.atoms)) if n not in alone]
     if alone:
@@ -228,7 +234,8 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(condition_name, numbers))
 
 
-def _warnings(warnings: Sequence[Problem]) -> Iterator[str]:
+def warning_lines(warnings: Sequence[Problem]) -> Iterator[str]:
+    """What a section on warnings says."""
     if not warnings:
         yield "  none"
     for warning in warnings:

@@ -166,7 +166,7 @@ class Rules(Section):
         ),
     )
     folder: Path = setting(
-        Path("rules"), description="Folder of rule files (`.yaml`, `.yml`, `.json`)."
+        Path("rules"), description="Folder of rule files (`.yaml`, `.yml`, `.json`, `.sql`)."
     )
     kafka: RulesTopic | None = setting(None, description="The topic, with source `kafka`.")
     sql: RulesTable | None = setting(None, description="The table, with source `sql`.")

@@ -12,6 +12,8 @@ from typing import Any
 import yaml
 
 from service.durations import format_duration
+from service.pattern.sql import plain_text
+from service.pattern.sql_rule import FIELD
 from service.pattern.tree import (
     AfterMatch,
     Emit,
@@ -34,6 +36,12 @@ class _Dumper(yaml.SafeDumper):
     """A safe dumper whose text comes back unchanged."""
 
 
+class _Statement(str):
+    """Text of several lines, to be read by people."""
+
+    __slots__ = ()
+
+
 def to_yaml(rule: Rule) -> str:
     """The canonical text of a rule."""
     text: str = yaml.dump(
@@ -51,11 +59,12 @@ def instant(ms: int) -> str:
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     # YAML reads these line ends as `\n` unless they are escaped, which double quotes do.
     escaped = any(end in value for end in _UNICODE_LINE_ENDS)
-    style = '"' if escaped else None
+    style = '"' if escaped else "|" if isinstance(value, _Statement) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(_Statement, _text)
 
 
 def to_data(rule: Rule) -> dict[str, Any]:
@@ -72,15 +81,24 @@ def to_data(rule: Rule) -> dict[str, Any]:
         enabled=None if rule.enabled else False,
         mode="shadow" if rule.shadow else None,
         effective_from=None if rule.effective_from_ms is None else instant(rule.effective_from_ms),
-        events=_one_or_many(rule.events),
-        key=_one_or_many(tuple(expression.canonical for expression in rule.key)),
-        pattern=[_step(step) for step in rule.pattern],
-        within=_within(rule.within),
-        after_match=_after_match(rule.after_match),
-        emit=_emit(rule.emit),
+        **_pattern(rule),
         limits=_limits(rule.limits),
         cooldown=_duration(rule.cooldown_ms),
     )
+
+
+def _pattern(rule: Rule) -> dict[str, Any]:
+    """What is looked for: the statement, or the fields that it stands for."""
+    if rule.query is not None:
+        return {FIELD: _Statement(plain_text(rule.query.text) + "\n")}
+    return {
+        "events": _one_or_many(rule.events),
+        "key": _one_or_many(tuple(expression.canonical for expression in rule.key)),
+        "pattern": [_step(step) for step in rule.pattern],
+        "within": _within(rule.within),
+        "after_match": _after_match(rule.after_match),
+        "emit": _emit(rule.emit),
+    }
 
 
 def _step(step: Step) -> dict[str, Any]:

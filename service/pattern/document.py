@@ -13,46 +13,39 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from service.documents.places import Path, Places
 from service.documents.reading import UNREADABLE, Document, read_documents
 from service.errors import MOST_PROBLEMS, Problem, RuleSetError
+from service.pattern import sql_rule
 from service.pattern.canonical import to_yaml
 from service.pattern.expressions import Expression, ExpressionError, parse
+from service.pattern.rule_of_shape import rule_of_fields, rule_of_query, rule_of_steps
 from service.pattern.rule_schema import rule_schema
-from service.pattern.shape import (
-    RuleShape,
-    SkipToShape,
-    StepShape,
-    WithinShape,
-)
+from service.pattern.shape import RuleFields, RuleShape, SqlRuleShape, StepShape
 from service.pattern.shape_problems import shape_problems
-from service.pattern.tree import (
-    AfterMatch,
-    Contiguity,
-    Emit,
-    Limits,
-    Loop,
-    OnLimit,
-    PreviousVersion,
-    Rule,
-    Skip,
-    Step,
-    Times,
-    Within,
+from service.pattern.sql import examine_query
+from service.pattern.sql_file import read_sql_file
+from service.pattern.tree import Contiguity, Rule
+from service.pattern.validation import (
+    check_rule,
+    loop_on_single,
+    optional_after_greedy,
+    place_findings,
 )
-from service.pattern.validation import check_rule, loop_on_single, optional_after_greedy
 from service.pattern.ververica.rewriting import rewritten
+
+_Fields = TypeVar("_Fields", bound=RuleFields)
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,17 @@ def examine_rules(
     If there is a problem none of the rules may run: of one that is wrong, the wrong parts are left
     out, so that the others can be checked too.
     """
-    read = examine_documents(text, source, given)
+    return _examined(examine_documents(text, source, given), source)
+
+
+def examine_sql_file(text: str, source: str) -> tuple[list[LoadedRule], list[Problem]]:
+    """The same of a file with a statement (:mod:`service.pattern.sql_file`)."""
+    return _examined([_load(read_sql_file(text, source))], source)
+
+
+def _examined(
+    read: Sequence[tuple[LoadedRule | None, list[Problem]]], source: str
+) -> tuple[list[LoadedRule], list[Problem]]:
     if not read:
         return [], [Places(source, ("",)).problem("there is no rule", (), allowed="a rule or more")]
     loaded = [rule for rule, _ in read if rule is not None]
@@ -134,10 +137,15 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
         return None, problems
     rule_id = data.get("id")
     around = replace(document.places, rule=rule_id if isinstance(rule_id, str) else None)
-    ordinary, around, unsaid = rewritten(data, around)
-    if ordinary is None:
-        return None, unsaid
-    data = ordinary
+    in_sql = sql_rule.FIELD in data
+    if in_sql:
+        unsaid = sql_rule.said_twice(data, around)
+        data = {n: value for n, value in data.items() if n not in sql_rule.SAID_BY_STATEMENT}
+    else:
+        ordinary, around, unsaid = rewritten(data, around)
+        if ordinary is None:
+            return None, unsaid
+        data = ordinary
     written = _written_steps(data.get("pattern"), ("pattern",))
     steps = {path: step["step"] for path, step in written if isinstance(step.get("step"), str)}
     places = replace(
@@ -148,24 +156,55 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
     wrong = {path: replace(p, rule=places.rule) for path, p in document.problems.items()}
     empty = islice(_empty(data, ()), MOST_PROBLEMS)
     wrong |= {path: _no_value(path, places) for path in empty if path not in wrong}
+    read = (_of_statement if in_sql else _of_steps)(data, places, wrong)
+    found = sorted((*wrong.values(), *unsaid, *read.problems), key=_place)
+    if read.rule is None:
+        return None, _first(found, places)
+    warnings = tuple(sorted(read.warnings, key=_place))
+    return LoadedRule(read.rule, warnings, places), _first(found, places)
+
+
+class _Read(NamedTuple):
+    """What of a rule could be read."""
+
+    rule: Rule | None
+    problems: list[Problem]
+    warnings: list[Problem]
+
+
+def _of_steps(data: dict[str, Any], places: Places, wrong: Mapping[Path, Problem]) -> _Read:
+    """The rule of a document with steps, in which ``wrong`` is known to be."""
     expressions, problems = _read_expressions(places)
-    warnings: list[Problem] = []
     try:
         shape = RuleShape.model_validate(data)
     except ValidationError as error:
-        misshapen = shape_problems(error, places, wrong)
-        rest = _without(data, (*wrong, *misshapen))
-        rule = None if rest is None else _rule(rest, expressions)
-        problems += misshapen.values()
-    else:
-        rule = replace(_rule(shape, expressions), source=places.source)
-        problems += _check_words(shape, places)
-        found, warnings = check_rule(rule, places)
-        problems += found
-    problems = _first(sorted((*wrong.values(), *unsaid, *problems), key=_place), places)
-    if rule is None:
-        return None, problems
-    return LoadedRule(rule, tuple(sorted(warnings, key=_place)), places), problems
+        misshapen = shape_problems(error, RuleShape, places, wrong)
+        rest = _without(RuleShape, data, (*wrong, *misshapen))
+        rule = None if rest is None else rule_of_steps(rest, expressions)
+        return _Read(rule, [*problems, *misshapen.values()], [])
+    rule = replace(rule_of_steps(shape, expressions), source=places.source)
+    found, warnings = check_rule(rule, places)
+    return _Read(rule, [*problems, *_check_words(shape, places), *found], warnings)
+
+
+def _of_statement(data: dict[str, Any], places: Places, wrong: Mapping[Path, Problem]) -> _Read:
+    """The same of a document in SQL."""
+    text = places.texts.get(sql_rule.PATH)
+    query, found = (None, []) if text is None else examine_query(text, places.source)
+    problems, _ = place_findings(map(sql_rule.finding, found), places)
+    try:
+        shape = SqlRuleShape.model_validate(data)
+    except ValidationError as error:
+        misshapen = shape_problems(error, SqlRuleShape, places, wrong)
+        rest = _without(SqlRuleShape, data, (*wrong, *misshapen))
+        rule = None if rest is None or query is None else rule_of_query(rest, query)
+        return _Read(rule, [*problems, *misshapen.values()], [])
+    if query is None:
+        refused, _ = place_findings(sql_rule.check_fields(rule_of_fields(shape)), places)
+        return _Read(None, [*problems, *refused], [])
+    rule = replace(rule_of_query(shape, query), source=places.source)
+    refused, warnings = check_rule(rule, places)
+    return _Read(rule, [*problems, *refused], warnings)
 
 
 def _first(problems: list[Problem], places: Places) -> list[Problem]:
@@ -196,7 +235,7 @@ def _no_value(path: Path, places: Places) -> Problem:
     return places.problem(message, path, allowed="a value; or leave the key out", at="key")
 
 
-def _without(data: Mapping[str, Any], paths: Iterable[Path]) -> RuleShape | None:
+def _without(kind: type[_Fields], data: Mapping[str, Any], paths: Iterable[Path]) -> _Fields | None:
     """The shape of what is left without these parts, if that is a rule at all."""
     rest = {"id": "?", **deepcopy(dict(data))}
     for *around, last in filter(None, paths):
@@ -207,7 +246,7 @@ def _without(data: Mapping[str, Any], paths: Iterable[Path]) -> RuleShape | None
             if isinstance(home, dict) and last != "group":
                 home.pop(last, None)
     try:
-        return RuleShape.model_validate(rest)
+        return kind.model_validate(rest)
     except ValidationError:
         return None
 
@@ -239,6 +278,7 @@ def _texts(data: Mapping[str, Any]) -> dict[Path, str]:
         found |= {(*path, field): step.get(field) for field in ("where", "until")}
     for name, text in measures.items() if isinstance(measures, dict) else ():
         found[("emit", "measures", name)] = text
+    found[sql_rule.PATH] = data.get(sql_rule.FIELD)
     return {path: text.strip() for path, text in found.items() if text and isinstance(text, str)}
 
 
@@ -316,95 +356,6 @@ def _bounded(step: StepShape) -> bool:
 
 def _negative(step: StepShape) -> bool:
     return step.after is not None and Contiguity(step.after).negative
-
-
-def _rule(shape: RuleShape, expressions: Mapping[Path, Expression]) -> Rule:
-    key = [expressions[path] for path in expressions if path[0] == "key"]
-    measures = {
-        str(path[2]): expression
-        for path, expression in expressions.items()
-        if path[:2] == ("emit", "measures")
-    }
-    events = shape.emit.events or "none"
-    return Rule(
-        id=shape.id,
-        version=shape.version,
-        pattern=_steps(shape.pattern, ("pattern",), expressions),
-        key=tuple(key),
-        events=_listed(shape.events),
-        within=_within(shape.within),
-        after_match=_after_match(shape.after_match),
-        emit=Emit(
-            measures=MappingProxyType(measures),
-            events=tuple(events) if isinstance(events, list) else events,
-        ),
-        limits=Limits(
-            partial_matches=shape.limits.partial_matches,
-            events=shape.limits.events,
-            on_limit=OnLimit(shape.limits.on_limit),
-            matches=shape.limits.matches,
-        ),
-        cooldown_ms=shape.cooldown,
-        description=shape.description,
-        enabled=shape.enabled,
-        shadow=shape.mode == "shadow",
-        effective_from_ms=shape.effective_from,
-        previous_version=PreviousVersion(shape.previous_version),
-        drain_limit_ms=shape.drain_limit,
-    )
-
-
-def _steps(
-    shapes: list[StepShape], path: Path, expressions: Mapping[Path, Expression]
-) -> tuple[Step, ...]:
-    steps = []
-    for number, shape in enumerate(shapes):
-        here = (*path, number)
-        times = None
-        optional = shape.optional
-        if shape.times is not None:
-            minimum, maximum = shape.times
-            if minimum == 0 and maximum != 0:
-                minimum, optional = 1, True
-            times = Times(minimum, maximum)
-        steps.append(
-            Step(
-                name=shape.step,
-                after=Contiguity(shape.after) if shape.after is not None else None,
-                where=expressions.get((*here, "where")),
-                of_type=shape.of_type,
-                times=times,
-                gap_ms=shape.gap,
-                loop=Loop(shape.loop or "relaxed"),
-                greedy=shape.greedy,
-                optional=optional,
-                until=expressions.get((*here, "until")),
-                group=_steps(shape.group, (*here, "group"), expressions)
-                if shape.group is not None
-                else None,
-            )
-        )
-    return tuple(steps)
-
-
-def _listed(value: str | list[str] | None) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _within(shape: int | WithinShape | None) -> Within:
-    if isinstance(shape, WithinShape):
-        return Within(max_ms=shape.max, gap_ms=shape.gap)
-    return Within(max_ms=shape)
-
-
-def _after_match(shape: str | SkipToShape | None) -> AfterMatch:
-    if isinstance(shape, SkipToShape):
-        strategy = Skip.TO_LAST if shape.skip_to_first is None else Skip.TO_FIRST
-        step = shape.skip_to_last if shape.skip_to_first is None else shape.skip_to_first
-        return AfterMatch(strategy, step, error_on_miss=shape.on_miss is not None)
-    return AfterMatch(Skip(shape)) if shape is not None else AfterMatch()
 
 
 if __name__ == "__main__":

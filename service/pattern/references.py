@@ -44,7 +44,7 @@ def check_step_names(rule: Rule) -> Iterator[Finding]:
     seen: set[str] = set()
     for placed in place_steps(rule.pattern):
         name = placed.step.name
-        if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        if not _can_name(name):
             yield placed.finding(f"`{name}` cannot be the name of a step", "step", _ALLOWED_NAME)
         elif name in seen:
             yield placed.finding(
@@ -56,11 +56,19 @@ def check_step_names(rule: Rule) -> Iterator[Finding]:
 
 
 def check_measure_names(rule: Rule) -> Iterator[Finding]:
-    """A measure's name can be a column."""
+    """A measure's name can be a column; so can those of a statement's result."""
+    for output in rule.query.outputs if rule.query is not None else ():
+        if not _can_name(output.name):
+            message = f"`{output.name}` cannot be the name of a column of the result"
+            yield Finding(message, ("sql",), _ALLOWED_NAME)
     for name in rule.emit.measures:
-        if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        if not _can_name(name):
             message = f"`{name}` cannot be the name of a measure"
             yield Finding(message, ("emit", "measures", name), _ALLOWED_NAME, at="key")
+
+
+def _can_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and len(name) <= LONGEST_NAME
 
 
 def check_key(rule: Rule) -> Iterator[Finding]:
@@ -103,8 +111,9 @@ def mention(expression: Expression, step: str) -> tuple[int, int] | None:
 
 def check_durations(rule: Rule) -> Iterator[Finding]:
     """Windows, gaps and the cooldown are longer than nothing, and can be written down."""
+    window: Path = ("within", "max") if rule.query is None else ("sql",)
     durations: list[tuple[str, int | None, Path, str | None]] = [
-        ("within", rule.within.max_ms, ("within", "max"), None),
+        ("within", rule.within.max_ms, window, None),
         ("within.gap", rule.within.gap_ms, ("within", "gap"), None),
         ("cooldown", rule.cooldown_ms, ("cooldown",), None),
         ("drain_limit", rule.drain_limit_ms, ("drain_limit",), None),

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from service.pattern.shape import RuleShape
+from service.pattern.shape import RuleShape, SqlRuleShape
+from service.pattern.sql_rule import FIELD, SAID_BY_STATEMENT
 from service.pattern.ververica.format import FormatShape
 
 SCHEMA_ID: Final = "urn:spark-cep:rule"
@@ -16,13 +17,17 @@ def rule_schema() -> dict[str, Any]:
     """The JSON Schema of a rule document."""
     schema: dict[str, Any] = RuleShape.model_json_schema()
     foreign = {name: schema["$defs"][name] for name in _names_below(FormatShape)}
+    of_sql = SqlRuleShape.model_json_schema()["properties"]
+    schema["properties"][FIELD] = of_sql[FIELD]
     schema = _without_nulls(schema)
     # Its nulls say something, and are written by the programs that make it.
     schema["$defs"] |= {name: _without_titles(part) for name, part in foreign.items()}
     schema["required"] = ["id"]
-    schema["oneOf"] = [{"required": ["pattern"]}, {"required": ["ververica"]}]
-    for name in ("pattern", "within", "after_match"):
-        schema.setdefault("dependentSchemas", {})[name] = {"not": {"required": ["ververica"]}}
+    schema["oneOf"] = [{"required": [name]} for name in ("pattern", "ververica", FIELD)]
+    others = {"ververica": ("pattern", "within", "after_match"), FIELD: SAID_BY_STATEMENT}
+    schema["dependentSchemas"] = {
+        kind: {"properties": dict.fromkeys(names, False)} for kind, names in others.items()
+    }
     schema["dependentRequired"] = {"java_classes": ["ververica"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

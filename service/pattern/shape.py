@@ -251,8 +251,8 @@ class StepShape(Shape):
     )
 
 
-class RuleShape(Shape):
-    """A rule of spark-cep: what to look for in a stream of events, and what to say about it."""
+class RuleFields(Shape):
+    """What every rule has, in whatever language it is written."""
 
     id: Text = Field(description="the rule's name: letters, digits, `_`, `-` and `.`")
     version: Version = Field(
@@ -281,6 +281,16 @@ class RuleShape(Shape):
         default=None,
         description=f"the event time from which the rule runs: {_ALLOWED_INSTANTS}",
     )
+    limits: LimitsShape = Field(
+        default_factory=LimitsShape,
+        description="most `partial_matches` and `events` per key, most `matches` of one event, and"
+        " `on_limit`",
+    )
+
+
+class RuleShape(RuleFields):
+    """A rule of spark-cep: what to look for in a stream of events, and what to say about it."""
+
     events: Texts | None = Field(
         default=None, description="the name of an input, or a list of them; absent: the only one"
     )
@@ -334,11 +344,15 @@ class RuleShape(Shape):
     emit: EmitShape = Field(
         default_factory=EmitShape, description="what a match carries: `measures` and `events`"
     )
-    limits: LimitsShape = Field(
-        default_factory=LimitsShape,
-        description="most `partial_matches` and `events` per key, most `matches` of one event, and"
-        " `on_limit`",
-    )
     cooldown: Duration | None = Field(
         default=None, description=f"after a match no other one of that key for: {ALLOWED_DURATIONS}"
+    )
+
+
+class SqlRuleShape(RuleFields):
+    """A rule whose pattern is a statement in SQL."""
+
+    sql: Text = Field(
+        description="in place of `events`, `key`, `pattern`, `within`, `after_match`, `emit` and"
+        " `cooldown`: a statement in SQL, `SELECT … FROM input MATCH_RECOGNIZE ( … )`",
     )

@@ -11,7 +11,7 @@ from service.documents.model_errors import Explainer, Fault
 from service.documents.places import Path, Places
 from service.documents.shapes import Form, Shape
 from service.errors import Problem
-from service.pattern.shape import RuleShape, StepShape
+from service.pattern.shape import RuleFields, RuleShape, SqlRuleShape, StepShape
 
 _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
     (StepShape, "within"): "`within` on the rule, for the whole pattern; on a step that repeats,"
@@ -21,6 +21,7 @@ _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
     (StepShape, "or"): "`where` with SQL's OR",
     (StepShape, "not"): "`after: not_next` or `after: not_followed_by`",
     (RuleShape, "name"): "`id` for the rule's name",
+    (SqlRuleShape, "name"): "`id` for the rule's name",
     (RuleShape, "steps"): "`pattern` for the list of steps",
     (RuleShape, "measures"): "`measures` inside `emit`",
 }
@@ -28,10 +29,10 @@ _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
 
 
 def shape_problems(
-    error: ValidationError, places: Places, known: Collection[Path]
+    error: ValidationError, kind: type[RuleFields], places: Places, known: Collection[Path]
 ) -> dict[Path, Problem]:
-    """One problem for each part that pydantic found wrong, in its order; ``known`` parts, which
-    are problems already, are left out."""
+    """One problem for each part that pydantic found wrong in a document of this ``kind``, in its
+    order; ``known`` parts, which are problems already, are left out."""
     return {
         fault.path: places.problem(
             fault.message,
@@ -39,7 +40,7 @@ def shape_problems(
             allowed=_help(fault),
             at=fault.at,
         )
-        for fault in _EXPLAINER.faults(error)
+        for fault in _EXPLAINERS[kind].faults(error)
         if fault.path not in known
     }
 
@@ -59,4 +60,7 @@ def _name(path: Path) -> str:
     return f"an item of `{key}`" if isinstance(path[-1], int) else f"`{key}`"
 
 
-_EXPLAINER: Final = Explainer(Shape(Form.SECTION, RuleShape), _name, elsewhere=_ELSEWHERE)
+_EXPLAINERS: Final[Mapping[type[RuleFields], Explainer]] = {
+    kind: Explainer(Shape(Form.SECTION, kind), _name, elsewhere=_ELSEWHERE)
+    for kind in (RuleShape, SqlRuleShape)
+}

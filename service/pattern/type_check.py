@@ -25,25 +25,18 @@ from service.pattern.expressions.nodes import Column
 from service.pattern.expressions.problems import ExpressionProblem
 from service.pattern.expressions.symbols import unknown_symbols
 from service.pattern.findings import Placed, place_steps
+from service.pattern.key_types import key_problem, with_article
 from service.pattern.several_types import AnyRecord, InputRecord
+from service.pattern.sql_types import check_statement, with_columns
 from service.pattern.tree import Rule
-from service.pattern.types import (
-    BOOLEAN,
-    DAY_TIME,
-    DOUBLE,
-    FLOAT,
-    NULL,
-    UNKNOWN,
-    ArrayType,
-    MapType,
-    RecordType,
-    SqlType,
-)
+from service.pattern.types import BOOLEAN, NULL, UNKNOWN, RecordType, SqlType
 
 
 def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
     """Every problem of the rule's expressions with these record types, those that the rule may
     see. Where each is from (an input, a file) is for messages; empty: nothing is said of it."""
+    if loaded.rule.query is not None:
+        return check_statement(loaded, AnyRecord.of(list(dict.fromkeys(records))))
     check = _Check(loaded.rule, loaded.places, records)
     return list(dict.fromkeys(islice(check.problems(), MOST_PROBLEMS)))
 
@@ -52,6 +45,15 @@ def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Pr
     """What is not wrong with these record types, and can hardly be meant."""
     check = _Check(loaded.rule, loaded.places, records)
     return list(dict.fromkeys(islice(check.warnings(), MOST_PROBLEMS)))
+
+
+def with_columns_of(loaded: LoadedRule, records: Sequence[InputRecord]) -> LoadedRule:
+    """The rule with all that it says of columns written out; as it is, unless the events are of one
+    record type."""
+    types = list(dict.fromkeys(records))
+    if loaded.rule.query is None or len(types) != 1:
+        return loaded
+    return with_columns(loaded, types[0][2])
 
 
 class _Check:
@@ -116,7 +118,7 @@ class _Check:
             kind, problems = self._checked(expression, path, event)
             yield from problems
             if kind is not None and kind not in (BOOLEAN, NULL, UNKNOWN):
-                message = f"`{field}` is {_article(kind)}, not a condition"
+                message = f"`{field}` is {with_article(kind)}, not a condition"
                 allowed = "an expression that is true or false (BOOLEAN)"
                 yield self._places.problem(message, path, allowed=allowed)
 
@@ -132,14 +134,9 @@ class _Check:
             for event in seen:
                 kind, problems = self._checked(expression, path, event)
                 yield from problems
-                if kind in (FLOAT, DOUBLE):
-                    # Its text, which tells keys apart, is not the same in every Java version.
-                    message = f"the key is {_article(kind)}"
-                    allowed = "a key that is text, a whole number, a decimal, a date or a time"
-                    yield self._places.problem(message, path, allowed=allowed)
-                elif isinstance(kind, ArrayType | MapType | RecordType) or kind == DAY_TIME:
-                    message = f"the key is {_article(kind)}"
-                    yield self._places.problem(message, path, allowed="a single value as key")
+                wrong = None if kind is None else key_problem(kind)
+                if wrong is not None:
+                    yield self._places.problem(wrong[0], path, allowed=wrong[1])
 
     def _column_problems(self, column: str, path: Path) -> Iterator[Problem]:
         try:
@@ -171,8 +168,3 @@ class _Check:
                 allowed=problem.allowed,
                 offsets=(problem.start, problem.end),
             )
-
-
-def _article(kind: SqlType) -> str:
-    name = str(kind).partition("<")[0]
-    return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"

@@ -14,13 +14,14 @@ The checks of names, references and numbers are in ``references``; warnings are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from service.documents.places import Places
 from service.errors import Problem
 from service.pattern.cautions import cautions
 from service.pattern.findings import Finding, Placed, is_last_event, place_steps
 from service.pattern.references import check_references
+from service.pattern.sql_rule import PATH, check_sql, warn_sql
 from service.pattern.tree import Contiguity, Loop, Rule, Skip, Step, Within
 
 MOST_REPETITIONS = 1_000
@@ -35,11 +36,13 @@ MOST_GROUP_DEPTH = 10
 
 def validate(rule: Rule) -> tuple[Finding, ...]:
     """Every reason to refuse the rule, and every warning, in the order of the checks."""
+    if rule.query is not None:
+        return (*check_sql(rule), *warn_sql(rule))
     return (*refusals(rule), *cautions(rule))
 
 
 def refusals(rule: Rule) -> Iterator[Finding]:
-    """Every reason to refuse the rule."""
+    """Every reason to refuse a rule with steps."""
     for placed in place_steps(rule.pattern):
         for check in _STEP_CHECKS:
             yield from check(placed)
@@ -52,10 +55,18 @@ def check_rule(rule: Rule, places: Places | None = None) -> tuple[list[Problem],
     """The reasons to refuse a rule, and the warnings about it; at its ``places`` if it has some."""
     if places is None:
         steps = {placed.path: placed.step.name for placed in place_steps(rule.pattern)}
-        places = Places(rule.source or "<rule>", (), steps=steps, rule=rule.id)
+        texts = {} if rule.query is None else {PATH: rule.query.text}
+        places = Places(rule.source or "<rule>", (), steps=steps, rule=rule.id, texts=texts)
+    return place_findings(validate(rule), places)
+
+
+def place_findings(
+    findings: Iterable[Finding], places: Places
+) -> tuple[list[Problem], list[Problem]]:
+    """Findings as problems and warnings at their places."""
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    for finding in validate(rule):
+    for finding in findings:
         (warnings if finding.warning else problems).append(
             places.problem(
                 finding.message,

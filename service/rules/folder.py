@@ -1,4 +1,4 @@
-"""Rules from a folder: its ``*.yaml``, ``*.yml`` and ``*.json`` files, sorted by name.
+"""Rules from a folder: its ``*.yaml``, ``*.yml``, ``*.json`` and ``*.sql`` files, sorted by name.
 
 Hidden files are passed over, and folders inside the folder are not entered: a mounted ConfigMap
 keeps its data twice, once behind hidden links. A link is followed when it stays inside the folder,
@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 
 from service.errors import Problem, RuleSetError
+from service.pattern.sql_file import SUFFIX as SQL_SUFFIX
 from service.rules.rule_set import RuleFile, RuleSet, examine, valid
 from service.rules.source import MOST_BYTES, check_count, decoded, not_read, rule_file, too_large
 
-SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json", SQL_SUFFIX)
 
 #: At a folder that changes, each time it is read.
 _MOST_LOOKS = 4
@@ -70,7 +71,7 @@ def read_rules(path: Path) -> RuleSet:
 
 def examine_rules(path: Path) -> RuleSet:
     """The same with its problems. ``RuleSetError`` when the folder cannot be read."""
-    return examine(read_files(path), str(path), "files named *.yaml, *.yml or *.json")
+    return examine(read_files(path), str(path), "files named *.yaml, *.yml, *.json or *.sql")
 
 
 def read_files(path: Path) -> list[RuleFile]:

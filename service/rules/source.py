@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Protocol
 
 from service.documents.reading import MOST_CHARACTERS
 from service.errors import Problem, RuleSetError
 from service.pattern import document
 from service.pattern.document import LoadedRule
+from service.pattern.sql_file import SUFFIX as SQL_SUFFIX
 from service.rules.rule_set import RuleFile
 
 #: In one source.
@@ -42,9 +44,11 @@ class RuleSource(Protocol):
 
 @lru_cache(maxsize=MOST_ENTRIES)
 def rule_file(text: str, name: str) -> RuleFile:
-    """The rules and problems of a text; what was read before is not read again."""
+    """The rules and problems of a file's text; what was read before is not read again."""
+    in_sql = PurePath(name).suffix.lower() == SQL_SUFFIX
+    examine = document.examine_sql_file if in_sql else document.examine_rules
     try:
-        rules, problems = document.examine_rules(text, name)
+        rules, problems = examine(text, name)
     except RuleSetError as error:
         return RuleFile(name, (), tuple(error.problems))
     return RuleFile(name, tuple(rules), tuple(problems))

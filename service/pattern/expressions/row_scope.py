@@ -48,7 +48,8 @@ class Frame:
 class RowPatternScope:
     """Resolves names. ``unions`` maps each variable, and each SUBSET, to its primary variables;
     ``defined`` is the variable whose condition it is, ``None`` in a measure; ``variables`` are the
-    parameters of the lambdas around."""
+    parameters of the lambdas around. ``respelt``: the columns, behind their variables, that the
+    text spells otherwise than the event, with the places of both."""
 
     COUNTED: ClassVar[str] = "A.*"
 
@@ -57,6 +58,7 @@ class RowPatternScope:
     event: RecordType | None = None
     frame: Frame | None = None
     variables: tuple[str, ...] = ()
+    respelt: list[tuple[Span, ColumnPath]] = field(default_factory=list)
 
     def variable(self, written: str) -> str | None:
         """The variable or SUBSET of a name."""
@@ -70,7 +72,10 @@ class RowPatternScope:
                 node = Member(node, part, span)
             return node
         variable = self.variable(path[0]) if len(path) > 1 else None
-        found = column_of(self.event, path[1:] if variable else path)
+        written = path[1:] if variable else path
+        found = column_of(self.event, written)
+        if found != written:
+            self.respelt.append((span, found))
         known = self.event is None or found[0] in self.event.fields
         if len(path) > 1 and not variable and not known:
             return self._unknown(path)

@@ -17,8 +17,25 @@ pattern, as Flink SQL has it, and ``COUNT(DISTINCT …)``. ``"price"`` and ```pr
 SELECT list of anything but the columns that the clause gives, and clauses behind it.
 """
 
-from service.pattern.sql.analysis import load_query
-from service.pattern.sql.cautions import stream_refusals, stream_warnings
+from service.pattern.sql.analysis import examine_query, load_query
+from service.pattern.sql.cautions import (
+    found_refusals,
+    found_warnings,
+    stream_refusals,
+    stream_warnings,
+)
 from service.pattern.sql.query import Query
+from service.pattern.sql.spelling import spelled_out
+from service.pattern.sql.syntax import plain_text
 
-__all__ = ["Query", "load_query", "stream_refusals", "stream_warnings"]
+__all__ = [
+    "Query",
+    "examine_query",
+    "found_refusals",
+    "found_warnings",
+    "load_query",
+    "plain_text",
+    "spelled_out",
+    "stream_refusals",
+    "stream_warnings",
+]

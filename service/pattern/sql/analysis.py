@@ -25,7 +25,7 @@ from service.pattern.sql.outputs import outputs_of
 from service.pattern.sql.places import Found, problem
 from service.pattern.sql.program_size import MAX_PROGRAM, program_size
 from service.pattern.sql.query import Measure, Query, Sort
-from service.pattern.sql.row_pattern import Exclusion, Variable, walk
+from service.pattern.sql.row_pattern import Exclusion, Span, Variable, walk
 from service.pattern.sql.statement import Fragment, Named, RowsPerMatch, Statement
 from service.pattern.sql.syntax import read_statement
 from service.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, column_type
@@ -38,23 +38,35 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
 
     ``source`` names the text in messages; ``event`` is the type of the input's events.
     """
-    statement, found = read_statement(text, source)
-    analysis = None if statement is None else Analysis(statement, event)
-    query = None if analysis is None else analysis.query()
-    if analysis is not None:
-        # What stands where the grammar is broken is not read as it was meant.
-        of_meaning = [each for each in analysis.found if not any(map(each.overlaps, found))]
-        found = sorted({*found, *of_meaning}, key=lambda each: each.span)
+    query, found = examine_query(text, source, event)
     if query is None or found:
-        raise RuleSetError([problem(text, source, each) for each in found[:MOST_PROBLEMS]])
+        raise RuleSetError([problem(text, source, each) for each in found])
     return query
 
 
+def examine_query(
+    text: str, source: str, event: RecordType | None = None
+) -> tuple[Query | None, list[Found]]:
+    """The query of a text, as far as it can be read, and all that is wrong with it. If anything is,
+    the query cannot be used."""
+    statement, found = read_statement(text, source)
+    if statement is None:
+        return None, found
+    analysis = Analysis(statement, event)
+    query = analysis.query()
+    # What stands where the grammar is broken is not read as it was meant.
+    of_meaning = [each for each in analysis.found if not any(map(each.overlaps, found))]
+    found = sorted({*found, *of_meaning}, key=lambda each: each.span)
+    return query, found[:MOST_PROBLEMS]
+
+
 class Analysis:
-    """One statement and all that is wrong with it (``found``)."""
+    """One statement and all that is wrong with it (``found``). ``respelt``: where a column stands,
+    perhaps behind a variable, that the events spell otherwise, and how."""
 
     def __init__(self, statement: Statement, event: RecordType | None) -> None:
         self.found: list[Found] = []
+        self.respelt: list[tuple[Span, ColumnPath]] = []
         self._statement = statement
         self._event = event
         nodes = list(walk(statement.pattern))
@@ -89,7 +101,7 @@ class Analysis:
         return Query(
             text=statement.text,
             source=statement.source,
-            input=statement.input,
+            input=statement.input.written,
             partition=partition,
             order=order,
             measures=measures,
@@ -103,6 +115,8 @@ class Analysis:
             defines=self._defines(),
             outputs=outputs,
             event=self._event,
+            input_span=statement.input.span,
+            partition_spans=tuple(each.span for each in statement.partition),
         )
 
     def _refuse(self, message: str, span: tuple[int, int], allowed: str | None = None) -> None:
@@ -184,6 +198,8 @@ class Analysis:
     def _read(self, text: Fragment, scope: RowPatternScope) -> tuple[Expression, SqlType] | None:
         try:
             expression = parse_of_rows(text.text, scope)
+            start = text.span[0]
+            self.respelt += [((start + a, start + b), path) for (a, b), path in scope.respelt]
             return expression, check_types(expression, self._event, {})
         except ExpressionError as error:
             self._place(text, error)
@@ -206,6 +222,8 @@ class Analysis:
             self._refuse(f"{clause} takes columns", text.span)
             return ()
         path = column_of(self._event, node.path)
+        if path != node.path:
+            self.respelt.append((text.span, path))
         if self._event is not None and column_type(self._event, path) is None:
             allowed = instead(".".join(path), self._event.fields, "columns")
             self._refuse(f"there is no column `{text.text}`", text.span, allowed)

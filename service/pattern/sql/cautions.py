@@ -31,18 +31,30 @@ _WITHIN = "WITHIN INTERVAL '10' MINUTE behind PATTERN ( … )"
 
 
 def stream_refusals(query: Query, event_time: ColumnPath | None = None) -> list[Problem]:
-    """Why a query cannot run on a stream, whose event time is the column ``event_time``."""
-    return _placed(query, [*_ends(query), *_endless(query), *_order(query, event_time)])
+    """Why a query cannot run on a stream, whose event time is the column ``event_time`` (an empty
+    path: no column)."""
+    return _placed(query, found_refusals(query, event_time))
+
+
+def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
+    """The same, with offsets."""
+    found = (*_ends(query), *_endless(query), *_order(query, event_time))
+    return sorted(found, key=lambda each: each.span)
 
 
 def stream_warnings(query: Query) -> list[Problem]:
     """What makes results of a query on a stream come late, or not at all."""
-    return _placed(query, [*_one_partition(query), *_open_tail(query), *_later_rows(query)])
+    return _placed(query, found_warnings(query))
+
+
+def found_warnings(query: Query) -> list[Found]:
+    """The same, with offsets."""
+    found = (*_one_partition(query), *_open_tail(query), *_later_rows(query))
+    return sorted(found, key=lambda each: each.span)
 
 
 def _placed(query: Query, found: Iterable[Found]) -> list[Problem]:
-    ordered = sorted(found, key=lambda each: each.span)
-    return [problem(query.text, query.source, each) for each in ordered]
+    return [problem(query.text, query.source, each) for each in found]
 
 
 def _ends(query: Query) -> Iterator[Found]:
@@ -100,6 +112,11 @@ def _may_be_empty(node: RowPattern) -> bool:
 
 def _order(query: Query, event_time: ColumnPath | None) -> Iterator[Found]:
     if event_time is None:
+        return
+    if not event_time:
+        for item in query.order:
+            message = "rows come in the order of event time, the time of their Kafka record"
+            yield Found(message, item.span, "no ORDER BY; or a column as the input's event_time")
         return
     allowed = f"ORDER BY {name(event_time)}"
     for place, item in enumerate(query.order):

@@ -6,7 +6,7 @@ behind the partition's, and behind the measures the rest of the input's columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from service.documents.nearest import instead
 from service.pattern.expressions import ColumnPath, ExpressionError, parse
@@ -42,7 +42,11 @@ def outputs_of(
     found = _twice(statement, given)
     selected: list[Output] = []
     for item in statement.select:
-        selected += _selected(item, statement, given, found)
+        chosen = _selected(item, statement, event, given, found)
+        told = {each.message.lower() for each in found}
+        again = _again(item, chosen, selected)
+        found += [each for each in again if each.message.lower() not in told]
+        selected += chosen
     if not given and not statement.measures and not statement.partition:
         message = "the result has no columns"
         allowed = "MEASURES, PARTITION BY, or ALL ROWS PER MATCH"
@@ -69,12 +73,33 @@ def _twice(statement: Statement, given: Sequence[Output]) -> list[Found]:
     ]
 
 
+def _again(item: Selected, chosen: Sequence[Output], before: Sequence[Output]) -> Iterator[Found]:
+    """Names of the result that are there already."""
+    names = [each.name.lower() for each in before]
+    for each in chosen:
+        if each.name.lower() in names:
+            message = f"two columns of the result are named `{each.name}`"
+            yield Found(message, item.column.span, "another name behind AS")
+        names.append(each.name.lower())
+
+
+def is_star(item: Selected, statement: Statement) -> bool:
+    """Whether an item of the SELECT list is all columns."""
+    text = "".join(item.column.text.split()).lower()
+    return text == "*" or (
+        statement.alias is not None and text == f"{statement.alias.written}.*".lower()
+    )
+
+
 def _selected(
-    item: Selected, statement: Statement, given: Sequence[Output], found: list[Found]
+    item: Selected,
+    statement: Statement,
+    event: RecordType | None,
+    given: Sequence[Output],
+    found: list[Found],
 ) -> Sequence[Output]:
-    text = "".join(item.column.text.split())
     prefix = "" if statement.alias is None else f"{statement.alias.written}."
-    if text == "*" or (prefix and text.lower() == f"{prefix}*".lower()):
+    if is_star(item, statement):
         return given
     try:
         node = parse(item.column.text).node
@@ -87,6 +112,9 @@ def _selected(
     path = node.path
     if prefix and len(path) > 1 and f"{path[0]}.".lower() == prefix.lower():
         path = path[1:]
+    if len(path) == 1 and event is None and statement.rows is not RowsPerMatch.ONE_ROW:
+        # One of the columns that the type of the events would have.
+        given = [*given, _column(None, path)]
     match = [each for each in given if len(path) == 1 and each.name.lower() == path[0].lower()]
     if not match:
         names = [each.name for each in given]

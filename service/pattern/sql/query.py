@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from service.pattern.expressions import ColumnPath, Expression
 from service.pattern.sql.row_pattern import RowPattern, Span
@@ -18,7 +18,7 @@ class Sort:
     path: ColumnPath
     descending: bool = False
     nulls_first: bool = False
-    span: Span = (0, 0)
+    span: Span = field(default=(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Measure:
     name: str
     expression: Expression
     type: SqlType
-    start: int = 0
+    start: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,18 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One rule in SQL. ``text`` is the statement, ``source`` names it in messages.
+    """One rule in SQL. ``text`` is the statement, ``source`` names it in messages; how a statement
+    is written takes no part in equality.
 
     ``variables`` are the pattern's primary variables in the order of the text; ``unions`` maps
     these, and each SUBSET, to primary variables. ``target``: the variables that AFTER MATCH SKIP
     goes to. ``within_ms``: from the first row of a match to its last, exclusive. ``event`` is the
-    type of the input's events; without it, types are unknown and ``*`` of ALL ROWS has no columns
-    but those that the clause names.
+    type of the input's events; without it, types are unknown, columns are as the statement spells
+    them, and ``*`` of ALL ROWS has no columns but those that the clause names.
     """
 
-    text: str
-    source: str
+    text: str = field(compare=False)
+    source: str = field(compare=False)
     input: str
     partition: tuple[ColumnPath, ...]
     order: tuple[Sort, ...]
@@ -67,3 +68,5 @@ class Query:
     defines: Mapping[str, Expression]
     outputs: tuple[Output, ...]
     event: RecordType | None
+    input_span: Span = field(default=(0, 0), compare=False)
+    partition_spans: tuple[Span, ...] = field(default=(), compare=False)

@@ -104,7 +104,7 @@ class Statement:
     text: str
     source: str
     select: tuple[Selected, ...]
-    input: str
+    input: Named
     alias: Named | None
     partition: tuple[Fragment, ...]
     order: tuple[SortItem, ...]

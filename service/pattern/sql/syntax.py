@@ -17,6 +17,7 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.tree import Meta
 
+from service.pattern.expressions.canonical import name as canonical_name
 from service.pattern.sql.places import Found
 from service.pattern.sql.row_pattern import (
     Alternation,
@@ -94,6 +95,39 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found
     reader = _Reader(text, source)
     statement: Statement = reader.transform(tree)
     return statement, found + reader.found
+
+
+def plain_text(text: str) -> str:
+    """The statement without comments, blanks at ends of lines, empty lines and the semicolon. What
+    stands in quotes is left as it is."""
+    code = _NOT_CODE.sub(lambda part: " " if part["comment"] else part[0], text)
+    parts: list[str] = []
+    at = 0
+    for quoted in _NOT_CODE.finditer(code):
+        parts += [_plain_code(code[at : quoted.start()]), quoted[0]]
+        at = quoted.end()
+    parts.append(_plain_code(code[at:]))
+    return "".join(parts).strip().removesuffix(";").rstrip()
+
+
+def _plain_code(code: str) -> str:
+    first, *others = re.sub(r"[^\S\n]", " ", code).split("\n")
+    if not others:
+        return first
+    lines = [first.rstrip(" "), *(each.rstrip(" ") for each in others[:-1] if each.strip(" "))]
+    return "\n".join([*lines, others[-1]])
+
+
+def quoted_name(name: str) -> str:
+    """A name as a statement has it: in backticks, where it cannot stand without."""
+    quoted = canonical_name((name,)) != name or name.upper() in _keywords()
+    return f"`{name.replace('`', '``')}`" if quoted else name
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    values = (terminal.pattern.value for terminal in _parser().terminals)
+    return frozenset(value for value in values if value.isupper())
 
 
 @cache
@@ -211,8 +245,9 @@ class _Reader(Transformer[Token, Any]):
     def item(self, _: Meta, children: list[Any]) -> Selected:
         return Selected(*children)
 
-    def table(self, _: Meta, children: list[Named]) -> str:
-        return ".".join(each.written for each in children)
+    def table(self, meta: Meta, children: list[Named]) -> Named:
+        written = ".".join(each.written for each in children)
+        return Named(written, written, _span(meta))
 
     def partition(self, _: Meta, children: list[Fragment]) -> tuple[Fragment, ...]:
         return tuple(children)

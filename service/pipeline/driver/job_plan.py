@@ -6,18 +6,22 @@ and without the service.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from service.codecs.registry_settings import RegistrySettings
 from service.config import Settings
+from service.config.topics import KAFKA_TIMESTAMP
+from service.documents.nearest import instead
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.several_types import InputRecord
-from service.pattern.type_check import type_check, type_warnings
+from service.pattern.sql_types import at_input, check_statement
+from service.pattern.type_check import type_check, type_warnings, with_columns_of
 from service.pipeline.decode.decoder_plan import check_columns, record_types
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
-from service.rules.rule_set import RuleSet
+from service.rules.rule_set import RuleFile, RuleSet
 from service.rules.source import RuleSource
 from service.rules.texts import plan_for
 
@@ -32,17 +36,48 @@ def check_rules(rules: RuleSet, schemas: ResolvedSchemas) -> tuple[Problem, ...]
     problems = [problem for loaded in rules.loaded for problem in problems_of(loaded, schemas)]
     if problems:
         raise RuleSetError(problems)
-    check_columns(plan_for(rules, record_types(schemas)), schemas)
+    spelled = tuple(with_columns_of(one, _records(one, schemas)) for one in rules.loaded)
+    plan = plan_for(replace(rules, loaded=spelled), record_types(schemas))
+    check_columns(plan, schemas)
     return tuple(warnings_of(rules, schemas))
 
 
 def problems_of(loaded: LoadedRule, schemas: ResolvedSchemas) -> list[Problem]:
     """What of a rule does not fit what is read."""
+    if loaded.rule.query is not None:
+        return _statement_problems(loaded, loaded.rule.query.input, schemas)
     inputs = {t.input for t in schemas.types}
     unknown = [name for name in loaded.rule.events if name not in inputs]
     if unknown or (not loaded.rule.events and len(inputs) > 1):
         return [_which_input(loaded, unknown, sorted(inputs))]
     return type_check(loaded, _records(loaded, schemas))
+
+
+def _statement_problems(loaded: LoadedRule, source: str, schemas: ResolvedSchemas) -> list[Problem]:
+    inputs = dict.fromkeys(t.input for t in schemas.types)
+    if source not in inputs:
+        message = f"there is no input `{source}`"
+        return [at_input(loaded, message, instead(source, inputs, "inputs"))]
+    first, *others = schemas.types_of([source])
+    if others:
+        names = ", ".join(t.name for t in (first, *others))
+        message = f"the input `{source}` has events of several record types: {names}"
+        allowed = f"an input whose rows are of one: inputs.{source}.record names it"
+        return [at_input(loaded, message, allowed)]
+    in_column = first.event_time != KAFKA_TIMESTAMP
+    event_time = tuple(first.event_time.split(".")) if in_column else ()
+    return check_statement(loaded, first.columns, event_time)
+
+
+def spelled_out(files: Iterable[RuleFile], schemas: ResolvedSchemas) -> list[RuleFile]:
+    """The same files with rules in SQL that need no schemas to say what they put out."""
+    return [
+        replace(
+            file,
+            loaded=tuple(with_columns_of(one, _records(one, schemas)) for one in file.loaded),
+        )
+        for file in files
+    ]
 
 
 def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:

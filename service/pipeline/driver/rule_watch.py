@@ -17,7 +17,7 @@ from service.pipeline.decode.decoder_plan import record_types
 from service.pipeline.decode.packing import Packing
 from service.pipeline.driver.background import Background
 from service.pipeline.driver.batch_rules import BatchRules
-from service.pipeline.driver.job_plan import problems_of, warnings_of
+from service.pipeline.driver.job_plan import problems_of, spelled_out, warnings_of
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.change import Change, next_rules
 from service.rules.overrides import Overrides, OverrideTopic
@@ -108,7 +108,7 @@ class RuleWatch:
         if self._files is not None:
             change = next_rules(
                 before.rules,
-                overrides.applied(self._files),
+                spelled_out(overrides.applied(self._files), packing.schemas),
                 lambda one: _problems(one, packing, self._rules, known),
                 most=self._settings.max_rules,
                 allow_empty=self._settings.allow_empty,

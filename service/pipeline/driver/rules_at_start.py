@@ -19,7 +19,13 @@ from service.pipeline.decode.decoder_plan import record_types
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules, Decided
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
-from service.pipeline.driver.job_plan import check_rules, problems_of, warnings_of, within_limit
+from service.pipeline.driver.job_plan import (
+    check_rules,
+    problems_of,
+    spelled_out,
+    warnings_of,
+    within_limit,
+)
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.driver.rule_log import LOG, LoggedRules, RuleLog, digest
 from service.pipeline.driver.rule_status import RuleStatus
@@ -96,7 +102,7 @@ class RulesAtStart:
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
-            files = overrides.applied(self.files or ())
+            files = spelled_out(overrides.applied(self.files or ()), self._schemas)
             change = Change(valid(examine(files, self._name)).pausing(overrides.pauses({})))
         elif self.files is None or self.overrides is None:
             assert self._wrong is not None
@@ -104,7 +110,7 @@ class RulesAtStart:
         else:
             change = next_rules(
                 logged.rules,
-                overrides.applied(self.files),
+                spelled_out(overrides.applied(self.files), self._schemas),
                 lambda one: logged.against(one) or problems_of(one, self._schemas),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,

@@ -1,0 +1,78 @@
+"""A rule in SQL against the type of its input's events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from service.errors import Problem
+from service.pattern.document import LoadedRule
+from service.pattern.expressions import ColumnPath
+from service.pattern.key_types import key_problem
+from service.pattern.rule_of_shape import with_query
+from service.pattern.sql import Query, examine_query, found_refusals, spelled_out
+from service.pattern.sql.places import Found
+from service.pattern.sql_rule import PATH, finding
+from service.pattern.types import RecordType, column_type
+from service.pattern.validation import place_findings
+
+_MOST_STATEMENTS = 4_096
+
+
+def check_statement(
+    loaded: LoadedRule, event: RecordType, event_time: ColumnPath | None = None
+) -> list[Problem]:
+    """What of the statement does not fit events of that type, and is not wrong in itself.
+    ``event_time``: the column of their time, an empty path where that is no column; ``None``: not
+    known."""
+    text = statement_of(loaded)
+    query, found = examine_query(text, loaded.places.source, event)
+    _, known = examine_query(text, loaded.places.source)
+    new = [each for each in found if not any(map(each.overlaps, known))]
+    if query is not None:
+        if not known:
+            before = found_refusals(query)
+            new += [each for each in found_refusals(query, event_time) if each not in before]
+        new += _keys(query, event)
+    ordered = sorted(dict.fromkeys(new), key=lambda each: each.span)
+    return place_findings(map(finding, ordered), loaded.places)[0]
+
+
+def statement_of(loaded: LoadedRule) -> str:
+    """The text that its places are about."""
+    assert loaded.rule.query is not None
+    return loaded.places.texts.get(PATH, loaded.rule.query.text)
+
+
+def at_input(loaded: LoadedRule, message: str, allowed: str) -> Problem:
+    """A problem of what FROM names."""
+    assert loaded.rule.query is not None
+    found = Found(message, loaded.rule.query.input_span, allowed)
+    return place_findings([finding(found)], loaded.places)[0][0]
+
+
+def with_columns(loaded: LoadedRule, event: RecordType) -> LoadedRule:
+    """The same rule with a statement that says the same without the type of the events: ``*`` of
+    ALL ROWS PER MATCH is their columns. As it is, if it does not fit them."""
+    query = loaded.rule.query
+    assert query is not None
+    spelled = _spelled_out(query.text, event)
+    return loaded if spelled is None else replace(loaded, rule=with_query(loaded.rule, spelled))
+
+
+@lru_cache(maxsize=_MOST_STATEMENTS)
+def _spelled_out(text: str, event: RecordType) -> Query | None:
+    _, found = examine_query(text, "", event)
+    if found:
+        return None
+    spelled = spelled_out(text, "", event)
+    return None if spelled == text else examine_query(spelled, "")[0]
+
+
+def _keys(query: Query, event: RecordType) -> Iterator[Found]:
+    for path, span in zip(query.partition, query.partition_spans, strict=True):
+        kind = column_type(event, path) if path else None
+        wrong = None if kind is None else key_problem(kind)
+        if wrong is not None:
+            yield Found(wrong[0], span, wrong[1])
