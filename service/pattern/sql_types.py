@@ -11,7 +11,7 @@ from service.pattern.document import LoadedRule
 from service.pattern.expressions import ColumnPath
 from service.pattern.key_types import key_problem
 from service.pattern.rule_of_shape import with_query
-from service.pattern.sql import Query, examine_query, found_refusals, spelled_out
+from service.pattern.sql import Query, examine_query, found_endless, found_order, spelled_out
 from service.pattern.sql.places import Found
 from service.pattern.sql_rule import PATH, finding
 from service.pattern.types import RecordType, column_type
@@ -32,11 +32,17 @@ def check_statement(
     new = [each for each in found if not any(map(each.overlaps, known))]
     if query is not None:
         if not known:
-            before = found_refusals(query)
-            new += [each for each in found_refusals(query, event_time) if each not in before]
+            before = found_order(query)
+            new += [each for each in found_order(query, event_time) if each not in before]
         new += _keys(query, event)
     ordered = sorted(dict.fromkeys(new), key=lambda each: each.span)
     return place_findings(map(finding, ordered), loaded.places)[0]
+
+
+def endless(loaded: LoadedRule) -> list[Problem]:
+    """What of the statement only the end of the input decides."""
+    assert loaded.rule.query is not None
+    return place_findings(map(finding, found_endless(loaded.rule.query)), loaded.places)[0]
 
 
 def statement_of(loaded: LoadedRule) -> str:

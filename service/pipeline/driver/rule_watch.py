@@ -47,6 +47,7 @@ class RuleWatch:
         run: str,
     ) -> None:
         self._settings: Final = settings.rules
+        self._ends: Final = settings.trigger.ends
         self._source: Final = source
         self._topic: Final = topic
         self._files, self._overrides = found
@@ -109,7 +110,7 @@ class RuleWatch:
             change = next_rules(
                 before.rules,
                 spelled_out(overrides.applied(self._files), packing.schemas),
-                lambda one: _problems(one, packing, self._rules, known),
+                lambda one: _problems(one, packing, self._rules, known, ends=self._ends),
                 most=self._settings.max_rules,
                 allow_empty=self._settings.allow_empty,
             )
@@ -125,10 +126,15 @@ class RuleWatch:
 
 
 def _problems(
-    one: LoadedRule, packing: Packing, rules: BatchRules, known: Container[str]
+    one: LoadedRule,
+    packing: Packing,
+    rules: BatchRules,
+    known: Container[str],
+    *,
+    ends: bool,
 ) -> list[Problem]:
     """Of a rule that is not ``known`` by its text, also what compiling it says."""
-    problems = rules.against(one) or problems_of(one, packing.schemas)
+    problems = rules.against(one) or problems_of(one, packing.schemas, ends=ends)
     if problems or one.text in known:
         return problems
     try:

@@ -75,7 +75,7 @@ class RulesAtStart:
         if self._wrong is not None:
             return
         try:
-            check_rules(self._rules, schemas)
+            check_rules(self._rules, schemas, ends=self._settings.trigger.ends)
         except RuleSetError as error:
             self._went_wrong(error)
 
@@ -111,7 +111,10 @@ class RulesAtStart:
             change = next_rules(
                 logged.rules,
                 spelled_out(overrides.applied(self.files), self._schemas),
-                lambda one: logged.against(one) or problems_of(one, self._schemas),
+                lambda one: (
+                    logged.against(one)
+                    or problems_of(one, self._schemas, ends=self._settings.trigger.ends)
+                ),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
             )

@@ -202,7 +202,7 @@ class KnownRules:
         units = state.held.units
         live = np.bincount(units["rule"], units["partials"], len(fingerprints))
         in_sql = state.row_patterns.units
-        live += np.bincount(in_sql["rule"], in_sql["threads"], len(fingerprints))
+        live = live + np.bincount(in_sql["rule"], in_sql["threads"], len(fingerprints))
         for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
             self._rules[fingerprint].live += sign * int(count)
 
