@@ -1,7 +1,8 @@
 """Trino's answers to MATCH_RECOGNIZE, asked of the whole job: Kafka, registry and Spark.
 
-All cases share a topic and a query. Each is a rule of its own. The case is a part of the key, and
-rows have their place in the order of ORDER BY as event time: the clauses are changed accordingly,
+All cases share a query, and those with the same columns a topic. Each is a rule of its own. The
+case is a part of the key, and rows have their place in the order of ORDER BY as event time: the
+clauses are changed accordingly,
 ``PARTITION BY k ORDER BY ts`` to ``PARTITION BY case_id, k ORDER BY rank_``. Every rule sees the
 rows of all cases; what it finds of others is passed over. The input comes in several batches, and
 ends, as a table does.
@@ -26,8 +27,8 @@ from tests.kafka_access import Sent
 
 _TYPES = {"BIGINT": "long", "VARCHAR": "string", "DOUBLE": "double"}
 _CASE, _RANK = "case_id", "rank_"
-_BEHIND_ORDER = re.compile(r"\b(MEASURES|ONE ROW|ALL ROWS|AFTER MATCH|PATTERN)\b")
-_ORDER = re.compile(rf"ORDER BY .*?(?=\s+{_BEHIND_ORDER.pattern})", re.DOTALL)
+_BEHIND_ORDER = re.compile(r"\b(MEASURES|ONE ROW|ALL ROWS|AFTER MATCH|PATTERN)\b", re.IGNORECASE)
+_ORDER = re.compile(rf"ORDER BY .*?(?=\s+{_BEHIND_ORDER.pattern})", re.DOTALL | re.IGNORECASE)
 _RECORDS_PER_BATCH = 2_000
 
 
@@ -54,27 +55,30 @@ def differences(
 
 def _run(cases: Mapping[int, Case], scenario: Scenario) -> Mapping[int, list[Record]]:
     """What each rule has found of its own case, in its order."""
-    columns: dict[str, str] = {}
-    for case in cases.values():
-        columns |= case["columns"]
-    scenario.input("t", event_time=_RANK, event_time_unit="millis")
-    types = {name: ["null", _TYPES[kind]] for name, kind in columns.items()}
-    schema = scenario.register(
-        "t", record("conformance.Row", **{_CASE: "int", _RANK: "long"}, **types)
-    )
-    nothing = dict.fromkeys(columns)
-    rows = [
-        (rank, {_CASE: number, _RANK: rank, **nothing, **row})
-        for number, case in cases.items()
-        for rank, row in ranked(query_of(case), case)
-    ]
-    rows.sort(key=lambda each: each[0])
-    scenario.send("t", *(Sent(scenario.avro(schema, row)) for _, row in rows))
-    for number, case in cases.items():
-        scenario.rule({"id": f"case-{number}", "sql": _of_case(statement(case))})
+    inputs: dict[str, str] = {}
+    sent: dict[str, list[int]] = {}
+    for columns, numbers in _by_columns(cases).items():
+        name = inputs[columns] = f"t{len(inputs)}"
+        topic = scenario.input(name, event_time=_RANK, event_time_unit="millis")
+        types = {column: ["null", _TYPES[kind]] for column, kind in json.loads(columns)}
+        schema = scenario.register(
+            name, record(f"conformance.Row_{name}", **{_CASE: "int", _RANK: "long"}, **types)
+        )
+        rows = [
+            (rank, number, row)
+            for number in numbers
+            for rank, row in ranked(query_of(cases[number]), cases[number])
+        ]
+        rows.sort(key=lambda each: each[0])
+        sent[topic] = [number for _, number, _ in rows]
+        values = ({_CASE: number, _RANK: rank, **row} for rank, number, row in rows)
+        scenario.send(name, *(Sent(scenario.avro(schema, value)) for value in values))
+        for number in numbers:
+            text = _of_case(statement(cases[number]), name)
+            scenario.rule({"id": f"case-{number}", "sql": text})
     outputs = scenario.decide(
         rules={"max_rules": len(cases)},
-        limits={"records_per_batch": _RECORDS_PER_BATCH},
+        source={"max_offsets_per_trigger": _RECORDS_PER_BATCH},
         state={"key_groups": 8, "bucket_size": "4 KiB", "state_partitions": 2},
     )
     found: dict[int, list[Record]] = defaultdict(list)
@@ -82,9 +86,17 @@ def _run(cases: Mapping[int, Case], scenario: Scenario) -> Mapping[int, list[Rec
         if _key(written)[0] == _number(written):
             found[int(_number(written))].append(written)
     for written in outputs.dead_letters:
-        row = rows[written.body["offset"]][1]
-        if written.body["rule_id"] is not None and str(row[_CASE]) == _number(written):
-            found[int(_number(written))].append(written)
+        number = sent[written.body["topic"]][written.body["offset"]]
+        if written.body["rule_id"] is not None and str(number) == _number(written):
+            found[number].append(written)
+    return found
+
+
+def _by_columns(cases: Mapping[int, Case]) -> Mapping[str, list[int]]:
+    """The cases by the columns of their rows."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for number, case in cases.items():
+        found[json.dumps(list(case["columns"].items()))].append(number)
     return found
 
 
@@ -92,8 +104,9 @@ def _number(written: Record) -> str:
     return str(written.body["rule_id"]).removeprefix("case-")
 
 
-def _of_case(text: str) -> str:
-    """The statement with the case in its key, in the order of ranks."""
+def _of_case(text: str, name: str) -> str:
+    """The statement with the case in its key, over the input ``name``, in the order of ranks."""
+    text = text.replace("FROM t ", f"FROM {name} ", 1)
     read, _ = read_statement(text, "case")
     assert read is not None
     text = _ORDER.sub("", text, 1) if read.order else text

@@ -119,7 +119,7 @@ def test_all_columns_and_a_change_of_rules(scenario: Scenario) -> None:
     outputs = scenario.run()
     assert [match.body["rule_id"] for match in outputs.matches] == []
     assert [row.body["columns"] for row in outputs.match_rows] == [
-        {"symbol": "a", "ts": ts, "price": ts, "place": '{"city": "X"}'} for ts in (1, 2)
+        {"symbol": "a", "ts": ts, "price": ts, "place": '{"city":"X"}'} for ts in (1, 2)
     ]
 
 
