@@ -91,15 +91,28 @@ def expected(stream: Stream, plan: RuleSetPlan) -> Iterator[tuple[Name, bytes]]:
 def _names(outputs: Outputs) -> Iterator[tuple[Name, bytes]]:
     both: list[Match | Timeout] = [*outputs.matches, *outputs.timeouts]
     for found in both:
-        yield (
-            _name(found),
-            _digest(
-                found.rule_id,
-                found.key,
-                found.time if isinstance(found, Match) else found.deadline,
-                sorted((name, output_value(value)) for name, value in found.measures.items()),
-            ),
-        )
+        yield _name(found), digest_of(found)
+
+
+def digest_of(found: Match | Timeout) -> bytes:
+    """What a match or timeout says beside its id."""
+    return _digest(
+        found.rule_id,
+        found.key,
+        found.time if isinstance(found, Match) else found.deadline,
+        sorted((name, output_value(value)) for name, value in found.measures.items()),
+    )
+
+
+def digest_of_body(kind: str, body: dict[str, Any]) -> bytes:
+    """The same of a record's body; ``kind``: ``match`` or ``timeout``."""
+    at = body["time" if kind == "match" else "deadline"]
+    return _digest(
+        body["rule_id"],
+        body["key"],
+        at if isinstance(at, int) else round(at.timestamp() * 1000),
+        sorted(body["measures"].items()),
+    )
 
 
 def _name(found: Match | Timeout) -> Name:
@@ -113,12 +126,12 @@ def _digest(*content: Any) -> bytes:
 def written(bootstrap: str, topics: dict[str, str]) -> Iterator[tuple[Name, bytes]]:
     """Every committed output record; ``topics``: by kind of output."""
     readers = {
-        "match": _reader("match"),
-        "timeout": _reader("timeout"),
-        "dead_letter": _reader("dead-letter"),
+        "match": reader("match"),
+        "timeout": reader("timeout"),
+        "dead_letter": reader("dead-letter"),
     }
     for kind, topic in topics.items():
-        for message in _committed(bootstrap, topic):
+        for message in committed(bootstrap, topic):
             headers = dict(message.headers() or [])
             if kind == "late":
                 partition, offset = (
@@ -131,24 +144,17 @@ def written(bootstrap: str, topics: dict[str, str]) -> Iterator[tuple[Name, byte
                 where = f"{body['partition']}@{body['offset']}"
                 yield ("dead_letter", where), _digest(body["reason"])
                 continue
-            at = body["time" if kind == "match" else "deadline"]
-            yield (
-                (kind, body["match_id"]),
-                _digest(
-                    body["rule_id"],
-                    body["key"],
-                    at if isinstance(at, int) else round(at.timestamp() * 1000),
-                    sorted(body["measures"].items()),
-                ),
-            )
+            yield (kind, body["match_id"]), digest_of_body(kind, body)
 
 
-def _reader(contract: Contract) -> Any:
+def reader(contract: Contract) -> Any:
+    """What makes a record's body of its value."""
     schema = fastavro.parse_schema(json.loads(schema_text(contract)))
     return lambda value: fastavro.schemaless_reader(io.BytesIO(value[5:]), schema, None)
 
 
-def _committed(bootstrap: str, topic: str) -> Iterator[Message]:
+def committed(bootstrap: str, topic: str) -> Iterator[Message]:
+    """The committed records of a topic, to its end as it is now."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
