@@ -16,8 +16,8 @@ from typing import Any
 from zlib import crc32
 
 import fastavro
-from confluent_kafka import Consumer, Message, TopicPartition
 
+from bench.outputs import committed_messages
 from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, SCHEMA, Fate, Stream
 from service.codecs.outputs import Contract, schema_text
 from service.codecs.values import output_value
@@ -32,7 +32,6 @@ from service.pattern.types import record_type
 Name = tuple[str, str]
 _SHARDS = 8
 _CUT = 2_000
-_SECONDS = 60.0
 
 
 @dataclass
@@ -131,7 +130,7 @@ def written(bootstrap: str, topics: dict[str, str]) -> Iterator[tuple[Name, byte
         "dead_letter": reader("dead-letter"),
     }
     for kind, topic in topics.items():
-        for message in committed(bootstrap, topic):
+        for message in committed_messages(bootstrap, topic):
             headers = dict(message.headers() or [])
             if kind == "late":
                 partition, offset = (
@@ -151,35 +150,6 @@ def reader(contract: Contract) -> Any:
     """What makes a record's body of its value."""
     schema = fastavro.parse_schema(json.loads(schema_text(contract)))
     return lambda value: fastavro.schemaless_reader(io.BytesIO(value[5:]), schema, None)
-
-
-def committed(bootstrap: str, topic: str) -> Iterator[Message]:
-    """The committed records of a topic, to its end as it is now."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "soak",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    try:
-        partitions = consumer.list_topics(topic, timeout=_SECONDS).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-        open_ends = set(partitions)
-        while open_ends:
-            messages = consumer.consume(1_000, _SECONDS)
-            if not messages:
-                raise TimeoutError(f"{topic} could not be read to its end")
-            for message in messages:
-                if message.error() is None:
-                    yield message
-                else:
-                    open_ends.discard(message.partition())
-    finally:
-        consumer.close()
 
 
 def compare(wanted: Iterable[tuple[Name, bytes]], found: Iterable[tuple[Name, bytes]]) -> Verdict:

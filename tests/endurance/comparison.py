@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from bench.soak.comparison import Name, committed, digest_of, digest_of_body, reader
+from bench.outputs import committed_messages
+from bench.soak.comparison import Name, digest_of, digest_of_body, reader
 from bench.soak.stream import PARTITIONS, TOPIC
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import compile_rules
@@ -59,7 +60,7 @@ def audited(
     bootstrap: str, topic: str, job: str
 ) -> tuple[list[tuple[SetBegins, RuleSet]], list[Decision]]:
     """The rule sets of a job, by its audit topic, and the decisions that led to them."""
-    values = (message.value() or b"" for message in committed(bootstrap, topic))
+    values = (message.value() or b"" for message in committed_messages(bootstrap, topic))
     records = [one for one in map(audit_record, values) if one is not None and one.job == job]
     sets = [each for _, each in sorted(rule_sets(records).items())]
     return sets, [one for one in records if isinstance(one, Decision)]
@@ -141,7 +142,7 @@ def written(bootstrap: str, topics: Iterable[str], shadow: str) -> Iterator[tupl
     """Every committed match and timeout of ``topics``, of which one is that of shadow rules."""
     readers = {"match": reader("match"), "timeout": reader("timeout")}
     for topic in topics:
-        for message in committed(bootstrap, topic):
+        for message in committed_messages(bootstrap, topic):
             headers = dict(message.headers() or [])
             kind = "match" if headers["spark-cep-kind"] == b"match" else "timeout"
             body = readers[kind](message.value())

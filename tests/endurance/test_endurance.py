@@ -8,7 +8,8 @@ import fastavro
 import yaml
 
 from bench.soak.stream import PARTITIONS
-from service.rules.rule_set import RuleSet
+from service.pattern.document import load_rules
+from service.rules.rule_set import RuleSet, assemble
 from tests.endurance.author import UNTOUCHED, untouched
 from tests.endurance.comparison import Epoch, expected
 from tests.endurance.run import Waited
@@ -38,7 +39,7 @@ def test_what_is_produced_is_what_is_compared() -> None:
             offset, partition = divmod(second * STREAM.rate + place, PARTITIONS)
             produced[partition, offset] = read(value)
     useful = STREAM.useful(upto(0), upto(3))
-    assert {at for at, event in produced.items() if event["kind"] in KINDS} == {
+    assert {at for at, event in produced.items() if str(event["kind"]) in KINDS} == {
         (record.at.partition, record.at.offset) for record in useful
     }
     for record in useful:
@@ -53,7 +54,7 @@ def test_what_is_produced_is_what_is_compared() -> None:
 def test_the_newest_time_is_that_of_all_records() -> None:
     """Also of those that no rule reads; at any offset."""
     for ends in ({0: 1, 1: 0}, {0: 250, 1: 99, 2: 301, 3: 400}):
-        wanted = {}
+        wanted: dict[int, int] = {}
         for partition, end in ends.items():
             times = [
                 int(STREAM.second(number // STREAM.rate).time[number % STREAM.rate])
@@ -63,7 +64,7 @@ def test_the_newest_time_is_that_of_all_records() -> None:
         assert STREAM.newest(ends) == wanted
 
 
-def test_untouched_rules_do_not_depend_on_the_sets_around_them(tmp_path: object) -> None:
+def test_untouched_rules_do_not_depend_on_the_sets_around_them() -> None:
     """One rule set or three: each rule finds something, and the same."""
     rules = loaded()
     names = {each.rule.id for each in rules.loaded}
@@ -84,8 +85,5 @@ def test_percentiles() -> None:
 
 def loaded() -> RuleSet:
     """The untouched rules."""
-    from service.pattern.document import load_rules
-    from service.rules.rule_set import assemble
-
     text = "---\n".join(yaml.safe_dump(rule) for rule in untouched())
     return assemble(load_rules(text, "untouched.yaml"))
