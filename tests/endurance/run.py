@@ -7,6 +7,8 @@ import json
 import math
 import shutil
 import statistics
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -22,8 +24,6 @@ from bench.soak.sampling import heap_in_use, members, sample, series, totals, wi
 from bench.soak.stream import PARTITIONS, TOPIC
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from service.config import Kafka
-from service.pipeline.driver.checkpoint_files import offsets_in_kafka
-from service.pipeline.driver.local_files import LocalFiles
 from service.rules.topic_records import Decision
 from tests.endurance.author import Author, Change
 from tests.endurance.comparison import audited, epochs, expected, written
@@ -39,10 +39,10 @@ HELD = {
     "jvm_heap_mib": "MiB, after a collection",
     "workers_memory_mib": "MiB",
     "metric_series": "series",
-    "state_mib": "MiB",
-    "state_rows": "rows",
-    "partial_matches": "partial matches",
+    "state_kib": "KiB",
+    "state_keys": "keys",
     "state_folder_mib": "MiB",
+    "partial_matches": "partial matches",
     "batch_seconds": "s",
 }
 MOST_TIMES = 2.0
@@ -194,21 +194,24 @@ class Run:
                 faults = _faults(job.port)
                 codes.append(job.terminate())
                 watcher.end()
+                state = self._state("changed")
                 self._say(f"a fresh job for {options.settle:g} minutes")
                 fresh = self._job("fresh", rules, broker.bootstrap, registry.url)
                 fresh.start()
                 next_to = self._settled(fresh)
                 codes.append(fresh.terminate())
+                feed.stop()
+                changed |= _sizes(state)
+                next_to |= _sizes(self._state("fresh"))
             finally:
                 job.kill()
                 if fresh is not None:
                     fresh.kill()
-            feed.stop()
             self._say("comparing outputs")
             began = time.monotonic()
             audit = _topic("changed", "rule_audit")
             sets, decisions = audited(broker.bootstrap, audit, "changed")
-            ends = _read_to(checkpoint)
+            ends = {int(number): at for number, at in state["offsets"][TOPIC].items()}
             verdict = compare(
                 expected(stream, epochs(sets, ends)),
                 written(
@@ -264,7 +267,7 @@ class Run:
         """Samples taken for so long. RuntimeError when the job has ended."""
         until = time.monotonic() + seconds
         found = []
-        while True:
+        while time.monotonic() < until:
             pid = job.pid
             if pid is None:
                 raise RuntimeError("the job ended by itself")
@@ -275,10 +278,16 @@ class Run:
             figures["metric_series"] = len(series(job.port))
             found.append(figures)
             self._samples.append(figures)
-            left = until - time.monotonic()
-            if left <= 0:
-                return found
-            time.sleep(min(self._options.sample_every, left))
+            time.sleep(self._options.sample_every)
+        return found
+
+    def _state(self, name: str) -> dict[str, Any]:
+        """What ``spark-cep state`` says of a job that has ended."""
+        config = self._folder / name / "config.yaml"
+        command = [sys.executable, "-m", "service.cli.main", "state", "--config", str(config)]
+        done = subprocess.run([*command, "--json"], capture_output=True, timeout=300, check=True)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
 
     def _settled(self, job: SoakJob) -> dict[str, float]:
         """The figures at the end of the time to settle: medians of its second half."""
@@ -300,12 +309,13 @@ def _topic(job: str, kind: str) -> str:
     return f"{job}.{kind.replace('_', '-')}"
 
 
-def _read_to(checkpoint: Path) -> dict[int, int]:
-    """Up to which offsets committed batches have read, by partition."""
-    files = LocalFiles(checkpoint)
-    last = max(int(name) for name in files.names("commits") if name.isdigit())
-    _, *sources = files.parsed(f"offsets/{last}", after=1)
-    return offsets_in_kafka(sources)[TOPIC]
+def _sizes(state: dict[str, Any]) -> dict[str, float]:
+    total = state["total"]
+    return {
+        "state_kib": total["bytes"] / 1024,
+        "state_keys": total["keys"],
+        "partial_matches": total["partial_matches"],
+    }
 
 
 def _faults(port: int) -> dict[str, float]:

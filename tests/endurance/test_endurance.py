@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import fastavro
 import yaml
@@ -77,13 +78,32 @@ def test_untouched_rules_do_not_depend_on_the_sets_around_them() -> None:
     assert {kind for (kind, _), _ in whole} == {f"{UNTOUCHED} match", f"{UNTOUCHED} timeout"}
 
 
+def test_a_rule_that_comes_is_shown_what_is_read_from_then_on() -> None:
+    """It finds what it would find with this part of the stream alone; untouched rules find the
+    same with it and without."""
+    added = {**untouched()[0], "id": "changing-0001"}
+    with_it = loaded(added)
+    late = [
+        Epoch(loaded(), upto(0), upto(20)),
+        Epoch(with_it, upto(20), upto(SECONDS)),
+    ]
+    found = [*expected(STREAM, late)]
+    changing = {each for each in found if each[0][0].startswith("changing")}
+    own = [*expected(STREAM, [Epoch(with_it, upto(20), upto(SECONDS))])]
+    whole = [*expected(STREAM, [Epoch(with_it, upto(0), upto(SECONDS))])]
+    assert changing == {each for each in own if each[0][0].startswith("changing")}
+    assert 0 < len(changing) < sum(name.startswith("changing") for (name, _), _ in whole)
+    alone = expected(STREAM, [Epoch(loaded(), upto(0), upto(SECONDS))])
+    assert sorted(alone) == sorted(set(found) - changing)
+
+
 def test_percentiles() -> None:
     """The value that so many are not above."""
     assert [Waited(range(1, 101)).at(share) for share in (0.5, 0.99, 1.0)] == [50, 99, 100]
     assert Waited([3.0]).at(0.5) == 3.0
 
 
-def loaded() -> RuleSet:
-    """The untouched rules."""
-    text = "---\n".join(yaml.safe_dump(rule) for rule in untouched())
+def loaded(*more: dict[str, Any]) -> RuleSet:
+    """The untouched rules, and ``more``."""
+    text = "---\n".join(yaml.safe_dump(rule) for rule in [*untouched(), *more])
     return assemble(load_rules(text, "untouched.yaml"))
