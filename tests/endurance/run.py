@@ -24,6 +24,8 @@ from bench.soak.sampling import heap_in_use, members, sample, series, totals, wi
 from bench.soak.stream import PARTITIONS, TOPIC
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from service.config import Kafka
+from service.pipeline.driver.checkpoint_files import offsets_in_kafka
+from service.pipeline.driver.local_files import LocalFiles
 from service.rules.topic_records import Decision
 from tests.endurance.author import Author, Change
 from tests.endurance.comparison import audited, epochs, expected, written
@@ -46,6 +48,8 @@ HELD = {
     "batch_seconds": "s",
 }
 MOST_TIMES = 2.0
+#: Before that a fresh job has not kept as many batches as it will.
+LEAST_SETTLE_MINUTES = 5.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Result:
     agreed: Waited
     unseen: list[str]
     verdict: Verdict
+    #: Figures at the end, by name, of both jobs.
     changed: dict[str, float]
     fresh: dict[str, float]
     exit_codes: list[int | None]
@@ -130,7 +135,7 @@ class Result:
         found += [
             f"{name} is {times:.2f} times that of a fresh job; allowed: {MOST_TIMES:g}"
             for name, times in self.times.items()
-            if times > MOST_TIMES
+            if times > MOST_TIMES and self.options.settle >= LEAST_SETTLE_MINUTES
         ]
         found += [f"{name}: {value:g}; allowed: 0" for name, value in self.faults.items() if value]
         found += [f"exit code {code}; allowed: 0" for code in self.exit_codes if code != 0]
@@ -194,14 +199,13 @@ class Run:
                 faults = _faults(job.port)
                 codes.append(job.terminate())
                 watcher.end()
-                state = self._state("changed")
                 self._say(f"a fresh job for {options.settle:g} minutes")
                 fresh = self._job("fresh", rules, broker.bootstrap, registry.url)
                 fresh.start()
                 next_to = self._settled(fresh)
                 codes.append(fresh.terminate())
                 feed.stop()
-                changed |= _sizes(state)
+                changed |= _sizes(self._state("changed"))
                 next_to |= _sizes(self._state("fresh"))
             finally:
                 job.kill()
@@ -211,7 +215,7 @@ class Run:
             began = time.monotonic()
             audit = _topic("changed", "rule_audit")
             sets, decisions = audited(broker.bootstrap, audit, "changed")
-            ends = {int(number): at for number, at in state["offsets"][TOPIC].items()}
+            ends = _read_to(checkpoint)
             verdict = compare(
                 expected(stream, epochs(sets, ends)),
                 written(
@@ -307,6 +311,14 @@ class Run:
 
 def _topic(job: str, kind: str) -> str:
     return f"{job}.{kind.replace('_', '-')}"
+
+
+def _read_to(checkpoint: Path) -> dict[int, int]:
+    """Up to which offsets committed batches have read, by partition: one more may be planned."""
+    files = LocalFiles(checkpoint)
+    last = max(int(name) for name in files.names("commits") if name.isdigit())
+    _, *sources = files.parsed(f"offsets/{last}", after=1)
+    return offsets_in_kafka(sources)[TOPIC]
 
 
 def _sizes(state: dict[str, Any]) -> dict[str, float]:
