@@ -26,7 +26,7 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-jobs test-others test-faults test-hostile test-alerts test-kubernetes lint check audit sbom
+.PHONY: help setup demo test test-jobs test-others test-faults test-hostile test-endurance test-alerts test-kubernetes lint check audit sbom
 .PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -66,6 +66,9 @@ test-faults: setup ## Run the long suite of faults: kills, restarts, outages (AR
 
 test-hostile: setup ## Half an hour of everything that a writer could do to the job (ARGS=...)
 	$(PY) -m tests.hostile $(ARGS)
+
+test-endurance: setup ## A thousand changes of rules in half an hour under load, then a fresh job beside it (ARGS=...)
+	$(PY) -m tests.endurance $(ARGS)
 
 test-kubernetes: setup $(CHART_TOOLS_READY) $(KUBERNETES_TOOLS_READY) ## Chart and executors on a real control plane, built once (ARGS=...)
 	$(PY) -m pytest tests/kubernetes $(ARGS)

@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 import fastavro
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 _FRAMING = 5
@@ -178,6 +178,14 @@ def _lines(kind: str, schema: str, values: Iterable[bytes], line: LineOf) -> Ite
 
 def committed(bootstrap: str, topic: str) -> Iterator[bytes]:
     """The values of all committed records of ``topic``, to its end as it is now."""
+    for message in committed_messages(bootstrap, topic):
+        value = message.value()
+        assert value is not None
+        yield value
+
+
+def committed_messages(bootstrap: str, topic: str) -> Iterator[Message]:
+    """The committed records themselves."""
     metadata = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(
         topic, timeout=30
     )
@@ -205,9 +213,7 @@ def committed(bootstrap: str, topic: str) -> Iterator[bytes]:
             for message in messages:
                 error = message.error()
                 if error is None:
-                    value = message.value()
-                    assert value is not None
-                    yield value
+                    yield message
                 elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  its public name
                     number = message.partition()
                     assert number is not None

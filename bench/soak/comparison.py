@@ -16,8 +16,8 @@ from typing import Any
 from zlib import crc32
 
 import fastavro
-from confluent_kafka import Consumer, Message, TopicPartition
 
+from bench.outputs import committed_messages
 from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, SCHEMA, Fate, Stream
 from service.codecs.outputs import Contract, schema_text
 from service.codecs.values import output_value
@@ -32,7 +32,6 @@ from service.pattern.types import record_type
 Name = tuple[str, str]
 _SHARDS = 8
 _CUT = 2_000
-_SECONDS = 60.0
 
 
 @dataclass
@@ -91,15 +90,28 @@ def expected(stream: Stream, plan: RuleSetPlan) -> Iterator[tuple[Name, bytes]]:
 def _names(outputs: Outputs) -> Iterator[tuple[Name, bytes]]:
     both: list[Match | Timeout] = [*outputs.matches, *outputs.timeouts]
     for found in both:
-        yield (
-            _name(found),
-            _digest(
-                found.rule_id,
-                found.key,
-                found.time if isinstance(found, Match) else found.deadline,
-                sorted((name, output_value(value)) for name, value in found.measures.items()),
-            ),
-        )
+        yield _name(found), digest_of(found)
+
+
+def digest_of(found: Match | Timeout) -> bytes:
+    """What a match or timeout says beside its id."""
+    return _digest(
+        found.rule_id,
+        found.key,
+        found.time if isinstance(found, Match) else found.deadline,
+        sorted((name, output_value(value)) for name, value in found.measures.items()),
+    )
+
+
+def digest_of_body(kind: str, body: dict[str, Any]) -> bytes:
+    """The same of a record's body; ``kind``: ``match`` or ``timeout``."""
+    at = body["time" if kind == "match" else "deadline"]
+    return _digest(
+        body["rule_id"],
+        body["key"],
+        at if isinstance(at, int) else round(at.timestamp() * 1000),
+        sorted(body["measures"].items()),
+    )
 
 
 def _name(found: Match | Timeout) -> Name:
@@ -113,12 +125,12 @@ def _digest(*content: Any) -> bytes:
 def written(bootstrap: str, topics: dict[str, str]) -> Iterator[tuple[Name, bytes]]:
     """Every committed output record; ``topics``: by kind of output."""
     readers = {
-        "match": _reader("match"),
-        "timeout": _reader("timeout"),
-        "dead_letter": _reader("dead-letter"),
+        "match": reader("match"),
+        "timeout": reader("timeout"),
+        "dead_letter": reader("dead-letter"),
     }
     for kind, topic in topics.items():
-        for message in _committed(bootstrap, topic):
+        for message in committed_messages(bootstrap, topic):
             headers = dict(message.headers() or [])
             if kind == "late":
                 partition, offset = (
@@ -131,49 +143,13 @@ def written(bootstrap: str, topics: dict[str, str]) -> Iterator[tuple[Name, byte
                 where = f"{body['partition']}@{body['offset']}"
                 yield ("dead_letter", where), _digest(body["reason"])
                 continue
-            at = body["time" if kind == "match" else "deadline"]
-            yield (
-                (kind, body["match_id"]),
-                _digest(
-                    body["rule_id"],
-                    body["key"],
-                    at if isinstance(at, int) else round(at.timestamp() * 1000),
-                    sorted(body["measures"].items()),
-                ),
-            )
+            yield (kind, body["match_id"]), digest_of_body(kind, body)
 
 
-def _reader(contract: Contract) -> Any:
+def reader(contract: Contract) -> Any:
+    """What makes a record's body of its value."""
     schema = fastavro.parse_schema(json.loads(schema_text(contract)))
     return lambda value: fastavro.schemaless_reader(io.BytesIO(value[5:]), schema, None)
-
-
-def _committed(bootstrap: str, topic: str) -> Iterator[Message]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "soak",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    try:
-        partitions = consumer.list_topics(topic, timeout=_SECONDS).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-        open_ends = set(partitions)
-        while open_ends:
-            messages = consumer.consume(1_000, _SECONDS)
-            if not messages:
-                raise TimeoutError(f"{topic} could not be read to its end")
-            for message in messages:
-                if message.error() is None:
-                    yield message
-                else:
-                    open_ends.discard(message.partition())
-    finally:
-        consumer.close()
 
 
 def compare(wanted: Iterable[tuple[Name, bytes]], found: Iterable[tuple[Name, bytes]]) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import urllib.request
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,26 @@ _STOP_SECONDS = 60.0
 
 class SoakJob:
     """``spark-cep run``. The JVM's heap has its full size, and all its memory, from the start, so
-    that what grows later is something else."""
+    that what grows later is something else. ``changed``: sections of settings with what else is
+    than in a soak."""
 
-    def __init__(self, folder: Path, jars: Path, bootstrap: str, registry: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        jars: Path,
+        bootstrap: str,
+        registry: str,
+        changed: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         self.port = free_ports(1)[0]
         self.folders = {"checkpoint": folder / "checkpoint", "scratch": folder / "scratch"}
         self.starts = 0
+        document = self._document(folder, jars, bootstrap, registry)
+        for section, values in (changed or {}).items():
+            document[section] = {**document.get(section, {}), **values}
         self._child = Command(
             folder,
-            self._document(folder, jars, bootstrap, registry),
+            document,
             {"SPARK_SUBMIT_OPTS": "-Xms1g -XX:+AlwaysPreTouch -XX:+UseSerialGC"},
         )
 

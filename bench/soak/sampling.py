@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MIB = 1 << 20
@@ -59,11 +60,16 @@ def members(driver: int) -> Iterator[tuple[Path, str]]:
 
 def _old_generation(pid: int) -> float:
     """What is used of the JVM's old generation, in MiB: objects that outlived collections."""
+    return _jstat(pid).get("OU", 0.0) / 1024
+
+
+def _jstat(pid: int) -> dict[str, float]:
     command = ["jstat", "-gc", str(pid)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     names, _, values = told.stdout.strip().partition("\n")
-    table = dict(zip(names.split(), values.split(), strict=False))
-    return float(table.get("OU", "0")) / 1024
+    pairs = zip(names.split(), values.split(), strict=False)
+    # "-" where a collector does not have it.
+    return {name: float(value) for name, value in pairs if value != "-"}
 
 
 def _files(what: str, top: Path) -> dict[str, float]:
@@ -80,14 +86,27 @@ def _files(what: str, top: Path) -> dict[str, float]:
 def totals(port: int) -> Counter[str]:
     """The job's metrics by name, summed over labels; of memory that has a bound, what is used.
     OSError where nobody answers."""
+    found: Counter[str] = Counter()
+    for each in series(port):
+        if each.labels.get("area") != "max":
+            found[each.name] += each.value  # type: ignore[assignment]
+    return found
+
+
+def series(port: int) -> list[Sample]:
+    """All series of the job's metrics. OSError where nobody answers."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         text = answer.read().decode()
-    found: Counter[str] = Counter()
-    for family in text_string_to_metric_families(text):
-        for each in family.samples:
-            if each.labels.get("area") != "max":
-                found[each.name] += each.value  # type: ignore[assignment]
-    return found
+    families = text_string_to_metric_families(text)
+    return [each for family in families for each in family.samples]
+
+
+def heap_in_use(pid: int) -> float:
+    """What is left in the heap of the JVM ``pid`` when all that can be collected is, in MiB."""
+    command = ["jcmd", str(pid), "GC.run"]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    table = _jstat(pid)
+    return sum(table.get(name, 0.0) for name in ("S0U", "S1U", "EU", "OU")) / 1024
 
 
 def _metrics(port: int) -> dict[str, float]:

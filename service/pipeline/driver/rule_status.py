@@ -47,6 +47,8 @@ class RuleStatus:
         self._begun: RunningRules | None = None
         self._watermark: int | None = None
         self._told: set[tuple[str, int]] = set()
+        #: Rules that metrics may have series of.
+        self._shown: set[str] = set()
         self._warned: set[tuple[str | None, str]] = set()
         self._failed = False
 
@@ -78,6 +80,7 @@ class RuleStatus:
             {(each.source or "", each.rule or ""): 1 for each in self.rejected},
         )
         begin_rules(self._metrics, [rule.id for rule in rules.enabled])
+        self._shown |= {rule.id for rule in rules.enabled} | self._ids_of_rejected()
 
     def takes(self, rules: RuleSet) -> None:
         """These rules will run from the next batch on; says which of them are paused now, and which
@@ -113,17 +116,30 @@ class RuleStatus:
         fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
         draining = {(each.rule.id, each.rule.version) for each in rules.rules.draining}
         self._begun = RunningRules(batch, logged, fingerprints, draining)
+        self._shown |= self._ids(self._begun)
         _log.info("rules_begin", number=logged.number, rules=len(fingerprints) - len(draining))
 
     def committed(self, batch: int) -> None:
         """Spark has committed a batch."""
         begun = self._begun
         if begun is not None and batch >= begun.batch:
-            gone = self._ids(self._running) - self._ids(begun)
             self._running, self._begun = begun, None
             self._metrics.set(names.RULE_SET, begun.logged.number)
-            for rule in gone - {rule.id for rule in self.rules.rules}:
-                self._metrics.forget_rule(rule)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop the series of rules that are no more, however they went."""
+        # First what was shown: the thread that reads the rules has them in the set before that.
+        gone = set(self._shown)
+        gone -= {rule.id for rule in self.rules.rules} | self._ids_of_rejected()
+        # Batches that may still be counted.
+        gone -= self._ids(self._running) | self._ids(self._begun)
+        for rule in gone:
+            self._metrics.forget_rule(rule)
+        self._shown -= gone
+
+    def _ids_of_rejected(self) -> set[str]:
+        return {each.rule or "" for each in self.rejected}
 
     @staticmethod
     def _ids(running: RunningRules | None) -> set[str]:

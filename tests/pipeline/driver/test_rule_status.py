@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.compiler.record_types import RecordTypes
+from service.errors import Problem
 from service.observability.metrics import Metrics
 from service.pipeline.driver import rule_status
 from service.pipeline.driver.batch_rules import CompiledRules
@@ -150,3 +151,58 @@ def test_a_version_that_drains(
     status.batch_done(BatchReport(6, gone=Counter({("one", 1): 4})))
     status.batch_done(BatchReport(7, gone=Counter({("one", 1): 0})))
     assert said == ["its drain ended before it was done", "drained"]
+
+
+@pytest.mark.parametrize("how", ["before any batch", "paused", "disabled", "in between"])
+def test_series_of_rules_go_with_them(status: RuleStatus, tmp_path: Path, how: str) -> None:
+    """However a rule goes: with the batch that has it no more, and not before."""
+    value = status._metrics.registry.get_sample_value
+    matches = "spark_cep_matches_total"
+    status.wants(status.rules, (), ())
+    logged = begins(status, 1, 0)
+    status.committed(0)
+    (tmp_path / "new.yaml").write_text(RULES.format("new", 1, "true"), "utf-8")
+    status.wants(read_rules(tmp_path), (), ())
+    assert value(matches, {"rule": "new"}) == 0
+    if how != "before any batch":
+        logged = begins(status, 2, 1, logged)
+    if how in ("paused", "disabled"):
+        status.committed(1)
+        if how == "paused":
+            pause = Pause("too many", "circuit breaker", 1)
+            status.wants(status.rules.pausing({"new": pause}), (), ())
+        else:
+            (tmp_path / "new.yaml").write_text(RULES.format("new", 1, "false"), "utf-8")
+            status.wants(read_rules(tmp_path), (), ())
+        logged = begins(status, 3, 2, logged)
+        status.committed(2)
+    (tmp_path / "new.yaml").unlink()
+    status.wants(read_rules(tmp_path), (), ())
+    if how == "in between":
+        # The batch that has it is counted after this one.
+        status.committed(0)
+        assert value(matches, {"rule": "new"}) == 0
+        status.committed(1)
+    if how != "before any batch":
+        logged = begins(status, 4, 3, logged)
+    status.committed(3)
+    assert value(matches, {"rule": "new"}) is None
+    assert value(matches, {"rule": "one"}) == 0
+
+
+def test_what_was_rejected_holds_no_label(status: RuleStatus, tmp_path: Path) -> None:
+    """The label ``rule`` has a cap, which names of files that were wrong once must not fill."""
+    status._metrics = Metrics(max_rule_labels=3)
+    logged = begins(status, 1, 0)
+    for number in range(5):
+        wrong = Problem("no such column", "wrong.yaml", rule=f"wrong-{number}")
+        status.wants(status.rules, [wrong], ())
+        status.committed(number)
+    status.wants(status.rules, (), ())
+    status.committed(5)
+    (tmp_path / "new.yaml").write_text(RULES.format("new", 1, "true"), "utf-8")
+    status.wants(read_rules(tmp_path), (), ())
+    begins(status, 2, 6, logged)
+    value = status._metrics.registry.get_sample_value
+    assert value("spark_cep_rules_loaded_info", {"rule": "new", "version": "1"}) == 1
+    assert value("spark_cep_rules_loaded_info", {"rule": "other", "version": "1"}) is None
