@@ -13,6 +13,7 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
+    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
@@ -92,10 +93,14 @@ class CompactedTopic:
         self._setting: Final = setting
         self._config: Final = {**_PRESET, **config}
         self._consumer: Consumer | None = None
+        self._admin: AdminClient | None = None
         self._reading: Final = threading.Lock()
         self._noticed: KafkaError | None = None
         #: The next offset; ``None``: the topic is to be read from its beginning.
         self._position: int | None = None
+        #: Kafka's id of the topic that was read: one that is made again has another. Brokers before
+        #: 2.8 have one for all.
+        self._id: str | None = None
         self._changed = False
 
     @property
@@ -107,16 +112,18 @@ class CompactedTopic:
         """Take in all that the topic holds now; whether there was anything new. RuleSetError when
         it cannot be read; the next read may succeed. ConfigurationError when the configuration is
         none of a consumer."""
-        if self._consumer is None:
-            config = {**self._config, **_OWN, "error_cb": self._notice}
-            self._consumer = self._made(Consumer, config)
+        if self._consumer is None or self._admin is None:
+            config = {**self._config, "error_cb": self._notice}
+            self._consumer = self._made(Consumer, config | _OWN)
+            self._admin = self._made(AdminClient, config | {"log_level": 0})
         try:
             with self._reading:
-                self._again(self._advance, self._consumer)
+                self._again(self._advance, self._consumer, self._admin)
         except KafkaException as error:
             # What was fetched and not taken in is lost.
             self._position = None
-            # Has the client say what it knows of its connections.
+            # Has the clients say what they know of their connections.
+            self._admin.poll(0)
             self._consumer.poll(0)
             reason = f"{redact_text(error.args[0].str())}{self._because()}"
             raise self._not_read(reason) from error
@@ -132,14 +139,19 @@ class CompactedTopic:
     def _notice(self, error: KafkaError) -> None:
         self._noticed = error
 
-    def _advance(self, consumer: Consumer) -> None:
+    def _advance(self, consumer: Consumer, admin: AdminClient) -> None:
         deadline = time.monotonic() + self._seconds
-        self._check_topic(consumer)
+        topic_id = self._checked_topic(admin)
+        if topic_id != self._id:
+            self._id, self._position = topic_id, None
+        if self._position is None:
+            # Has the consumer learn of a topic that it knew as gone.
+            consumer.list_topics(self.topic, self._seconds)
         at = TopicPartition(self.topic, _PARTITION)
         first, end = consumer.get_watermark_offsets(at, timeout=self._seconds, cached=False)
         if self._position is None or not first <= self._position <= end:
             # New, made again, or cut off: what was read says nothing of it.
-            self._check_policy()
+            self._check_policy(admin)
             self.records.clear()
             self._changed, self._position = True, first
             consumer.assign([TopicPartition(self.topic, _PARTITION, OFFSET_BEGINNING)])
@@ -174,20 +186,24 @@ class CompactedTopic:
         """What messages call a record: topic, partition and offset."""
         return f"{self.topic}/{_PARTITION}/{record.offset}"
 
-    def _check_topic(self, consumer: Consumer) -> None:
-        found = consumer.list_topics(self.topic, self._seconds).topics[self.topic]
-        if found.error is not None:
-            if found.error.code() in _UNKNOWN:
+    def _checked_topic(self, admin: AdminClient) -> str:
+        """Its id. RuleSetError when it does not exist, or has no single order of records."""
+        wanted = TopicCollection([self.topic])
+        asked = admin.describe_topics(wanted, request_timeout=self._seconds)[self.topic]
+        try:
+            found = asked.result(2 * self._seconds)
+        except KafkaException as error:
+            if error.args[0].code() in _UNKNOWN:
                 self._position = None
-                raise self._not_read("there is no such topic", "a compacted topic")
-            raise KafkaException(found.error)
+                raise self._not_read("there is no such topic", "a compacted topic") from error
+            raise
         if len(found.partitions) != 1:
             reason = f"the topic has {len(found.partitions)} partitions"
             raise self._not_read(reason, "one, so that changes have one order")
+        return str(found.topic_id)
 
-    def _check_policy(self) -> None:
+    def _check_policy(self, admin: AdminClient) -> None:
         """RuleSetError when rules would expire. Who may not ask is not told."""
-        admin = self._made(AdminClient, self._config | {"log_level": 0})
         wanted = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         (answer,) = admin.describe_configs([wanted], request_timeout=self._seconds).values()
         try:

@@ -161,6 +161,22 @@ def test_a_topic_that_is_made_again(
     assert versions(source.read()) == {"d": 1}
 
 
+def test_a_topic_that_is_made_again_between_two_reads(
+    store: KafkaStore, source: RuleSource, broker: EmbeddedBroker, topic: str
+) -> None:
+    """With more records than before, or as many: offsets alone would not show it."""
+    store.put("a", rule("a"))
+    assert versions(source.read()) == {"a": 1}
+    for names in ("bcd", "efg"):
+        admin = broker.admin()  # must outlive the future
+        admin.delete_topics([topic], operation_timeout=30)[topic].result(30)
+        again = KafkaStore(broker, topic)
+        for name in names:
+            again.put(name, rule(name))
+        assert versions(source.read()) == dict.fromkeys(names, 1)
+    assert source.read() is None
+
+
 def test_properties_win_and_stay_hidden(broker: EmbeddedBroker, topic: str) -> None:
     """The topic may be on another cluster, with another login; errors do not show it."""
     secret = "p4ssw0rd"
