@@ -82,6 +82,11 @@ class BatchRules:
         """The rules of the newest batch."""
         return self._rules
 
+    @property
+    def pauses_wait(self) -> bool:
+        """Whether the next batch has other pauses than the newest one."""
+        return self.wanted.rules.paused != self._rules.rules.paused
+
     def want(self, rules: RuleSet, overrides: Overrides) -> bool:
         """These rules from the next batch on, but for those that are paused. Returns whether they
         are others than before."""

@@ -245,9 +245,19 @@ class Service:
             )
             with _attempts_counted(rules):
                 supervisor.run()
-                if settings.trigger.at_end_of_input == "decide" and not one_batch:
-                    event_time.end_of_input()
-                    supervisor.run()
+                if not one_batch:
+                    self._finish(supervisor, event_time, rules)
+
+    def _finish(self, supervisor: Supervisor, event_time: TimeControl, rules: BatchRules) -> None:
+        """What is left to do at the end of input."""
+        if self._settings.trigger.at_end_of_input == "decide":
+            event_time.end_of_input()
+            supervisor.run()
+        done: int | None = None
+        while rules.pauses_wait and done != self.last_batch:
+            # A pause is written down with the batch that begins with it.
+            done = self.last_batch
+            supervisor.run()
 
 
 class _Beside(Protocol):
