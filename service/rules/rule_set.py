@@ -12,6 +12,9 @@ from service.pattern.document import LoadedRule
 from service.pattern.tree import Rule
 from service.rules.pauses import Pause, holding
 
+#: A rule's id and version.
+Version = tuple[str, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Drain:
@@ -70,7 +73,7 @@ class RuleSet:
         return replace(self, paused=paused, draining=draining, carried=carried)
 
     @property
-    def versions(self) -> Iterator[tuple[str, int]]:
+    def versions(self) -> Iterator[Version]:
         """Id and version of all that takes part, also of what drains."""
         for one in self.running:
             yield one.rule.id, one.rule.version
@@ -93,7 +96,7 @@ class RuleSet:
         text = "---\n".join(texts)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def without_drains(self, versions: Container[tuple[str, int]]) -> RuleSet:
+    def without_drains(self, versions: Container[Version]) -> RuleSet:
         """The set without these versions, by id and version, among those that drain."""
         kept = (d for d in self.draining if (d.rule.id, d.rule.version) not in versions)
         return replace(self, draining=tuple(kept))

@@ -46,6 +46,12 @@ def plan_for(rules: RuleSet) -> RuleSetPlan:
     )
 
 
+def meaning(one: LoadedRule) -> str:
+    """What a version of a rule means, as a digest: equal for texts that differ in descriptions,
+    modes or output alone."""
+    return _plan(one).fingerprint
+
+
 def _plan(one: LoadedRule) -> Plan:
     return _kept(one.text) or _keep(one.text, one.rule)
 

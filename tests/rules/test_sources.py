@@ -60,8 +60,9 @@ def versions(files: object) -> dict[str, int]:
 
 def after(running: RuleSet, files: list[RuleFile], *, allow_empty: bool = False) -> RuleSet:
     """The rules that run next."""
-    found = next_rules(running, files, lambda _: (), most=1000, allow_empty=allow_empty)
-    return found.rules
+    return next_rules(
+        running, files, lambda _: (), most=1000, allow_empty=allow_empty, meanings={}
+    ).rules
 
 
 def test_whole_snapshots(store: Store, source: RuleSource) -> None:

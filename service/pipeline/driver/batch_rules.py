@@ -16,7 +16,7 @@ from service.pattern.document import LoadedRule
 from service.pipeline.driver.rule_log import LoggedRules, RuleLog
 from service.rules.overrides import Overrides
 from service.rules.pauses import Pause
-from service.rules.rule_set import RuleSet
+from service.rules.rule_set import RuleSet, Version
 from service.rules.texts import encoded, plan_for
 from service.rules.topic_records import Offsets
 
@@ -161,6 +161,11 @@ class BatchRules:
     def done(self) -> None:
         """The output of the newest batch is committed."""
         self._done = True
+
+    @property
+    def meanings(self) -> Mapping[Version, str]:
+        """Of versions that were written down."""
+        return {} if self._logged is None else self._logged.meanings
 
     def against(self, rule: LoadedRule) -> list[Problem]:
         """That a rule is set aside because its first batch failed too often, if it is."""

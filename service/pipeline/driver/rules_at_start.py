@@ -107,6 +107,7 @@ class RulesAtStart:
                 lambda one: logged.against(one) or problems_of(one, self._schemas),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
+                meanings=logged.meanings,
             )
             paused = overrides.pauses(logged.rules.paused)
             change = replace(change, rules=change.rules.pausing(paused))

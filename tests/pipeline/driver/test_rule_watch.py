@@ -130,7 +130,7 @@ def test_a_defect_of_ours(
     mount(tmp_path, "a", a__yaml=rule("a"))
     status = RuleStatus(metrics)
     running = read_rules(tmp_path)
-    rules: Any = SimpleNamespace(wanted=SimpleNamespace(rules=running))
+    rules: Any = SimpleNamespace(wanted=SimpleNamespace(rules=running), meanings={})
     given = settings(tmp_path, INPUT, refresh_interval="1 ms")
     schemas = SimpleNamespace(types=())
     source = source_of(given)
