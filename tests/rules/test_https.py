@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.errors import ConfigurationError, RuleSetError
+from service.errors import ConfigurationError, RulesAwayError, RuleSetError
 from service.rules.change import next_rules
 from service.rules.rule_set import assemble
 from service.rules.source import RuleSource
@@ -74,6 +74,19 @@ def test_other_answers(
     served.status, served.headers, served.body = status, headers, b""
     with pytest.raises(RuleSetError, match=told):
         source.read()
+
+
+@pytest.mark.parametrize(
+    ("status", "passes"), [(408, True), (429, True), (500, True), (503, True), (401, False)]
+)
+def test_answers_that_may_pass(
+    served: Served, source: RuleSource, status: int, *, passes: bool
+) -> None:
+    """Are waited for at a first start; a refusal is not."""
+    served.status = status
+    with pytest.raises(RuleSetError) as caught:
+        source.read()
+    assert isinstance(caught.value, RulesAwayError) is passes
 
 
 def test_bodies_that_do_not_end(served: Served, source: RuleSource) -> None:

@@ -102,8 +102,9 @@ def test_a_bad_entry_hides_no_other(store: Store, source: RuleSource) -> None:
 
 
 def test_away_and_back(store: Store, source: RuleSource) -> None:
-    """A source that does not answer is an error that names it; it is none of an empty source. What
-    changed meanwhile is seen when it is back."""
+    """A source that does not answer is an error that names it; it is none of an empty source. Only
+    a file that is not there is taken for a wrong setting. What changed meanwhile is seen when it is
+    back."""
     store.put("a", rule("a"))
     assert versions(source.read()) == {"a": 1}
     store.away()
@@ -116,6 +117,7 @@ def test_away_and_back(store: Store, source: RuleSource) -> None:
         store.back()
     (problem,) = caught.value.problems
     assert problem.source == source.name
+    assert type(caught.value) is store.when_away
     assert source.read() is None
     store.put("b", rule("b"))
     assert versions(source.read()) == {"a": 1, "b": 1}

@@ -179,7 +179,7 @@ class Service:
     ) -> None:
         settings, retry = self._settings, self._retries.at_start
         starting = self._spark or StartingSpark(settings, scratch, self._start.meanwhile)
-        at_start = RulesAtStart(settings, source, self._rules)
+        at_start = RulesAtStart(settings, source, self._rules, retry)
         cluster = Cluster(settings, retry)
         existing = cluster.topics()
         topics = input_topics(settings, existing)
