@@ -17,7 +17,7 @@ from typing import Final
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pattern.tree import PreviousVersion
-from service.rules.rule_set import Drain, RuleFile, RuleSet, Version, assemble, repeated
+from service.rules.rule_set import Drain, RuleFile, RuleSet, Version, assemble, conflicts
 from service.rules.texts import meaning
 
 #: Versions of a rule that drain at a time; with one more, the oldest ends.
@@ -64,7 +64,7 @@ def next_rules(
             for one in file.loaded:
                 wrong = [*check(one)]
                 problems += wrong or _reused(one, by_id.get(one.rule.id), meanings)
-            problems += repeated([*good, *file.loaded])
+            problems += conflicts([*good, *file.loaded])
         if problems:
             if file.rule is None:
                 bad.add(_place(file.name))

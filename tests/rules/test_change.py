@@ -151,6 +151,34 @@ def test_a_rollback_to_another_meaning() -> None:
         assert [problem.source for problem in found.rejected] == ["overrides/0/4"] * (version - 1)
 
 
+_SHADOW = "mode: shadow"
+
+
+def test_a_shadow_version_stops_no_live_one() -> None:
+    """It is rejected, with the file of the live one, which runs on; with an id of its own it runs
+    beside it, and once the live one is gone or switched off under the same."""
+    live = file("a", text("a", 3, 3))
+    shadow = file("next", text("a", 4, 4, _SHADOW))
+    found = change(running(live), live, shadow)
+    assert versions(found.rules) == {"a": 3}
+    (problem,) = found.rejected
+    assert "version 4 of this rule is in shadow mode, and version 3 is live" in problem.message
+    assert (problem.source, "/rules/a.yaml" in problem.message) == ("/rules/next.yaml", True)
+    # Whichever was there first.
+    found = change(running(shadow), live, shadow)
+    assert versions(found.rules) == {"a": 4}
+    assert [each.source for each in found.rejected] == ["/rules/a.yaml"]
+    for files, expected in (
+        ([live, file("next", text("b", 4, 4, _SHADOW))], {"a": 3, "b": 4}),
+        ([shadow], {"a": 4}),
+        ([file("a", text("a", 3, 3, "enabled: false")), shadow], {"a": 4}),
+        ([live, file("next", text("a", 4, 4))], {"a": 4}),
+        ([live, file("next", text("a", 2, 4, _SHADOW))], {"a": 3}),
+    ):
+        found = change(running(live), *files)
+        assert (versions(found.rules), found.rejected) == (expected, ())
+
+
 def test_a_lower_version_is_taken() -> None:
     """A roll-back."""
     before = running(file("a", text("a", 2, 5)))
