@@ -5,6 +5,8 @@
     SparkCepError
     ├── ConfigurationError     a setting is wrong, unknown or missing
     ├── RuleSetError           one or more rules are refused; carries all the problems at once
+    │   └── RulesAwayError         the source of the rules does not answer
+    │       └── RulesTopicAwayError    it is a Kafka topic
     ├── RegistryError          the schema registry refuses a request
     │   └── RegistryAwayError      it does not answer
     ├── SchemaError            a schema cannot be used: for input, for reading or for output
@@ -200,3 +202,11 @@ class RuleSetError(SparkCepError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n\n".join(rendered(self.problems)))
+
+
+class RulesAwayError(RuleSetError):
+    """The source of the rules does not answer; asked again later, it may."""
+
+
+class RulesTopicAwayError(RulesAwayError):
+    """The same of a Kafka topic."""

@@ -122,3 +122,4 @@ class DeadLetter:
     record_value: bytes | None = None
     rule_id: str | None = None
     step: str | None = None
+    rule_version: int | None = None

@@ -169,9 +169,11 @@ class OutputEncoder:
         record = OutputRecord(topic, _utf8(timeout.key), value, headers)
         return self._fitting(record, timeout, "timeout")
 
-    def results(self, results: Results) -> tuple[EncodedResults, list[tuple[str, OutputRecord]]]:
-        """The records of matches or timeouts that are columns; and, with their rules' ids, the dead
-        letters in place of those that would be too large."""
+    def results(
+        self, results: Results
+    ) -> tuple[EncodedResults, list[tuple[tuple[str, int], OutputRecord]]]:
+        """The records of matches or timeouts that are columns; and, with their rules' ids and
+        versions, the dead letters in place of those that would be too large."""
         match results.kind:
             case ResultKind.MATCH:
                 encoded = encode_results(results, self._ids.match, self._clock())
@@ -189,13 +191,13 @@ class OutputEncoder:
             for row, (key, value) in enumerate(zip(encoded.keys, encoded.values, strict=True))
             if len(value) + len(key or b"") > most
         ]
-        letters: list[tuple[str, OutputRecord]] = []
+        letters: list[tuple[tuple[str, int], OutputRecord]] = []
         replaced: set[int] = set()
         for row in large:
             result = results.result(row)
             record = self.match(result) if isinstance(result, Match) else self.timeout(result)
             if self.is_dead_letter(record):
-                letters.append((result.rule_id, record))
+                letters.append(((result.rule_id, result.rule_version), record))
                 replaced.add(row)
         if replaced:
             kept = [row for row in range(len(encoded.values)) if row not in replaced]
@@ -262,7 +264,9 @@ class OutputEncoder:
             told = f"the {kind} {result.match_id} of {len(taken)} events from {_place(taken[0])} on"
         detail = f"{told} has {record.size} bytes, and its topic takes {self._largest}"
         reason = Reason.OUTPUT_TOO_LARGE.value
-        return self.dead_letter(DeadLetter(last, reason, detail, rule_id=result.rule_id))
+        rule, version = result.rule_id, result.rule_version
+        letter = DeadLetter(last, reason, detail, rule_id=rule, rule_version=version)
+        return self.dead_letter(letter)
 
     def dead_letter(self, letter: DeadLetter) -> OutputRecord:
         """The record of something that could not be processed, under its original key."""

@@ -14,7 +14,8 @@ class Lifecycle(Section):
     startup_limit: PositiveDuration = setting(
         300_000,
         description=(
-            "How long the start waits for Kafka, and for the registry, while they do not answer."
+            "How long the start waits for Kafka, for the registry, and, if it is the first, for "
+            "the source of the rules, while they do not answer."
         ),
     )
     outage_limit: PositiveDuration = setting(

@@ -144,6 +144,7 @@ class EventReader:
                     detail=f"{atom}: {error!r}",
                     rule_id=rule.plan.rule.id,
                     step=atom.step,
+                    rule_version=rule.plan.rule.version,
                 )
 
 

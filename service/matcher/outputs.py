@@ -139,4 +139,5 @@ class Reporter:
             record_value=event.payload,
             rule_id=self._id,
             step=failure.step,
+            rule_version=self._version,
         )

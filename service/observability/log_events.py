@@ -181,6 +181,12 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent("kafka_back", _INFO, "Kafka answers again while the job runs", ("away_seconds",)),
     LogEvent("waiting_for_registry", _WARNING, "an attempt got no answer", _WAITED),
     LogEvent(
+        "waiting_for_rules",
+        _WARNING,
+        "at a first start, an attempt to read the table or URL of the rules got no answer",
+        _WAITED,
+    ),
+    LogEvent(
         "offsets_not_committed",
         _WARNING,
         "Kafka does not take the offsets of the consumer group; the job goes on. Said once, until"

@@ -2,22 +2,23 @@
 
 A file, or an entry of another source, is taken whole or not at all: one with a problem is rejected,
 and the rules that came from it before run on. So a bad file disturbs no other rule. What a version
-means cannot change, since match ids contain the version.
+means cannot change, since match ids contain the version: not against the rules that run, nor
+against those that ran before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from service.compiler.rule_set import compile_rule
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pattern.tree import PreviousVersion
-from service.rules.rule_set import Drain, RuleFile, RuleSet, assemble, repeated
+from service.rules.rule_set import Drain, RuleFile, RuleSet, Version, assemble, conflicts
+from service.rules.texts import meaning
 
 #: Versions of a rule that drain at a time; with one more, the oldest ends.
 MOST_DRAINING: Final = 4
@@ -38,10 +39,17 @@ class Change:
 
 
 def next_rules(
-    running: RuleSet, files: Sequence[RuleFile], check: Check, *, most: int, allow_empty: bool
+    running: RuleSet,
+    files: Sequence[RuleFile],
+    check: Check,
+    *,
+    most: int,
+    allow_empty: bool,
+    meanings: Mapping[Version, str],
 ) -> Change:
     """The rules that run next. ``most``: how many may be enabled; with more, or with none where
-    there were some and ``allow_empty`` is off, all of ``running`` goes on."""
+    there were some and ``allow_empty`` is off, all of ``running`` goes on. ``meanings``: what
+    versions that ran before meant (:func:`~service.rules.texts.meaning`)."""
     if running.rules and not files and not allow_empty:
         return Change(running, (_empty(running),))
     by_id = {one.rule.id: one for one in running.loaded}
@@ -54,10 +62,9 @@ def next_rules(
         problems = [*file.problems]
         if not problems:
             for one in file.loaded:
-                before = by_id.get(one.rule.id)
-                problems += check(one)
-                problems += _reused(one, before)
-            problems += repeated([*good, *file.loaded])
+                wrong = [*check(one)]
+                problems += wrong or _reused(one, by_id.get(one.rule.id), meanings)
+            problems += conflicts([*good, *file.loaded])
         if problems:
             if file.rule is None:
                 bad.add(_place(file.name))
@@ -126,16 +133,20 @@ def _place(source: str) -> str:
     return Path(source).name
 
 
-def _reused(one: LoadedRule, before: LoadedRule | None) -> list[Problem]:
-    if before is None or before.rule.version != one.rule.version or before.rule == one.rule:
+def _reused(
+    one: LoadedRule, running: LoadedRule | None, meanings: Mapping[Version, str]
+) -> list[Problem]:
+    rule, version = one.rule.id, one.rule.version
+    if running is not None and running.rule.version == version:
+        if running.text == one.text or meaning(running) == meaning(one):
+            return []
+        message = f"version {version} of this rule runs, and means something else"
+    elif (rule, version) in meanings and meanings[rule, version] != meaning(one):
+        message = f"version {version} of this rule ran before, and meant something else"
+    else:
         return []
-    # Whether it is switched on is no part of what it means.
-    now, then = (replace(each.rule, enabled=True) for each in (one, before))
-    if compile_rule(now).fingerprint == compile_rule(then).fingerprint:
-        return []
-    version = one.rule.version
-    message = f"version {version} of this rule runs, and means something else"
-    allowed = f"a changed rule has a higher version: {version + 1}"
+    newest = max((known for of, known in meanings if of == rule), default=version)
+    allowed = f"a changed rule has a higher version: {max(newest, version) + 1}"
     return [one.places.problem(message, ("version",), allowed=allowed)]
 
 

@@ -13,13 +13,14 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
+    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from service.config.redaction import redact_text
-from service.errors import ConfigurationError, Problem, RuleSetError
+from service.errors import ConfigurationError, Problem, RuleSetError, RulesTopicAwayError
 from service.rules.source import check_count
 
 _POLICY: Final = "cleanup.policy"
@@ -39,6 +40,7 @@ _OWN: Final = {
     "log_level": 0,
 }
 _PRESET: Final = {"fetch.wait.max.ms": 10, "queued.max.messages.kbytes": 8_192}
+_RECONNECTS: Final = {"reconnect.backoff.ms": 100, "reconnect.backoff.max.ms": 1_000}
 _UNKNOWN: Final = (
     KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001  librdkafka's local errors are named so
     KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -52,6 +54,21 @@ _PASSING: Final = (
     KafkaError.REPLICA_NOT_AVAILABLE,
     *_UNKNOWN,
 )
+
+
+#: The brokers do not answer, or are not ready yet.
+_AWAY: Final = (
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._RESOLVE,  # noqa: SLF001
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    *_PASSING,
+)
+#: The login, or a certificate: it would be refused again.
+_REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001
 
 
 def _passes(error: BaseException) -> bool:
@@ -90,12 +107,20 @@ class CompactedTopic:
         )
         self._what: Final = what
         self._setting: Final = setting
-        self._config: Final = {**_PRESET, **config}
+        # The first pause may not be longer than the longest: the user's own are taken together.
+        own = any(name.startswith("reconnect.") for name in config)
+        self._config: Final = {**_PRESET, **({} if own else _RECONNECTS), **config}
         self._consumer: Consumer | None = None
+        self._admin: AdminClient | None = None
         self._reading: Final = threading.Lock()
         self._noticed: KafkaError | None = None
+        #: Whether the login or a certificate was refused since the last read that succeeded.
+        self._refused = False
         #: The next offset; ``None``: the topic is to be read from its beginning.
         self._position: int | None = None
+        #: Kafka's id of the topic that was read: one that is made again has another. Brokers before
+        #: 2.8 have one for all.
+        self._id: str | None = None
         self._changed = False
 
     @property
@@ -107,19 +132,25 @@ class CompactedTopic:
         """Take in all that the topic holds now; whether there was anything new. RuleSetError when
         it cannot be read; the next read may succeed. ConfigurationError when the configuration is
         none of a consumer."""
-        if self._consumer is None:
-            config = {**self._config, **_OWN, "error_cb": self._notice}
-            self._consumer = self._made(Consumer, config)
+        if self._consumer is None or self._admin is None:
+            config = {**self._config, "error_cb": self._notice}
+            self._consumer = self._made(Consumer, config | _OWN)
+            self._admin = self._made(AdminClient, config | {"log_level": 0})
         try:
             with self._reading:
-                self._again(self._advance, self._consumer)
-        except KafkaException as error:
+                self._again(self._advance, self._consumer, self._admin)
+        except (KafkaException, TimeoutError) as error:
             # What was fetched and not taken in is lost.
             self._position = None
-            # Has the client say what it knows of its connections.
+            # Has the clients say what they know of their connections.
+            self._admin.poll(0)
             self._consumer.poll(0)
-            reason = f"{redact_text(error.args[0].str())}{self._because()}"
-            raise self._not_read(reason) from error
+            if isinstance(error, TimeoutError):
+                raise self._away(f"no answer in {self._seconds:g} s") from error
+            found = error.args[0]
+            if found.code() in _AWAY and not self._refused:
+                raise self._away(redact_text(found.str())) from error
+            raise self._not_read(f"{redact_text(found.str())}{self._because()}") from error
         changed, self._changed = self._changed, False
         return changed
 
@@ -131,25 +162,31 @@ class CompactedTopic:
 
     def _notice(self, error: KafkaError) -> None:
         self._noticed = error
+        self._refused |= error.code() in _REFUSED
 
-    def _advance(self, consumer: Consumer) -> None:
+    def _advance(self, consumer: Consumer, admin: AdminClient) -> None:
         deadline = time.monotonic() + self._seconds
-        self._check_topic(consumer)
+        topic_id = self._checked_topic(admin)
+        if topic_id != self._id:
+            self._id, self._position = topic_id, None
+        if self._position is None:
+            # Has the consumer learn of a topic that it knew as gone.
+            consumer.list_topics(self.topic, self._seconds)
         at = TopicPartition(self.topic, _PARTITION)
         first, end = consumer.get_watermark_offsets(at, timeout=self._seconds, cached=False)
         if self._position is None or not first <= self._position <= end:
             # New, made again, or cut off: what was read says nothing of it.
-            self._check_policy()
+            self._check_policy(admin)
             self.records.clear()
             self._changed, self._position = True, first
             consumer.assign([TopicPartition(self.topic, _PARTITION, OFFSET_BEGINNING)])
         while self._position < end:
             if time.monotonic() > deadline:
                 reached = f"offset {self._position:,} of {end:,} was reached"
-                raise self._not_read(f"{reached} in {self._seconds:g} s{self._because()}")
+                raise self._away(f"{reached} in {self._seconds:g} s")
             for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
                 self._take(message)
-        self._noticed = None
+        self._noticed, self._refused = None, False
         # At the end: what is too many on the way may have been removed behind it.
         check_count(len(self.records), "records", self.name)
 
@@ -174,20 +211,24 @@ class CompactedTopic:
         """What messages call a record: topic, partition and offset."""
         return f"{self.topic}/{_PARTITION}/{record.offset}"
 
-    def _check_topic(self, consumer: Consumer) -> None:
-        found = consumer.list_topics(self.topic, self._seconds).topics[self.topic]
-        if found.error is not None:
-            if found.error.code() in _UNKNOWN:
+    def _checked_topic(self, admin: AdminClient) -> str:
+        """Its id. RuleSetError when it does not exist, or has no single order of records."""
+        wanted = TopicCollection([self.topic])
+        asked = admin.describe_topics(wanted, request_timeout=self._seconds)[self.topic]
+        try:
+            found = asked.result(2 * self._seconds)
+        except KafkaException as error:
+            if error.args[0].code() in _UNKNOWN:
                 self._position = None
-                raise self._not_read("there is no such topic", "a compacted topic")
-            raise KafkaException(found.error)
+                raise self._not_read("there is no such topic", "a compacted topic") from error
+            raise
         if len(found.partitions) != 1:
             reason = f"the topic has {len(found.partitions)} partitions"
             raise self._not_read(reason, "one, so that changes have one order")
+        return str(found.topic_id)
 
-    def _check_policy(self) -> None:
+    def _check_policy(self, admin: AdminClient) -> None:
         """RuleSetError when rules would expire. Who may not ask is not told."""
-        admin = self._made(AdminClient, self._config | {"log_level": 0})
         wanted = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         (answer,) = admin.describe_configs([wanted], request_timeout=self._seconds).values()
         try:
@@ -209,6 +250,9 @@ class CompactedTopic:
 
     def _because(self) -> str:
         return "" if self._noticed is None else f": {redact_text(self._noticed.str())}"
+
+    def _away(self, reason: str) -> RulesTopicAwayError:
+        return RulesTopicAwayError(self._not_read(f"{reason}{self._because()}").problems)
 
     def _not_read(self, reason: str, allowed: str | None = None) -> RuleSetError:
         message = f"{self._what} cannot be read: {reason}"

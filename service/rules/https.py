@@ -17,9 +17,10 @@ from service.config import RulesUrl
 from service.errors import ConfigurationError, Problem
 from service.pattern.document import LoadedRule, examine_documents
 from service.rules.rule_set import RuleFile
-from service.rules.source import MOST_BYTES, check_count, decoded, not_read, too_large
+from service.rules.source import MOST_BYTES, away, check_count, decoded, not_read, too_large
 
 _WHAT = "body"
+_PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class HttpsSource:
@@ -45,7 +46,10 @@ class HttpsSource:
         try:
             found = self._asked()
         except httpx2.HTTPError as error:
-            raise not_read(str(error) or type(error).__name__, self.name) from error
+            reason = str(error) or type(error).__name__
+            if isinstance(error, httpx2.TransportError) and not _about_certificates(error):
+                raise away(reason, self.name) from error
+            raise not_read(reason, self.name) from error
         if found is None or found[0] == self._body:
             return None
         body, tag = found
@@ -67,6 +71,8 @@ class HttpsSource:
                 return None
             if answer.status_code != HTTPStatus.OK:
                 reason = f"the server answers {answer.status_code} {answer.reason_phrase}".rstrip()
+                if answer.status_code in _PASSING or answer.is_server_error:
+                    raise away(reason, self.name)
                 allowed = "200 OK; redirects are not followed" if answer.is_redirect else "200 OK"
                 raise not_read(reason, self.name, allowed)
             body = bytearray()
@@ -75,8 +81,16 @@ class HttpsSource:
                 if len(body) > MOST_BYTES:
                     raise too_large(self.name, _WHAT)
                 if time.monotonic() > deadline:
-                    raise not_read(f"no whole answer in {self._seconds:g} s", self.name)
+                    raise away(f"no whole answer in {self._seconds:g} s", self.name)
             return bytes(body), answer.headers.get("ETag")
+
+
+def _about_certificates(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _headers(given: RulesUrl) -> dict[str, str]:

@@ -12,6 +12,9 @@ from service.pattern.document import LoadedRule
 from service.pattern.tree import Rule
 from service.rules.pauses import Pause, holding
 
+#: A rule's id and version.
+Version = tuple[str, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Drain:
@@ -70,7 +73,7 @@ class RuleSet:
         return replace(self, paused=paused, draining=draining, carried=carried)
 
     @property
-    def versions(self) -> Iterator[tuple[str, int]]:
+    def versions(self) -> Iterator[Version]:
         """Id and version of all that takes part, also of what drains."""
         for one in self.running:
             yield one.rule.id, one.rule.version
@@ -93,7 +96,7 @@ class RuleSet:
         text = "---\n".join(texts)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def without_drains(self, versions: Container[tuple[str, int]]) -> RuleSet:
+    def without_drains(self, versions: Container[Version]) -> RuleSet:
         """The set without these versions, by id and version, among those that drain."""
         kept = (d for d in self.draining if (d.rule.id, d.rule.version) not in versions)
         return replace(self, draining=tuple(kept))
@@ -118,7 +121,7 @@ def examine(files: Sequence[RuleFile], source: str, allowed: str | None = None) 
     if not files:
         warnings.append(Problem(message="there are no rules", source=source, allowed=allowed))
     loaded = [one for file in files for one in file.loaded]
-    problems = [problem for file in files for problem in file.problems] + repeated(loaded)
+    problems = [problem for file in files for problem in file.problems] + conflicts(loaded)
     if problems:
         return RuleSet(tuple(loaded), tuple(warnings), tuple(problems))
     return assemble(loaded, warnings)
@@ -137,7 +140,7 @@ def assemble(loaded: Iterable[LoadedRule], warnings: Iterable[Problem] = ()) -> 
     Versions that give way are warned about. ``RuleSetError`` if one version is there twice.
     """
     several = list(loaded)
-    problems = repeated(several)
+    problems = conflicts(several)
     if problems:
         raise RuleSetError(problems)
     chosen: list[LoadedRule] = []
@@ -150,8 +153,9 @@ def assemble(loaded: Iterable[LoadedRule], warnings: Iterable[Problem] = ()) -> 
     return RuleSet(tuple(chosen), tuple(notes))
 
 
-def repeated(loaded: Iterable[LoadedRule]) -> list[Problem]:
-    """A problem for each rule that is there twice in one version."""
+def conflicts(loaded: Iterable[LoadedRule]) -> list[Problem]:
+    """A problem for each rule that is there twice in one version, or in shadow mode above a live
+    version, which would give way to it and stop."""
     problems = []
     for versions in _by_id(loaded).values():
         first: dict[int, LoadedRule] = {}
@@ -161,7 +165,28 @@ def repeated(loaded: Iterable[LoadedRule]) -> list[Problem]:
                 message = f"version {one.rule.version} of this rule is also in {_where(before)}"
                 allowed = "each version of a rule once; a change is a higher version"
                 problems.append(one.places.problem(message, ("id",), allowed=allowed))
+        problems += _shadowed([one for one in first.values() if one.rule.enabled])
     return problems
+
+
+def _shadowed(versions: Sequence[LoadedRule]) -> list[Problem]:
+    """Of the enabled versions of one rule."""
+    shadow = max(versions, key=lambda one: one.rule.version, default=None)
+    live = [one for one in versions if not one.rule.shadow]
+    if shadow is None or not shadow.rule.shadow or not live:
+        return []
+    other = max(live, key=lambda one: one.rule.version)
+    # The one that was read later, which is the one that is new.
+    one, before = (
+        (other, shadow) if versions.index(other) > versions.index(shadow) else (shadow, other)
+    )
+    message = (
+        f"version {shadow.rule.version} of this rule is in shadow mode, and version"
+        f" {other.rule.version} is live: one version of a rule runs, and the other one is in"
+        f" {_where(before)}"
+    )
+    allowed = "an `id` of its own for the rule in shadow mode, or `enabled: false` for one of them"
+    return [one.places.problem(message, ("id",), allowed=allowed)]
 
 
 def _by_id(loaded: Iterable[LoadedRule]) -> dict[str, list[LoadedRule]]:

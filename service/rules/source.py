@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from service.documents.reading import MOST_CHARACTERS
-from service.errors import Problem, RuleSetError
+from service.errors import Problem, RulesAwayError, RuleSetError
 from service.pattern import document
 from service.pattern.document import LoadedRule
 from service.pattern.sql_file import SUFFIX as SQL_SUFFIX
@@ -101,6 +101,11 @@ def check_count(count: int, what: str, name: str) -> None:
     if count > MOST_ENTRIES:
         message = f"the source holds {count:,} {what}"
         raise RuleSetError([Problem(message, name, allowed=f"at most {MOST_ENTRIES:,}")])
+
+
+def away(reason: str, name: str) -> RulesAwayError:
+    """The error of a source that does not answer, and may do so later."""
+    return RulesAwayError(not_read(reason, name).problems)
 
 
 def not_read(reason: str, name: str, allowed: str | None = None) -> RuleSetError:

@@ -8,6 +8,7 @@ one transaction of a writer changes is one change.
 
 from __future__ import annotations
 
+import re
 import socket
 import sqlite3
 import threading
@@ -19,7 +20,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from service.config import RulesTable, without
 from service.errors import ConfigurationError, Problem
@@ -28,6 +30,7 @@ from service.rules.rule_set import RuleFile
 from service.rules.source import (
     MOST_BYTES,
     MOST_ENTRIES,
+    away,
     check_count,
     not_read,
     rule_entry,
@@ -36,6 +39,8 @@ from service.rules.source import (
 
 _POSTGRESQL: Final = "postgresql"
 _PSYCOPG: Final = "postgresql+psycopg"
+_LOCKED: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_NOT_NOW: Final = re.compile("starting up|shutting down|recovery|too many|remaining connection")
 _Row = tuple[object, object, object]
 
 
@@ -62,7 +67,8 @@ class SqlTableSource:
         try:
             rows = self._asked()
         except SQLAlchemyError as error:
-            raise not_read(self._reason(error), self.name) from error
+            told = away if _is_away(error) else not_read
+            raise told(self._reason(error), self.name) from error
         check_count(len(rows), "rows", self.name)
         if rows == self._rows:
             return None
@@ -153,6 +159,22 @@ def _newest(table: str) -> sa.Select[Any]:
     newer = rules.alias("newer")
     there_is_newer = sa.exists().where(newer.c.id == rules.c.id, newer.c.version > rules.c.version)
     return sa.select(*rules.c).where(~there_is_newer).order_by(rules.c.id, rules.c.version)
+
+
+def _is_away(error: SQLAlchemyError) -> bool:
+    """Whether the database does not answer, or not now. A login that is refused, and a database or
+    table that does not exist, would be so again."""
+    if not isinstance(error, OperationalError):
+        return isinstance(error, PoolTimeoutError) or (
+            isinstance(error, DBAPIError) and error.connection_invalidated
+        )
+    cause: Any = error.orig
+    if isinstance(cause, sqlite3.Error):
+        return cause.sqlite_errorname.startswith(_LOCKED)
+    # PostgreSQL's own refusal of a connection has no code here, only its severity.
+    code = getattr(cause, "sqlstate", None)
+    refused = code is None and "FATAL" in str(cause) and not _NOT_NOW.search(str(cause))
+    return not refused
 
 
 def _hang_up(file: int) -> None:

@@ -44,6 +44,12 @@ def plan_for(rules: RuleSet, types: RecordTypes) -> RuleSetPlan:
     )
 
 
+def meaning(one: LoadedRule) -> str:
+    """What a version of a rule means, as a digest: equal for texts that differ in descriptions,
+    modes or output alone."""
+    return _plans(RecordTypes()).of(one).fingerprint
+
+
 @lru_cache(maxsize=_MOST_SETS)
 def plan_of(text: str, types: RecordTypes) -> RuleSetPlan:
     """The plan of rules that :func:`encoded` gave as ``text``, over events of these types; the same

@@ -33,6 +33,8 @@ def test_every_error_has_its_code() -> None:
         "ConfigurationError": 3,
         "RuleSetError": 4,
         "RegistryError": 6,
+        "RulesAwayError": 5,
+        "RulesTopicAwayError": 10,
         "RegistryAwayError": 11,
         "SchemaError": 6,
         "DependencyError": 5,

@@ -42,7 +42,7 @@ def main(
         Way, typer.Option(help="The core in this process, or the whole job on Kafka and Spark.")
     ] = Way.CORE,
     written: Annotated[
-        Form, typer.Option(help="How cases are written; Ververica's JSON for the core alone.")
+        Form, typer.Option(help="How cases are written: as rules, or as Ververica's JSON.")
     ] = Form.RULE,
     only: Annotated[
         list[str] | None, typer.Option(help="Only cases whose id begins so; may be repeated.")
@@ -103,8 +103,6 @@ def _count_features(chosen: list[Case], failed: list[Case]) -> None:
 def _answers(chosen: list[Case], through: Way, writer: Writer) -> list[Answer]:
     if through is Way.CORE:
         return through_core.answers(chosen, writer)
-    if writer is not document:
-        raise typer.BadParameter("the whole job takes cases as rules alone")
     # Spark takes seconds to import and is not needed above.
     from tests.conformance import through_spark
 
@@ -112,7 +110,7 @@ def _answers(chosen: list[Case], through: Way, writer: Writer) -> list[Answer]:
     # By default the signal leaves the servers' files behind.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with through_spark.whole_jobs() as new_job:
-        return through_spark.answers(chosen, new_job)
+        return through_spark.answers(chosen, new_job, writer)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from service.pattern.document import load_rules
 from service.pattern.type_check import type_check
 from service.pattern.types import record_type
 from tests.conformance.answer import Answer, Taken
-from tests.conformance.case import Case, document, feed
+from tests.conformance.case import Case, Writer, document, feed
 from tests.conftest import JARS
 from tests.e2e.outputs import Outputs, Record
 from tests.e2e.scenario import Scenario
@@ -65,10 +65,12 @@ def whole_jobs() -> Iterator[Callable[[], Scenario]]:
             spark.stop()
 
 
-def answers(given: Sequence[Case], new_job: Callable[[], Scenario]) -> list[Answer]:
-    """The job's answer to each case."""
+def answers(
+    given: Sequence[Case], new_job: Callable[[], Scenario], written: Writer = document
+) -> list[Answer]:
+    """The job's answer to each case, whose rule is as ``written`` says it."""
     event = _event_schema(given)
-    found = [Answer(refused=_refusal(case, event)) for case in given]
+    found = [Answer(refused=_refusal(case, event, written)) for case in given]
     together: dict[tuple[int, bool], list[int]] = defaultdict(list)
     for number, case in enumerate(given):
         if found[number].refused is None:
@@ -76,7 +78,7 @@ def answers(given: Sequence[Case], new_job: Callable[[], Scenario]) -> list[Answ
     for numbers in together.values():
         for start in range(0, len(numbers), _CASES_IN_A_QUERY):
             chosen = {number: given[number] for number in numbers[start:][:_CASES_IN_A_QUERY]}
-            _Query(chosen, event, new_job()).run(found)
+            _Query(chosen, event, new_job(), written).run(found)
     return found
 
 
@@ -106,29 +108,29 @@ def _event_schema(given: Sequence[Case]) -> dict[str, Any]:
     )
 
 
-def _rule(number: int, case: Case) -> dict[str, Any]:
+def _rule(number: int, case: Case, written: Writer) -> dict[str, Any]:
     """The case's rule, made blind to the events of other cases."""
-    rule = document(case)
-    pattern = [_of_case(number, step) for step in rule["pattern"]]
-    return {**rule, "id": f"case-{number}", "key": ["case_id", "key"], "pattern": pattern}
+    pattern = [_of_case(number, step) for step in case["pattern"]]
+    rule = written({**case, "pattern": pattern})
+    return {**rule, "id": f"case-{number}", "key": ["case_id", "key"]}
 
 
 def _of_case(number: int, step: Mapping[str, Any]) -> dict[str, Any]:
     mine = f"case_id = {number}"
     made = dict(step)
-    if "group" in step:
+    if step.get("group"):
         made["group"] = [_of_case(number, inner) for inner in step["group"]]
     else:
-        made["where"] = f"{mine} AND ({step['where']})" if "where" in step else mine
-    if "until" in step:
+        made["where"] = f"{mine} AND ({step['where']})" if step.get("where") else mine
+    if step.get("until"):
         made["until"] = f"{mine} AND ({step['until']})"
     return made
 
 
-def _refusal(case: Case, event: Mapping[str, Any]) -> str | None:
+def _refusal(case: Case, event: Mapping[str, Any], written: Writer) -> str | None:
     """Why the job would not start with the case's rule; ``None`` when it would."""
     try:
-        loaded = load_rules(json.dumps(_rule(0, case)), case["id"])
+        loaded = load_rules(json.dumps(_rule(0, case, written)), case["id"])
     except RuleSetError as error:
         return str(error)
     problems = type_check(loaded[0], [("", "Event", record_type(json.dumps(event)))])
@@ -139,7 +141,11 @@ class _Query:
     """One job and the cases, by number, that it runs side by side."""
 
     def __init__(
-        self, cases: Mapping[int, Case], event: Mapping[str, Any], scenario: Scenario
+        self,
+        cases: Mapping[int, Case],
+        event: Mapping[str, Any],
+        scenario: Scenario,
+        written: Writer,
     ) -> None:
         self._cases = cases
         self._scenario = scenario
@@ -149,7 +155,7 @@ class _Query:
         scenario.input("events", event_time="t", event_time_unit="millis")
         self._schema = scenario.register("events", event)
         for number, case in cases.items():
-            scenario.rule(_rule(number, case))
+            scenario.rule(_rule(number, case, written))
 
     def run(self, found: list[Answer]) -> None:
         """Run the job and add what it wrote to the answers in ``found``."""

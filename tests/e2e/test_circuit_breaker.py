@@ -79,3 +79,22 @@ def test_it_pauses_one_rule(scenario: Scenario) -> None:
     assert len(after.of("calm")[0]) == 2 * 9 + 4 + 1
     for rule, paused in (("noisy", None), ("lonely", 1)):
         assert scenario.metric("spark_cep_rule_paused_info", rule=rule, version="1") == paused
+
+
+@pytest.mark.parametrize("at_end", ["decide", "wait"])
+def test_it_pauses_a_rule_in_the_last_batch(scenario: Scenario, at_end: str) -> None:
+    """A run to the end of input does one more batch for it, so the next start has the pause."""
+    stream = Stream(scenario)
+    limits = {"partial_matches": 1, "on_limit": "drop_oldest"}
+    scenario.rule(sequence("noisy", "a", "followed_by b", within="1 hour", limits=limits))
+    stream.send(*[(key, "a", second) for second in range(3) for key in "kl"], ("q", "x", 4))
+    breaker = {"max_rule_share": 0.1, "min_records": 4}
+    trigger = {"mode": "available_now", "at_end_of_input": at_end}
+    service = scenario.service(circuit_breaker=breaker, trigger=trigger)
+    service.run()
+    assert [rule["state"] for rule in service.rules()] == ["paused"]
+    stream.send(("k", "b", 5), ("k", "x", 6))
+    service = scenario.service(circuit_breaker=breaker, trigger=trigger)
+    service.run()
+    assert [rule["state"] for rule in service.rules()] == ["paused"]
+    assert scenario.outputs().of("noisy") == ([], [])

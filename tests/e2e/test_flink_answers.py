@@ -7,22 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import Case, cases
+from tests.conformance import Case, cases, ververica_json
 from tests.conformance.answer import Answer, compare
+from tests.conformance.case import document
 from tests.conformance.through_spark import answers
 from tests.e2e.scenario import Scenario
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-# Every other one: sixty of all twelve categories.
-_SAMPLE = list(cases(Path(__file__).parents[1] / "spec" / "flink-answers.jsonl"))[::2]
+_CASES = list(cases(Path(__file__).parents[1] / "spec" / "flink-answers.jsonl"))
+# Of all twelve categories: sixty as rules, thirty others as Ververica's JSON.
+_SAMPLES = [(document, _CASES[::2]), (ververica_json.document, _CASES[1::4])]
+_SAMPLE = [case for _, chosen in _SAMPLES for case in chosen]
 
 
 @pytest.fixture(scope="module")
 def answered(new_scenario: Callable[[], Scenario]) -> dict[str, Answer]:
     """The job's answers by the id of the case."""
-    given = answers(_SAMPLE, new_scenario)
-    return {case["id"]: answer for case, answer in zip(_SAMPLE, given, strict=True)}
+    return {
+        case["id"]: answer
+        for written, chosen in _SAMPLES
+        for case, answer in zip(chosen, answers(chosen, new_scenario, written), strict=True)
+    }
 
 
 @pytest.mark.parametrize("case", _SAMPLE, ids=lambda case: case["id"])

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
+from examples.embedded import EmbeddedBroker
 from service.errors import RuleSetError
 from service.pipeline.driver.service import Service
+from tests.conftest import JARS
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
 from tests.kafka_access import Sent
-from tests.rules.stores import SqliteStore
+from tests.rules.stores import KafkaStore, SqliteStore
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -78,6 +80,28 @@ def test_rules_of_a_topic(scenario: Scenario) -> None:
     assert outputs.of("second")[0] == [
         found("second", "k", at(30), a=1, c=3), found("second", "k", at(60), a=5, d=6),
     ]  # fmt: skip
+
+
+def test_a_first_start_waits_for_rules(scenario: Scenario, tmp_path: Path) -> None:
+    """Of a topic on another cluster that does not answer: not ready, and says for what it waits;
+    it goes on by itself."""
+    stream = Stream(scenario)
+    with EmbeddedBroker(tmp_path / "broker", JARS) as broker:
+        store = KafkaStore(broker, "rules")
+        store.put("first", _text("first", "b"))
+        there = {"topic": "rules", "properties": {"bootstrap.servers": broker.bootstrap}}
+        rules = {"source": "kafka", "kafka": {**there, "timeout": "1 s"}}
+        broker.pause()
+        try:
+            with scenario.running(rules=rules, lifecycle={"max_backoff": "1 s"}) as service:
+                _wait(lambda: "topic rules: the rules cannot" in service._health.readiness().reason)
+                assert service._health.live().ok
+                broker.resume()
+                stream.send(("k", "a", 0))
+                _wait(lambda: _states(service) == {"first": "active"})
+                assert service._health.readiness().ok
+        finally:
+            broker.resume()
 
 
 def test_rules_of_a_table(scenario: Scenario, tmp_path: Path) -> None:

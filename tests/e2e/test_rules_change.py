@@ -125,6 +125,36 @@ def test_a_bad_rule_disturbs_nobody(scenario: Scenario) -> None:
         assert outputs.of(rule)[0] == [found(rule, "k", at(10), a=0, b=1)]
 
 
+def test_a_version_never_means_something_else(scenario: Scenario) -> None:
+    """Neither when it comes back, nor after a restart; with the meaning that it had it runs."""
+    stream = Stream(scenario)
+    stream.send(("k", "x", 0))
+    scenario.rule(_rule("stays", "b"))
+    scenario.rule(_rule("back", "b"))
+    scenario.rule(_rule("again", "b"))
+    told = "version 1 of this rule ran before, and meant something else"
+    with scenario.running(rules=_folder(scenario)) as service:
+        _until(service, stays="active", back="active", again="active")
+        (scenario.rules_folder / "back.yaml").unlink()
+        scenario.rule(_rule("again", "c", version=2))
+        _until(service, back=None)
+        scenario.rule(_rule("back", "c"))
+        scenario.rule(_rule("again", "d"))
+        _until(service, back="rejected")
+        _wait(lambda: len(_rejected(service)) == 2)
+        assert all(told in reason for reason in _rejected(service))
+    with scenario.running(rules=_folder(scenario)) as service:
+        _until(service, stays="active", back="rejected")
+        assert [told in reason for reason in _rejected(service)] == [True, True]
+        (again,) = [each for each in service.rules() if each.get("version") == 2]
+        assert (again["id"], again["state"]) == ("again", "active")
+        scenario.rule(_rule("back", "b"))
+        scenario.rule(_rule("again", "b"))
+        _until(service, back="active")
+        _wait(lambda: not _rejected(service))
+        assert {each["version"] for each in service.rules()} == {1}
+
+
 def test_a_shadow_rule_is_promoted(scenario: Scenario) -> None:
     """Its results go to a topic of their own, a match of a single event in columns like one with
     measures; promoted, it goes on with what it has begun."""

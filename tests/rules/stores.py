@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 
 from examples.embedded import EmbeddedBroker
 from service.config import Settings
+from service.errors import RulesAwayError, RuleSetError, RulesTopicAwayError
 from service.rules.source import RuleSource
 from service.rules.sources import source_of
 from tests.postgres import PASSWORD, USER, Postgres
@@ -39,7 +40,10 @@ def settings(**rules: Any) -> Settings:
 
 
 class Store(ABC):
-    """``given``: the section ``rules`` of the settings that read it."""
+    """``given``: the section ``rules`` of the settings that read it; ``when_away``: the error of a
+    read."""
+
+    when_away: type[RuleSetError] = RulesAwayError
 
     def __init__(self, **given: Any) -> None:
         self.given = given
@@ -72,6 +76,8 @@ class Store(ABC):
 class FolderStore(Store):
     """A file for each rule."""
 
+    when_away = RuleSetError
+
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         super().__init__(folder=str(folder))
@@ -98,6 +104,8 @@ class FolderStore(Store):
 
 class KafkaStore(Store):
     """A record for each rule."""
+
+    when_away = RulesTopicAwayError
 
     def __init__(self, broker: EmbeddedBroker, topic: str) -> None:
         super().__init__(
@@ -142,6 +150,8 @@ class KafkaStore(Store):
 class SqliteStore(Store):
     """A row for each version of a rule, in a file."""
 
+    when_away = RuleSetError
+
     def __init__(self, file: Path) -> None:
         super().__init__(source="sql", sql={"url": f"sqlite:///{file}"})
         self._file = file
@@ -150,8 +160,12 @@ class SqliteStore(Store):
 
     def execute(self, statement: str, *values: object) -> None:
         """In a transaction of its own."""
-        with closing(sqlite3.connect(self._file)) as connection, connection:
+        with closing(self.connection()) as connection, connection:
             connection.execute(statement, values)
+
+    def connection(self) -> sqlite3.Connection:
+        """That of a writer."""
+        return sqlite3.connect(self._file)
 
     def put(self, rule: str, text: str, version: int = 1) -> None:
         self._versions[rule] = version

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from service.errors import Problem
 from service.pattern.document import LoadedRule, examine_rules
 from service.rules.change import Change, next_rules
+from service.rules.overrides import Override, Overrides, Placed, RollbackOrder
 from service.rules.rule_set import RuleFile, RuleSet, assemble
+from service.rules.texts import meaning
 
 RULE = "{{id: {0}, version: {1}, key: k, pattern: [{{step: a, where: n = {2}}}]}}"
 
@@ -28,14 +32,23 @@ def running(*files: RuleFile) -> RuleSet:
     return assemble(one for each in files for one in each.loaded)
 
 
-def change(before: RuleSet, *files: RuleFile, most: int = 10, allow_empty: bool = False) -> Change:
-    """With a check that refuses rules whose condition is n = 99."""
+def change(
+    before: RuleSet,
+    *files: RuleFile,
+    most: int = 10,
+    allow_empty: bool = False,
+    ran: Iterable[RuleFile] = (),
+) -> Change:
+    """After versions that ``ran`` before; with a check that refuses a condition n = 99."""
 
     def check(one: LoadedRule) -> list[Problem]:
         wrong = "99" in str(one.rule.pattern)
         return [one.places.problem("the event has no column", ("pattern",))] if wrong else []
 
-    return next_rules(before, files, check, most=most, allow_empty=allow_empty)
+    meanings = {
+        (one.rule.id, one.rule.version): meaning(one) for each in ran for one in each.loaded
+    }
+    return next_rules(before, files, check, most=most, allow_empty=allow_empty, meanings=meanings)
 
 
 def versions(rules: RuleSet) -> dict[str, int]:
@@ -102,6 +115,68 @@ def test_what_keeps_its_meaning_keeps_its_version() -> None:
         found = change(before, file("a", text("a", 1, 1, more)))
         assert found.rejected == ()
         assert found.rules.loaded[0].rule != before.loaded[0].rule
+
+
+_RAN = [file("a", text("a", 1, 1)), file("a", text("a", 2, 2)), file("b", text("b"))]
+
+
+@pytest.mark.parametrize("now", [[], [text("a", 2, 2)]], ids=["removed", "replaced"])
+def test_a_version_that_ran_before_keeps_its_meaning(now: list[str]) -> None:
+    """Also where the rule was removed, or had other versions since: another meaning is rejected,
+    also in an entry of several versions, and the same is taken."""
+    before = running(file("a", *now), file("c", text("c")))
+    other, beside = file("a", text("a", 1, 7)), file("c", text("c"))
+    for files in ([other, beside], [file("a", text("a", 1, 7), text("a", 3, 3)), beside]):
+        found = change(before, *files, ran=_RAN)
+        (problem,) = found.rejected
+        assert problem.message == "version 1 of this rule ran before, and meant something else"
+        assert problem.allowed == "a changed rule has a higher version: 3"
+        assert problem.source == "/rules/a.yaml"
+        assert problem.span is not None
+        assert versions(found.rules) == versions(before)
+    same = file("a", text("a", 1, 1, "description: other", "mode: shadow"))
+    found = change(before, same, beside, ran=_RAN)
+    assert (versions(found.rules), found.rejected) == ({"a": 1, "c": 1}, ())
+
+
+def test_a_rollback_to_another_meaning() -> None:
+    """The text of an order is held against what ran, too."""
+    before = running(file("a", text("a", 2, 2)))
+    for value, version in (1, 1), (7, 2):
+        order = RollbackOrder(version=1, instead_of=2, rule=text("a", 1, value))
+        placed = Placed(Override(rollback=order), 4, "overrides/0/4")
+        files = Overrides({"a": placed}).applied([file("a", text("a", 2, 2))])
+        found = change(before, *files, ran=_RAN)
+        assert versions(found.rules) == {"a": version}
+        assert [problem.source for problem in found.rejected] == ["overrides/0/4"] * (version - 1)
+
+
+_SHADOW = "mode: shadow"
+
+
+def test_a_shadow_version_stops_no_live_one() -> None:
+    """It is rejected, with the file of the live one, which runs on; with an id of its own it runs
+    beside it, and once the live one is gone or switched off under the same."""
+    live = file("a", text("a", 3, 3))
+    shadow = file("next", text("a", 4, 4, _SHADOW))
+    found = change(running(live), live, shadow)
+    assert versions(found.rules) == {"a": 3}
+    (problem,) = found.rejected
+    assert "version 4 of this rule is in shadow mode, and version 3 is live" in problem.message
+    assert (problem.source, "/rules/a.yaml" in problem.message) == ("/rules/next.yaml", True)
+    # Whichever was there first.
+    found = change(running(shadow), live, shadow)
+    assert versions(found.rules) == {"a": 4}
+    assert [each.source for each in found.rejected] == ["/rules/a.yaml"]
+    for files, expected in (
+        ([live, file("next", text("b", 4, 4, _SHADOW))], {"a": 3, "b": 4}),
+        ([shadow], {"a": 4}),
+        ([file("a", text("a", 3, 3, "enabled: false")), shadow], {"a": 4}),
+        ([live, file("next", text("a", 4, 4))], {"a": 4}),
+        ([live, file("next", text("a", 2, 4, _SHADOW))], {"a": 3}),
+    ):
+        found = change(running(live), *files)
+        assert (versions(found.rules), found.rejected) == (expected, ())
 
 
 def test_a_lower_version_is_taken() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.errors import ConfigurationError, RuleSetError
+from service.errors import ConfigurationError, RulesAwayError, RuleSetError
 from service.rules.change import next_rules
 from service.rules.rule_set import assemble
 from service.rules.source import RuleSource
@@ -76,6 +76,19 @@ def test_other_answers(
         source.read()
 
 
+@pytest.mark.parametrize(
+    ("status", "passes"), [(408, True), (429, True), (500, True), (503, True), (401, False)]
+)
+def test_answers_that_may_pass(
+    served: Served, source: RuleSource, status: int, *, passes: bool
+) -> None:
+    """Are waited for at a first start; a refusal is not."""
+    served.status = status
+    with pytest.raises(RuleSetError) as caught:
+        source.read()
+    assert isinstance(caught.value, RulesAwayError) is passes
+
+
 def test_bodies_that_do_not_end(served: Served, source: RuleSource) -> None:
     """One is too large, one comes byte by byte, one is cut off: each is an error, and the next
     answer counts."""
@@ -99,7 +112,7 @@ def test_a_body_that_is_no_yaml(served: Served, source: RuleSource) -> None:
     served.body = b"<html>\n'"
     files = source.read()
     assert files is not None
-    found = next_rules(running, files, lambda _: (), most=10, allow_empty=True)
+    found = next_rules(running, files, lambda _: (), most=10, allow_empty=True, meanings={})
     assert [one.id for one in found.rules.rules] == ["a", "b"]
     assert found.rejected
 

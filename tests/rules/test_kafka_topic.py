@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from examples.embedded import EmbeddedBroker
-from service.errors import ConfigurationError, RuleSetError
+from service.errors import ConfigurationError, RuleSetError, RulesTopicAwayError
 from service.rules import compacted_topic
 from service.rules.source import RuleSource
 from service.rules.sources import source_of
@@ -161,6 +162,22 @@ def test_a_topic_that_is_made_again(
     assert versions(source.read()) == {"d": 1}
 
 
+def test_a_topic_that_is_made_again_between_two_reads(
+    store: KafkaStore, source: RuleSource, broker: EmbeddedBroker, topic: str
+) -> None:
+    """With more records than before, or as many: offsets alone would not show it."""
+    store.put("a", rule("a"))
+    assert versions(source.read()) == {"a": 1}
+    for names in ("bcd", "efg"):
+        admin = broker.admin()  # must outlive the future
+        admin.delete_topics([topic], operation_timeout=30)[topic].result(30)
+        again = KafkaStore(broker, topic)
+        for name in names:
+            again.put(name, rule(name))
+        assert versions(source.read()) == dict.fromkeys(names, 1)
+    assert source.read() is None
+
+
 def test_properties_win_and_stay_hidden(broker: EmbeddedBroker, topic: str) -> None:
     """The topic may be on another cluster, with another login; errors do not show it."""
     secret = "p4ssw0rd"
@@ -183,6 +200,33 @@ def test_properties_win_and_stay_hidden(broker: EmbeddedBroker, topic: str) -> N
         pytest.raises(ConfigurationError, match=r"rules\.kafka\.properties: No such config"),
     ):
         source.read()
+
+
+@pytest.mark.parametrize(
+    ("code", "passes"),
+    [(KafkaError._TRANSPORT, True), (KafkaError._AUTHENTICATION, False), (KafkaError._SSL, False)],
+)
+def test_a_login_that_is_refused(
+    topic: str, code: int, monkeypatch: pytest.MonkeyPatch, *, passes: bool
+) -> None:
+    """Is not waited for, unlike a broker that does not answer; the client says the reason beside a
+    time-out."""
+
+    class Refused(AdminClient):
+        def __init__(self, config: dict[str, Any]) -> None:
+            super().__init__(config)
+            self._heard = config["error_cb"]
+
+        def describe_topics(self, *_: Any, **__: Any) -> Any:
+            self._heard(KafkaError(code, "no"))
+            self._heard(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    monkeypatch.setattr(compacted_topic, "AdminClient", Refused)
+    made = settings(source="kafka", kafka={"topic": topic, "timeout": "1 s"})
+    with closing(source_of(made)) as source, pytest.raises(RuleSetError) as caught:
+        source.read()
+    assert isinstance(caught.value, RulesTopicAwayError) is passes
 
 
 def test_a_close_waits_for_no_read(store: KafkaStore, broker: EmbeddedBroker) -> None:

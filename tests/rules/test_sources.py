@@ -60,8 +60,9 @@ def versions(files: object) -> dict[str, int]:
 
 def after(running: RuleSet, files: list[RuleFile], *, allow_empty: bool = False) -> RuleSet:
     """The rules that run next."""
-    found = next_rules(running, files, lambda _: (), most=1000, allow_empty=allow_empty)
-    return found.rules
+    return next_rules(
+        running, files, lambda _: (), most=1000, allow_empty=allow_empty, meanings={}
+    ).rules
 
 
 def test_whole_snapshots(store: Store, source: RuleSource) -> None:
@@ -101,8 +102,9 @@ def test_a_bad_entry_hides_no_other(store: Store, source: RuleSource) -> None:
 
 
 def test_away_and_back(store: Store, source: RuleSource) -> None:
-    """A source that does not answer is an error that names it; it is none of an empty source. What
-    changed meanwhile is seen when it is back."""
+    """A source that does not answer is an error that names it; it is none of an empty source. Only
+    a file that is not there is taken for a wrong setting. What changed meanwhile is seen when it is
+    back."""
     store.put("a", rule("a"))
     assert versions(source.read()) == {"a": 1}
     store.away()
@@ -115,6 +117,7 @@ def test_away_and_back(store: Store, source: RuleSource) -> None:
         store.back()
     (problem,) = caught.value.problems
     assert problem.source == source.name
+    assert type(caught.value) is store.when_away
     assert source.read() is None
     store.put("b", rule("b"))
     assert versions(source.read()) == {"a": 1, "b": 1}

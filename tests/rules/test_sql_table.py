@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import ConfigurationError, RuleSetError
+from service.errors import ConfigurationError, RulesAwayError, RuleSetError
 from service.rules.source import RuleSource
 from service.rules.sources import source_of
 from tests.postgres import PASSWORD, Postgres
@@ -139,6 +139,18 @@ def test_no_such_table(table: SqliteStore) -> None:
         source.read()
 
 
+def test_a_table_that_is_locked(table: SqliteStore) -> None:
+    """May be read later, unlike one that does not exist."""
+    table.put("a", rule("a"))
+    table.given["sql"]["timeout"] = "1 s"
+    with closing(table.source()) as source, closing(table.connection()) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(RulesAwayError, match="database is locked"):
+            source.read()
+        writer.rollback()
+        assert versions(source.read()) == {"a": 1}
+
+
 @pytest.mark.parametrize("url", ["nonesuch://host/db", "mysql+pymysql://host/db"])
 def test_no_driver(url: str) -> None:
     """A database that cannot be spoken to from here is an error of the settings."""
@@ -158,6 +170,8 @@ def test_a_wrong_password_is_not_shown(postgres_table: PostgresStore) -> None:
         assert password not in source.name
         wrong = "password authentication failed" if password != PASSWORD else "does not exist"
         assert wrong in str(caught.value)
+        # It would be so again.
+        assert not isinstance(caught.value, RulesAwayError)
 
 
 def test_a_connection_that_was_closed(server: Postgres, postgres_table: PostgresStore) -> None:
@@ -181,7 +195,7 @@ def test_a_server_that_says_nothing(server: Postgres, postgres_table: PostgresSt
         os.kill(process, signal.SIGSTOP)
         try:
             began = time.monotonic()
-            with pytest.raises(RuleSetError, match="the rules cannot be read"):
+            with pytest.raises(RulesAwayError, match="the rules cannot be read"):
                 source.read()
             assert time.monotonic() - began < 5
         finally:

@@ -149,7 +149,9 @@ class ResultReporter:
     def _dead_letter(
         self, reason: str, row: Event, detail: str, step: str | None, outputs: Outputs
     ) -> None:
-        letter = DeadLetter(row.at, reason, detail, rule_id=self._id, step=step)
+        letter = DeadLetter(
+            row.at, reason, detail, rule_id=self._id, step=step, rule_version=self._version
+        )
         outputs.dead_letters.append(letter)
         self._count("failed", outputs)
 

@@ -63,14 +63,23 @@ class Decoded(NamedTuple):
     failures: list[DeadLetter]
 
 
+class Atom(NamedTuple):
+    """A condition of a step, as the rule says it."""
+
+    rule: str
+    version: int
+    step: str | None
+    text: str
+
+
 @dataclass(frozen=True)
 class Concerned:
-    """A condition, ``mask`` of ``word``, that has a part which is evaluated; ``atoms``: the rules,
-    steps and texts of it, for dead letters."""
+    """A condition, ``mask`` of ``word``, that has a part which is evaluated; ``atoms``: what it
+    stands for, for dead letters."""
 
     word: int
     mask: int
-    atoms: tuple[tuple[str, str | None, str], ...]
+    atoms: tuple[Atom, ...]
 
 
 @dataclass(frozen=True)
@@ -283,16 +292,17 @@ class Decoder:
                 at = Coordinates(
                     records.topic_at(row), int(records.partition[row]), int(records.offset[row])
                 )
-                for rule, step, text in each.atoms:
+                for atom in each.atoms:
                     if already >= MOST_FAILURES:
                         return
                     already += 1
                     yield DeadLetter(
                         at=at,
                         reason=Reason.CONDITION_FAILED.value,
-                        detail=f"{text}: {error!r}",
-                        rule_id=rule,
-                        step=step,
+                        detail=f"{atom.text}: {error!r}",
+                        rule_id=atom.rule,
+                        step=atom.step,
+                        rule_version=atom.version,
                     )
 
     def _concerned(self, part: Part, words: _Longs, of: NDArray[np.int32]) -> tuple[_Flags, _Flags]:

@@ -30,6 +30,7 @@ from service.pattern.types import (
     column_type,
 )
 from service.pipeline.decode.decoder import (
+    Atom,
     Concerned,
     Condition,
     Decoder,
@@ -202,18 +203,22 @@ class _Plan:
             for part in masks.evaluated
         )
 
-    def _atoms(self) -> Mapping[tuple[int, int], tuple[tuple[str, str | None, str], ...]]:
-        """Of each bit, the rules, steps and conditions that it stands for."""
-        found: dict[tuple[int, int], list[tuple[str, str | None, str]]] = {
-            (bit.word, bit.mask): [] for bit in self._bits
+    def _atoms(self) -> Mapping[tuple[int, int], tuple[Atom, ...]]:
+        """Of each bit, what it stands for. Of versions that run side by side and have it in common,
+        the one that does not drain."""
+        found: dict[tuple[int, int], dict[tuple[str, str | None, str], Atom]] = {
+            (bit.word, bit.mask): {} for bit in self._bits
         }
         for part, lanes in zip(self._plan.partitionings, self._parts, strict=True):
             for rule in part.rules:
                 for atom, bit in zip(rule.plan.event_atoms, rule.bits, strict=True):
                     where = lanes.first_word + bit // WORD_BITS, 1 << bit % WORD_BITS
-                    found[where].append((rule.plan.rule.id, atom.step, str(atom)))
-        # Versions of a rule that run side by side have most conditions in common.
-        return {where: tuple(dict.fromkeys(each)) for where, each in found.items()}
+                    of, text = rule.plan.rule, str(atom)
+                    # What drains comes last.
+                    found[where].setdefault(
+                        (of.id, atom.step, text), Atom(of.id, of.version, atom.step, text)
+                    )
+        return {where: tuple(each.values()) for where, each in found.items()}
 
 
 def _topics(schemas: ResolvedSchemas) -> tuple[dict[str, int], int, list[frozenset[int]]]:

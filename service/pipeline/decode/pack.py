@@ -49,7 +49,13 @@ from service.pipeline.wire.packets import (
     Unkeyed,
     UnkeyedEvents,
 )
-from service.pipeline.wire.reports import Count, Counts, PartitionRead, Report
+from service.pipeline.wire.reports import (
+    Count,
+    Counts,
+    PartitionRead,
+    Report,
+    count_dead_letter,
+)
 from service.pipeline.wire.task_properties import TaskProperties
 
 #: Rows of a partitioning, and bytes of all of them, that wait to be cut into packets.
@@ -293,7 +299,8 @@ class Packer:
 
     def _failed(self, letters: Sequence[DeadLetter]) -> list[OutputRecord]:
         """Dead letters of conditions."""
-        self._counts[Count.DEAD_LETTERS, Reason.CONDITION_FAILED.value] += len(letters)
+        for letter in letters:
+            count_dead_letter(self._counts, letter.reason, letter.rule_id, letter.rule_version)
         return [self.encoder.dead_letter(letter) for letter in letters]
 
     def _unkeyed(self, rows: pa.RecordBatch) -> Iterator[Unkeyed]:

@@ -17,7 +17,7 @@ from service.pattern.document import LoadedRule
 from service.pipeline.driver.rule_log import LoggedRules, RuleLog
 from service.rules.overrides import Overrides
 from service.rules.pauses import Pause
-from service.rules.rule_set import RuleSet
+from service.rules.rule_set import RuleSet, Version
 from service.rules.texts import encoded, plan_for
 from service.rules.topic_records import Offsets
 
@@ -84,6 +84,11 @@ class BatchRules:
     def current(self) -> CompiledRules:
         """The rules of the newest batch."""
         return self._rules
+
+    @property
+    def pauses_wait(self) -> bool:
+        """Whether the next batch has other pauses than the newest one."""
+        return self.wanted.rules.paused != self._rules.rules.paused
 
     def want(self, rules: RuleSet, overrides: Overrides) -> bool:
         """These rules from the next batch on, but for those that are paused. Returns whether they
@@ -159,6 +164,11 @@ class BatchRules:
     def done(self) -> None:
         """The output of the newest batch is committed."""
         self._done = True
+
+    @property
+    def meanings(self) -> Mapping[Version, str]:
+        """Of versions that were written down."""
+        return {} if self._logged is None else self._logged.meanings
 
     def against(self, rule: LoadedRule) -> list[Problem]:
         """That a rule is set aside because its first batch failed too often, if it is."""

@@ -19,14 +19,17 @@ from service.config.engine import CircuitBreaker as CircuitBreakerSettings
 from service.durations import format_duration
 
 _REASONS_TOLD = 5
+#: A rule's id and version.
+Version = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A share above its limit. ``rule``: id of the rule whose dead letters they are, ``None`` for
-    records that no rule could be given. ``of``: records or, for a rule, relevant events."""
+    """A share above its limit. ``rule``: id and version of the rule whose dead letters they are,
+    ``None`` for records that no rule could be given. ``of``: records or, for a rule, relevant
+    events."""
 
-    rule: str | None
+    rule: Version | None
     dead_letters: int
     of: int
     limit: float
@@ -53,7 +56,7 @@ class _Batch:
     records: int
     relevant: int
     broken: Counter[str]
-    failed: dict[str, Counter[str]]
+    failed: dict[Version, Counter[str]]
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ class _Sum:
     records: int = 0
     relevant: int = 0
     broken: Counter[str] = field(default_factory=Counter)
-    failed: dict[str, Counter[str]] = field(default_factory=dict)
+    failed: dict[Version, Counter[str]] = field(default_factory=dict)
 
 
 class CircuitBreaker:
@@ -79,16 +82,16 @@ class CircuitBreaker:
         records: int,
         relevant: int,
         dead_letters: Mapping[str, int],
-        of_rules: Mapping[tuple[str, str], int],
+        of_rules: Mapping[tuple[str, int, str], int],
     ) -> list[Trip]:
         """Take in a written batch; what is above its limit now, the job itself first.
 
-        ``dead_letters`` by reason, ``of_rules`` by rule id and reason. A rule that trips
-        starts from nothing.
+        ``dead_letters`` by reason, ``of_rules`` by rule id, version and reason: versions that run
+        side by side are judged each by itself. One that trips starts from nothing.
         """
-        failed: dict[str, Counter[str]] = {}
-        for (rule, reason), count in of_rules.items():
-            failed.setdefault(rule, Counter())[reason] += count
+        failed: dict[Version, Counter[str]] = {}
+        for (rule, version, reason), count in of_rules.items():
+            failed.setdefault((rule, version), Counter())[reason] += count
         broken = Counter({r: n for r, n in dead_letters.items() if r in OF_RECORDS})
         self._batches.append(_Batch(self._now(), records, relevant, broken, failed))
         while self._batches[0].at <= self._batches[-1].at - self._settings.window:
@@ -119,7 +122,9 @@ class CircuitBreaker:
                     batch.failed.pop(rule, None)
         return trips
 
-    def _trip(self, rule: str | None, reasons: Counter[str], of: int, limit: float | None) -> Trip:
+    def _trip(
+        self, rule: Version | None, reasons: Counter[str], of: int, limit: float | None
+    ) -> Trip:
         told = tuple(reasons.most_common(_REASONS_TOLD))
         return Trip(rule, reasons.total(), of, limit or 0.0, self._settings.window, told)
 

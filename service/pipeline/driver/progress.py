@@ -81,7 +81,6 @@ _COUNTERS: Final[Mapping[Count, names.Counter]] = {
     Count.PRUNED: names.PARTIAL_MATCHES_PRUNED,
     Count.DROPPED: names.PARTIAL_MATCHES_DROPPED,
     Count.DROPPED_MATCHES: names.MATCHES_DROPPED,
-    Count.RULE_DEAD_LETTERS: names.RULE_ERRORS,
     Count.DEAD_LETTERS: names.DEAD_LETTERS,
     Count.TRANSACTIONS: names.PARTITION_WRITES,
 }
@@ -135,6 +134,9 @@ def count(report: BatchReport, metrics: Metrics, outputs: Mapping[str, str]) -> 
                 metrics.observe(names.STAGE_DURATION, number / 1_000_000, stage=labels["stage"])
             case Count.PROCESSING_NS:
                 metrics.increment(names.RULE_PROCESSING, number / 1_000_000_000, **labels)
+            case Count.RULE_DEAD_LETTERS:
+                rule, reason = labels["rule"], labels["reason"]
+                metrics.increment(names.RULE_ERRORS, number, rule=rule, reason=reason)
             case Count.WRITTEN:
                 kind = outputs[labels["topic"]]
                 metrics.increment(names.OUTPUT_RECORDS, number, kind=kind, **labels)

@@ -1,9 +1,9 @@
-"""Retry policies for Kafka and the schema registry, at the start and while the job runs.
+"""Retry policies for Kafka, the schema registry and the source of rules.
 
 A question is asked again, with growing pauses that chance varies, while nobody answers
-(KafkaAwayError, RegistryAwayError). Every attempt is logged, health says what is waited for, and
-the wait ends at a limit, or when the job is told to stop. Whatever else goes wrong is not waited
-for: it would go wrong again.
+(KafkaAwayError, RegistryAwayError, RulesAwayError). Every attempt is logged, health says what is
+waited for, and the wait ends at a limit, or when the job is told to stop. Whatever else goes wrong
+is not waited for: it would go wrong again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, Protocol, TypeVar
 
 from tenacity import (
@@ -24,14 +25,19 @@ from tenacity import (
 )
 
 from service.config import Lifecycle
-from service.errors import KafkaAwayError, RegistryAwayError
+from service.errors import (
+    KafkaAwayError,
+    RegistryAwayError,
+    RulesAwayError,
+    RulesTopicAwayError,
+)
 from service.observability.health import Health
 from service.observability.logs import logger
 
 _log = logger(__name__)
 _T = TypeVar("_T")
 
-AWAY: Final = (KafkaAwayError, RegistryAwayError)
+AWAY: Final = (KafkaAwayError, RegistryAwayError, RulesAwayError)
 
 
 class StopRequestedError(Exception):
@@ -99,9 +105,11 @@ class RetryPolicies:
             if self._stop.is_set():
                 raise StopRequestedError from error
             waited = time.monotonic() - began
-            raise type(error)(f"{error} (waited {waited:.0f} s, the limit is {seconds:g} s)") from (
-                error
-            )
+            text = f"(waited {waited:.0f} s, the limit is {seconds:g} s)"
+            if isinstance(error, RulesAwayError):
+                told = [replace(each, message=f"{each.message} {text}") for each in error.problems]
+                raise type(error)(told) from error
+            raise type(error)(f"{error} {text}") from error
         finally:
             self._health.waiting("")
 
@@ -110,8 +118,13 @@ class RetryPolicies:
         error = state.outcome.exception()
         self._health.waiting(str(error))
         waited = state.seconds_since_start or 0.0
+        of_kafka = isinstance(error, KafkaAwayError | RulesTopicAwayError)
         _log.warning(
-            "waiting_for_registry" if isinstance(error, RegistryAwayError) else "waiting_for_kafka",
+            "waiting_for_kafka"
+            if of_kafka
+            else "waiting_for_rules"
+            if isinstance(error, RulesAwayError)
+            else "waiting_for_registry",
             reason=str(error),
             attempt=state.attempt_number,
             waited_seconds=round(waited, 1),

@@ -14,12 +14,14 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from service.errors import RESTORE, Problem, RuleSetError, StateError
 from service.pattern.document import LoadedRule, load_rules
 from service.rules.pauses import Pause
-from service.rules.rule_set import Drain, RuleSet
+from service.rules.rule_set import Drain, RuleSet, Version
+from service.rules.texts import meaning
 from service.rules.topic_records import Offsets
 
 if TYPE_CHECKING:
@@ -28,10 +30,10 @@ if TYPE_CHECKING:
 LOG: Final = "rules"
 _FORMAT: Final = 1
 _FILE: Final = re.compile(r"(\d+)(?:\.(\d+))?")
-#: A rule's id and version.
-Version = tuple[str, int]
 #: Spark keeps so many batches, too; each of them must find its rules.
 _MOST_SETS: Final = 100
+#: Versions whose meaning is known: as many as a source may hold entries.
+MOST_MEANINGS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,9 @@ class LoggedRules:
     checkpoint, from 1. ``attempts``: how many runs have begun the first batch. ``set_aside``: why,
     by the digest of a rule that does not run because its first batch failed too often. ``since``:
     the first batch of each version that takes part, also of those that drain; ``starts``: where
-    these batches begin. ``history`` tells the sets of a checkpoint from those of any other."""
+    these batches begin. ``history`` tells the sets of a checkpoint from those of any other.
+    ``meanings``: of all versions that the sets of the checkpoint have had, those of the newest set
+    last; of more than 10,000 the ones that were there last."""
 
     batch: int
     number: int
@@ -50,6 +54,7 @@ class LoggedRules:
     since: Mapping[Version, int] = field(default_factory=dict)
     starts: Mapping[int, Offsets] = field(default_factory=dict)
     history: str = ""
+    meanings: Mapping[Version, str] = field(default_factory=dict)
 
     @classmethod
     def following(
@@ -73,12 +78,21 @@ class LoggedRules:
             since=since,
             starts=starts,
             history=before.history,
+            meanings=_meanings(before.meanings, rules),
         )
 
     def against(self, rule: LoadedRule) -> list[Problem]:
         """That a rule is set aside, if it is."""
         reason = self.set_aside.get(digest(rule)) if self.set_aside else None
         return [] if reason is None else [rule.places.problem(reason, ("id",))]
+
+
+def _meanings(known: Mapping[Version, str], rules: RuleSet) -> dict[Version, str]:
+    there = [*rules.carried, *(each.loaded for each in rules.draining), *rules.loaded]
+    now = {(one.rule.id, one.rule.version): meaning(one) for one in there}
+    found = {version: each for version, each in known.items() if version not in now}
+    found |= now
+    return dict(islice(found.items(), max(0, len(found) - MOST_MEANINGS), None))
 
 
 def digest(rule: LoadedRule) -> str:
@@ -156,9 +170,10 @@ class RuleHistory:
                 ),
                 int(content["attempts"]),
                 content["set_aside"],
-                _since(content),
+                _versions(content, "since"),
                 _starts(content),
                 content.get("history", ""),
+                _versions(content, "meanings"),
             )
         except (LookupError, TypeError, ValueError, RuleSetError) as error:
             reason = str(error).partition("\n")[0][:200]
@@ -188,6 +203,7 @@ class RuleLog(RuleHistory):
             "attempts": logged.attempts,
             "set_aside": dict(logged.set_aside),
             "since": [[*version, batch] for version, batch in logged.since.items()],
+            "meanings": [[*version, each] for version, each in logged.meanings.items()],
             "starts": dict(logged.starts),
             "history": logged.history,
             "paused": {rule: pause.as_json() for rule, pause in logged.rules.paused.items()},
@@ -219,8 +235,8 @@ def _pauses(content: dict[str, Any]) -> dict[str, Pause]:
     return {rule: Pause.from_json(pause) for rule, pause in content.get("paused", {}).items()}
 
 
-def _since(content: dict[str, Any]) -> dict[Version, int]:
-    return {(rule, version): batch for rule, version, batch in content.get("since", ())}
+def _versions(content: dict[str, Any], name: str) -> dict[Version, Any]:
+    return {(rule, version): value for rule, version, value in content.get(name, ())}
 
 
 def _starts(content: dict[str, Any]) -> dict[int, Offsets]:

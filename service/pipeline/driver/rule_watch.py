@@ -113,6 +113,7 @@ class RuleWatch:
                 lambda one: _problems(one, packing, self._rules, known, ends=self._ends),
                 most=self._settings.max_rules,
                 allow_empty=self._settings.allow_empty,
+                meanings=self._rules.meanings,
             )
         warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
         if change.rules.texts != before.rules.texts:

@@ -1,10 +1,10 @@
 """The rules that a run begins with: those of their source, held against those that the checkpoint
 has run with.
 
-A first start refuses rules with a problem. A job that has run before goes on: what is wrong is
-rejected, and what ran before runs. A batch that is planned and not done has the rules that were
-logged for it; but where it is the first under them and three runs have failed in it, the rules that
-are new with it are set aside.
+A first start refuses rules with a problem, and waits for a source that does not answer. A job that
+has run before goes on: what is wrong is rejected, and what ran before runs. A batch that is planned
+and not done has the rules that were logged for it; but where it is the first under them and three
+runs have failed in it, the rules that are new with it are set aside.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.config import Settings
-from service.errors import ConfigurationError, RuleSetError
+from service.errors import ConfigurationError, RulesAwayError, RuleSetError
 from service.observability.logs import logger
 from service.pipeline.decode.decoder_plan import record_types
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
@@ -27,6 +27,7 @@ from service.pipeline.driver.job_plan import (
     within_limit,
 )
 from service.pipeline.driver.partly_written import PartlyWritten
+from service.pipeline.driver.retry import RetryPolicy, ask_once
 from service.pipeline.driver.rule_log import LOG, LoggedRules, RuleLog, digest
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.spark.local_folder import local_folder
@@ -41,13 +42,20 @@ _MOST_ATTEMPTS = 3
 
 
 class RulesAtStart:
-    """Reads the source at once. Raises RuleSetError, and ConfigurationError for too many rules,
-    where the checkpoint cannot know rules that could run instead; also ConfigurationError where the
-    settings of the source are wrong."""
+    """Reads the source at once; ``retry`` says how long it is waited for where the checkpoint
+    cannot know rules that could run instead. Raises RuleSetError, and ConfigurationError for too
+    many rules, there alone; also ConfigurationError where the settings of the source are wrong."""
 
-    def __init__(self, settings: Settings, source: RuleSource, status: RuleStatus) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        source: RuleSource,
+        status: RuleStatus,
+        retry: RetryPolicy = ask_once,
+    ) -> None:
         self._settings = settings
-        self._name = source.name
+        self._source = source
+        self._retry = retry
         self._status = status
         self._wrong: RuleSetError | ConfigurationError | None = None
         #: What the source holds; ``None``: it could not be read.
@@ -55,15 +63,22 @@ class RulesAtStart:
         #: What operators have decided beside it; ``None``: that could not be read.
         self.overrides: Overrides | None = None
         self._rules = RuleSet()
+        folder = local_folder(str(settings.state.checkpoint))
+        self._first = folder is not None and not (folder / LOG).is_dir()
+        self._read(retry if self._first else ask_once)
+
+    def _read(self, ask: RetryPolicy) -> None:
+        source, status = self._source, self._status
         try:
-            self.files = source.read() or ()
+            self.files = ask(source.read) or ()
         except RuleSetError as error:
             self._went_wrong(error)
             status.not_read(error.problems)
             return
         status.read()
         try:
-            self._rules = within_limit(valid(examine(self.files, source.name)), settings, source)
+            rules = valid(examine(self.files, source.name))
+            self._rules = within_limit(rules, self._settings, source)
         except (RuleSetError, ConfigurationError) as error:
             self._went_wrong(error)
         status.rules = self._rules
@@ -89,21 +104,27 @@ class RulesAtStart:
         """The rules of the run's batches. ``begun``: the batch that is planned and not done, if
         some of its output is there; ``topic``: of overrides; ``decided`` is told of each set.
         Raises RuleSetError, and StateError where the checkpoint is damaged."""
+        log, position = RuleLog(checkpoint), checkpoint.position()
+        logged = None if position is None else log.of(position.batch)
+        ask = self._retry if logged is None else ask_once
+        if logged is None and isinstance(self._wrong, RulesAwayError):
+            # Of a checkpoint elsewhere that is known only now.
+            self._wrong = None
+            self._read(ask)
+            self.check(self._schemas)
         try:
-            self.overrides = topic.read() or Overrides()
+            self.overrides = ask(topic.read) or Overrides()
         except RuleSetError as error:
             self._went_wrong(error)
             self._status.not_read(error.problems)
         overrides = self.overrides or Overrides()
-        log, position = RuleLog(checkpoint), checkpoint.position()
-        logged = None if position is None else log.of(position.batch)
         if logged is not None and position is not None and position.uncommitted:
             logged = _without_crashing(log, logged, position.batch, begun)
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
             files = spelled_out(overrides.applied(self.files or ()), self._schemas)
-            change = Change(valid(examine(files, self._name)).pausing(overrides.pauses({})))
+            change = Change(valid(examine(files, self._source.name)).pausing(overrides.pauses({})))
         elif self.files is None or self.overrides is None:
             assert self._wrong is not None
             change = Change(logged.rules, tuple(self._wrong.problems))
@@ -117,6 +138,7 @@ class RulesAtStart:
                 ),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
+                meanings=logged.meanings,
             )
         if logged is not None and self.overrides is not None:
             paused = overrides.pauses(logged.rules.paused)
@@ -133,8 +155,7 @@ class RulesAtStart:
         return BatchRules(log, logged, compiled, planned, overrides, decided, begins)
 
     def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
-        folder = local_folder(str(self._settings.state.checkpoint))
-        if folder is not None and not (folder / LOG).is_dir():
+        if self._first:
             raise error
         self._wrong = error
 

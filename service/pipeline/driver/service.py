@@ -179,7 +179,7 @@ class Service:
     ) -> None:
         settings, retry = self._settings, self._retries.at_start
         starting = self._spark or StartingSpark(settings, scratch, self._start.meanwhile)
-        at_start = RulesAtStart(settings, source, self._rules)
+        at_start = RulesAtStart(settings, source, self._rules, retry)
         cluster = Cluster(settings, retry)
         existing = cluster.topics()
         topics = input_topics(settings, existing)
@@ -245,9 +245,19 @@ class Service:
             )
             with _attempts_counted(rules):
                 supervisor.run()
-                if settings.trigger.ends and not one_batch:
-                    event_time.end_of_input()
-                    supervisor.run()
+                if not one_batch:
+                    self._finish(supervisor, event_time, rules)
+
+    def _finish(self, supervisor: Supervisor, event_time: TimeControl, rules: BatchRules) -> None:
+        """What is left to do at the end of input."""
+        if self._settings.trigger.ends:
+            event_time.end_of_input()
+            supervisor.run()
+        done: int | None = None
+        while rules.pauses_wait and done != self.last_batch:
+            # A pause is written down with the batch that begins with it.
+            done = self.last_batch
+            supervisor.run()
 
 
 class _Beside(Protocol):

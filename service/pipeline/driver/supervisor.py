@@ -199,15 +199,18 @@ class Supervisor:
             report.total(Count.RECORDS),
             report.total(Count.RELEVANT_EVENTS),
             {reason: n for (reason,), n in report.by_labels(Count.DEAD_LETTERS).items()},
-            {(r, why): n for (r, why), n in report.by_labels(Count.RULE_DEAD_LETTERS).items()},
+            {
+                (rule, int(version), reason): n
+                for (rule, version, reason), n in report.by_labels(Count.RULE_DEAD_LETTERS).items()
+            },
         )
         if self._breaker.job_trip is not None:
             self._stop()
         topic, rules = self._flow.settings.outputs.topics.dead_letters, self._flow.rules
         # Versions that drain go by themselves.
-        versions = {one.rule.id: one.rule.version for one in rules.current.rules.running}
+        versions = {(one.rule.id, one.rule.version) for one in rules.current.rules.running}
         pauses = {
-            trip.rule: Pause(trip.told(topic), "circuit breaker", versions[trip.rule])
+            trip.rule[0]: Pause(trip.told(topic), "circuit breaker", trip.rule[1])
             for trip in trips
             if trip.rule in versions
         }

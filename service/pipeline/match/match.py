@@ -47,7 +47,14 @@ from service.pipeline.wire.packets import (
     Unkeyed,
     UnkeyedEvents,
 )
-from service.pipeline.wire.reports import Count, Counts, EventTime, GoneRule, Report
+from service.pipeline.wire.reports import (
+    Count,
+    Counts,
+    EventTime,
+    GoneRule,
+    Report,
+    count_dead_letter,
+)
 from service.rules.texts import plan_of
 
 #: Of what the matcher counts of a rule: the first only serves to share out time, and failures are
@@ -227,20 +234,23 @@ class MatchProcessor:
             yield from self._columns(live)
             if shadow is not None:
                 yield from self._columns(shadow, shadow=True)
-            for rule_id, record in replaced:
-                yield from self._add(record, records, counts, rule_id)
+            for version, record in replaced:
+                yield from self._add(record, records, counts, version)
         for match in outputs.matches:
             record = encoder.match(match, shadow=self._is_shadow(match))
-            yield from self._add(record, records, counts, match.rule_id)
+            version = match.rule_id, match.rule_version
+            yield from self._add(record, records, counts, version)
         for row in outputs.rows:
             counts[Count.MATCH_ROWS, row.rule_id] += 1
             record = encoder.row(row, shadow=self._is_shadow(row))
-            yield from self._add(record, records, counts, row.rule_id)
+            version = row.rule_id, row.rule_version
+            yield from self._add(record, records, counts, version)
         for timeout in outputs.timeouts:
             record = encoder.timeout(timeout, shadow=self._is_shadow(timeout))
-            yield from self._add(record, records, counts, timeout.rule_id)
+            version = timeout.rule_id, timeout.rule_version
+            yield from self._add(record, records, counts, version)
         for letter in outputs.dead_letters:
-            _count_dead_letter(counts, letter.reason, letter.rule_id)
+            count_dead_letter(counts, letter.reason, letter.rule_id, letter.rule_version)
             yield from _records(records.add(encoder.dead_letter(letter)))
 
     def _is_shadow(self, result: Match | MatchRow | Timeout) -> bool:
@@ -264,10 +274,10 @@ class MatchProcessor:
         record: OutputRecord,
         records: RecordPackets,
         counts: Counts,
-        rule_id: str | None = None,
+        rule: tuple[str, int] | tuple[()] = (),
     ) -> Iterator[Row]:
         if self._encoder.is_dead_letter(record):
-            _count_dead_letter(counts, Reason.OUTPUT_TOO_LARGE.value, rule_id)
+            count_dead_letter(counts, Reason.OUTPUT_TOO_LARGE.value, *rule)
         return _records(records.add(record))
 
     def _load(self, names: Sequence[str]) -> list[bytes | None]:
@@ -288,12 +298,6 @@ class MatchProcessor:
         self._entry_state.put(self._unwritten)
         self._unwritten, self._unwritten_bytes = [], 0
         self._write_ns += perf_counter_ns() - began
-
-
-def _count_dead_letter(counts: Counts, reason: str, rule_id: str | None) -> None:
-    counts[Count.DEAD_LETTERS, reason] += 1
-    if rule_id is not None:
-        counts[Count.RULE_DEAD_LETTERS, rule_id, reason] += 1
 
 
 def _rows(kind: int, packet: bytes) -> Iterator[Row]:

@@ -47,7 +47,7 @@ class Count(StrEnum):
     PRUNED = "pruned", "rule"
     DROPPED = "dropped", "rule"
     DROPPED_MATCHES = "dropped_matches", "rule"
-    RULE_DEAD_LETTERS = "rule_dead_letters", "rule", "reason"
+    RULE_DEAD_LETTERS = "rule_dead_letters", "rule", "version", "reason"
     PROCESSING_NS = "processing_ns", "rule"
     # By writers.
     WRITTEN = "written", "topic"
@@ -60,6 +60,15 @@ class Count(StrEnum):
 
 #: Numbers by what is counted and the values of its labels.
 Counts = Counter[tuple[Count, *tuple[str, ...]]]
+
+
+def count_dead_letter(
+    counts: Counts, reason: str, rule: str | None = None, version: int | None = None
+) -> None:
+    """Count a dead letter, and for a version of a rule where it is of its making."""
+    counts[Count.DEAD_LETTERS, reason] += 1
+    if rule is not None:
+        counts[Count.RULE_DEAD_LETTERS, rule, str(version), reason] += 1
 
 
 class PartitionRead(NamedTuple):

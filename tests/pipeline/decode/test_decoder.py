@@ -412,7 +412,9 @@ def test_a_condition_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = {offset for offset, row in sound.items() if row["mask_0"] >> bit & 1}
     assert {letter.at.offset for letter in failures} == wanted != set()
     assert len(failures) == 2 * len(wanted)
-    assert {(f.rule_id, f.step) for f in failures} == {("one", "one"), ("two", "two")}
+    assert {(f.rule_id, f.rule_version, f.step) for f in failures} == {
+        ("one", 1, "one"), ("two", 1, "two"),
+    }  # fmt: skip
     assert {f.reason for f in failures} == {"condition_failed"}
     assert {f.detail for f in failures} == {
         "UPPER(kind) = 'K1' AND kind = 'k1': ArithmeticError('of k1')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -34,6 +35,7 @@ from service.pipeline.wire.packets import (
     PacketKind,
     UnkeyedEvents,
 )
+from service.pipeline.wire.reports import Count, Counts, Report
 from service.pipeline.wire.task_properties import TaskProperties
 from tests.pipeline.decode.lookups import lookup
 
@@ -145,6 +147,21 @@ def test_refused_records_travel_in_packets_of_the_same_size(fault: Fault) -> Non
         assert [event.offset for event in events] == list(range(20))
     else:
         assert sum(len(OutputRecords.decode(packet).records) for packet in made) == 20
+
+
+def test_conditions_that_fail_count_for_their_rules() -> None:
+    """By version, for the circuit breaker."""
+    decoder = AsTheyAre()
+    decoder.failures = [
+        DeadLetter(
+            Coordinates("t", 0, 0), "condition_failed", "", rule_id="r", rule_version=version
+        )
+        for version in (1, 2, 2)
+    ]
+    made = packets_of(packer(decoder)(iter([rows([1])])), PacketKind.REPORT)
+    counts: Counts = sum((Report.decode(packet).counts for packet in made), Counter())
+    assert counts[Count.DEAD_LETTERS, "condition_failed"] == 3
+    assert [counts[Count.RULE_DEAD_LETTERS, "r", v, "condition_failed"] for v in "12"] == [1, 2]
 
 
 def of_ids(*ids: int) -> pa.RecordBatch:

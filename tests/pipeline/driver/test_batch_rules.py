@@ -88,6 +88,24 @@ def test_since_when_a_rule_runs() -> None:
     assert run.told == [([], 1), (["a", "b"], 2), (["a", "b", "c"], 3), (["a", "b", "c"], 4)]
 
 
+def test_what_versions_mean_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rules that are gone and versions that were replaced, also over a restart; only as many as
+    there is room for, those that were there last."""
+    run = Run()
+    job = run.begin(rules(a=1, b=1))
+    assert job.meanings == {}
+    job.of(0, dict)
+    job.want(rules(a=2), Overrides())
+    job.of(1, dict)
+    assert list(job.meanings) == [("a", 1), ("b", 1), ("a", 2)]
+    assert job.meanings == run.log.of(1).meanings
+    assert len({*job.meanings.values()}) == 3
+    monkeypatch.setattr("service.pipeline.driver.rule_log.MOST_MEANINGS", 3)
+    job = run.begin(rules(b=1, c=1))
+    job.of(2, dict)
+    assert list(job.meanings) == [("a", 2), ("b", 1), ("c", 1)]
+
+
 def test_a_set_is_told_before_its_batch() -> None:
     """Where nobody takes the news the batch does not run; a later attempt, and a later run, tells
     it again; attempts of one run count once."""

@@ -33,9 +33,10 @@ def breaker(**settings: object) -> tuple[CircuitBreaker, Clock]:
 def batch(
     one: CircuitBreaker, records: int, broken: int = 0, relevant: int = 0, **failed: int
 ) -> list[Trip]:
-    """One batch; ``failed``: dead letters by rule."""
+    """One batch; ``failed``: dead letters by rule, as ``r``, or ``r_2`` for its version 2."""
     letters = {BROKEN: broken} if broken else {}
-    return one.batch_done(records, relevant, letters, {(r, FAILED): n for r, n in failed.items()})
+    of_rules = {(name[0], int(name[2:] or 1), FAILED): number for name, number in failed.items()}
+    return one.batch_done(records, relevant, letters, of_rules)
 
 
 def test_off_by_default() -> None:
@@ -78,9 +79,17 @@ def test_rules_have_a_share_of_their_own() -> None:
     one, _ = breaker(max_share=0.1, max_rule_share=0.2, min_records=10)
     assert batch(one, 100, 0, 10, a=2, b=1) == []
     (trip,) = batch(one, 100, 0, 10, a=3)
-    assert (trip.rule, trip.dead_letters, trip.of) == ("a", 5, 20)
+    assert (trip.rule, trip.dead_letters, trip.of) == (("a", 1), 5, 20)
     assert batch(one, 100, 0, 10) == []
     assert [trip.rule for trip in batch(one, 100, 90, 0)] == [None]
+
+
+def test_versions_of_a_rule_have_shares_of_their_own() -> None:
+    """One that drains trips nothing together with the one that runs beside it."""
+    one, _ = breaker(max_rule_share=0.2, min_records=10)
+    assert batch(one, 10, 0, 10, r_1=2, r_2=2) == []
+    assert [trip.rule for trip in batch(one, 10, 0, 10, r_1=1, r_2=3)] == [("r", 2)]
+    assert [trip.rule for trip in batch(one, 10, 0, 10, r_1=4, r_2=2)] == [("r", 1)]
 
 
 def test_the_message() -> None:

@@ -6,9 +6,17 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import structlog
 
 from service.config import Lifecycle
-from service.errors import ConfigurationError, KafkaAwayError, RegistryAwayError
+from service.errors import (
+    ConfigurationError,
+    KafkaAwayError,
+    Problem,
+    RegistryAwayError,
+    RulesAwayError,
+    RulesTopicAwayError,
+)
 from service.observability.health import Health
 from service.pipeline.driver.retry import RetryPolicies, StopRequestedError
 
@@ -60,6 +68,23 @@ def test_it_asks_until_there_is_an_answer(
     assert retries.while_running(dependency) == "answer"
     assert dependency.reasons == ["ready", *[f"ready: waits for {error}"] * 2]
     assert health.readiness().ok
+
+
+@pytest.mark.parametrize("kind", [RulesAwayError, RulesTopicAwayError])
+def test_the_limit_of_rules(
+    health: Health, stop: threading.Event, kind: type[RulesAwayError]
+) -> None:
+    """Their problem says how long they were waited for; the log calls a topic Kafka."""
+    settings = Lifecycle.model_validate({**QUICK, "startup_limit": "30 ms"})
+    error = kind([Problem("no answer", "rules")])
+    dependency = Dependency(health, *[error] * 1000)
+    with (
+        structlog.testing.capture_logs() as logged,
+        pytest.raises(kind, match=r"rules: no answer \(waited 0 s, the limit is 0\.03 s\)"),
+    ):
+        RetryPolicies(settings, stop, health).at_start(dependency)
+    waiting = "waiting_for_kafka" if kind is RulesTopicAwayError else "waiting_for_rules"
+    assert {each["event"] for each in logged} == {waiting}
 
 
 def test_what_a_retry_cannot_mend_is_raised_at_once(retries: RetryPolicies, health: Health) -> None:

@@ -38,7 +38,9 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
         carried=(drains.loaded,),
         paused=pauses,
     )
-    again = LoggedRules(10, 3, rules, attempts=2, set_aside={"digest": "why"})
+    meanings = {("a", 1): "one", ("gone", 7): "other"}
+    aside = {"digest": "why"}
+    again = LoggedRules(10, 3, rules, attempts=2, set_aside=aside, meanings=meanings)
     log.write(again)
     assert (tmp_path / "rules" / ".9.crc").exists()
     for files in (CheckpointFiles(spark, str(tmp_path)), LocalFiles(tmp_path)):
@@ -51,4 +53,5 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
         assert [one.rule for one in found[-1].rules.carried] == [drains.rule]
         assert found[-1].rules.fingerprint == rules.fingerprint
         assert (found[-1].attempts, found[-1].set_aside) == (2, {"digest": "why"})
+        assert [each.meanings for each in found] == [{}, {}, meanings]
         assert [each.rules.paused for each in found] == [{}, {}, pauses]

@@ -11,10 +11,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from service.errors import ConfigurationError, Problem, RuleSetError
+from service.config import Lifecycle
+from service.errors import ConfigurationError, Problem, RulesAwayError, RuleSetError
+from service.observability.health import Health
 from service.observability.metric_names import RULES_READ
 from service.observability.metrics import Metrics
 from service.pipeline.driver import rule_watch
+from service.pipeline.driver.retry import RetryPolicies
 from service.pipeline.driver.rule_log import LOG
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.rule_watch import RuleWatch
@@ -92,6 +95,21 @@ def test_settings_of_a_source_that_are_wrong(tmp_path: Path, metrics: Metrics) -
         RulesAtStart(given, wrong, RuleStatus(metrics))
 
 
+@pytest.mark.parametrize("ran", [False, True])
+def test_a_source_that_is_away(tmp_path: Path, metrics: Metrics, *, ran: bool) -> None:
+    """A first start waits for it; where rules ran before, they run."""
+    given = settings(ran_before(tmp_path) if ran else tmp_path, INPUT)
+    (tmp_path / "a.yaml").write_text(rule("a"))
+    files = source_of(given).read()
+    away = RulesAwayError([Problem("no answer")])
+    source: Any = SimpleNamespace(name="source", read=Mock(side_effect=[away, away, files]))
+    lifecycle = Lifecycle.model_validate({"backoff": "1 ms", "max_backoff": "2 ms"})
+    retries = RetryPolicies(lifecycle, threading.Event(), Health(60_000))
+    found = RulesAtStart(given, source, RuleStatus(metrics), retries.at_start)
+    assert found.files == (None if ran else files)
+    assert could_be_read(metrics) == (not ran)
+
+
 def test_a_stop_during_a_read(tmp_path: Path, metrics: Metrics) -> None:
     """Its source may be closed under it: that is none that cannot be read."""
     reading, stopped = threading.Event(), threading.Event()
@@ -130,7 +148,7 @@ def test_a_defect_of_ours(
     mount(tmp_path, "a", a__yaml=rule("a"))
     status = RuleStatus(metrics)
     running = read_rules(tmp_path)
-    rules: Any = SimpleNamespace(wanted=SimpleNamespace(rules=running))
+    rules: Any = SimpleNamespace(wanted=SimpleNamespace(rules=running), meanings={})
     given = settings(tmp_path, INPUT, refresh_interval="1 ms")
     schemas = SimpleNamespace(types=())
     source = source_of(given)

@@ -93,7 +93,7 @@ SAMPLES = {
                 {
                     (Count.RECORDS, "t"): 7,
                     (Count.RELEVANT_EVENTS,): 3,
-                    (Count.RULE_DEAD_LETTERS, "abc", "limit_reached"): 1,
+                    (Count.RULE_DEAD_LETTERS, "abc", "2", "limit_reached"): 1,
                 }
             ),
             (PartitionRead("t", 0, 9, 8), PartitionRead("t", 1, 9, None)),
