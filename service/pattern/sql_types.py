@@ -32,8 +32,9 @@ def check_statement(
     new = [each for each in found if not any(map(each.overlaps, known))]
     if query is not None:
         if not known:
-            before = found_refusals(query)
-            new += [each for each in found_refusals(query, event_time) if each not in before]
+            said = found_refusals(query)
+            of_time = [each for each in found_refusals(query, event_time) if each not in said]
+            new += [each for each in of_time if not any(map(each.overlaps, new))]
         new += _keys(query, event)
     ordered = sorted(dict.fromkeys(new), key=lambda each: each.span)
     return place_findings(map(finding, ordered), loaded.places)[0]
