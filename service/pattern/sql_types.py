@@ -9,8 +9,10 @@ from functools import lru_cache
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pattern.expressions import ColumnPath
+from service.pattern.expressions.symbols import unknown_symbols
 from service.pattern.key_types import key_problem
 from service.pattern.rule_of_shape import with_query
+from service.pattern.several_types import AnyRecord
 from service.pattern.sql import Query, examine_query, found_refusals, spelled_out
 from service.pattern.sql.places import Found
 from service.pattern.sql_rule import PATH, finding
@@ -37,6 +39,22 @@ def check_statement(
             new += [each for each in of_time if not any(map(each.overlaps, new))]
         new += _keys(query, event)
     ordered = sorted(dict.fromkeys(new), key=lambda each: each.span)
+    return place_findings(map(finding, ordered), loaded.places)[0]
+
+
+def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
+    """What is not wrong with events of that type, and can hardly be meant."""
+    query, found = examine_query(statement_of(loaded), loaded.places.source, event)
+    if query is None or found:
+        return []
+    expressions = [(each.expression, each.start) for each in query.measures]
+    expressions += [(e, query.define_starts[variable]) for variable, e in query.defines.items()]
+    warnings = [
+        Found(each.message, (start + each.start, start + each.end), each.allowed)
+        for expression, start in expressions
+        for each in unknown_symbols(expression, event, {})
+    ]
+    ordered = sorted(dict.fromkeys(warnings), key=lambda each: each.span)
     return place_findings(map(finding, ordered), loaded.places)[0]
 
 

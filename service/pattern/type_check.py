@@ -27,7 +27,7 @@ from service.pattern.expressions.symbols import unknown_symbols
 from service.pattern.findings import Placed, place_steps
 from service.pattern.key_types import key_problem, with_article
 from service.pattern.several_types import AnyRecord, InputRecord
-from service.pattern.sql_types import check_statement, with_columns
+from service.pattern.sql_types import check_statement, statement_warnings, with_columns
 from service.pattern.tree import Rule
 from service.pattern.types import BOOLEAN, NULL, UNKNOWN, RecordType, SqlType
 
@@ -43,6 +43,8 @@ def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Probl
 
 def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
     """What is not wrong with these record types, and can hardly be meant."""
+    if loaded.rule.query is not None:
+        return statement_warnings(loaded, AnyRecord.of(list(dict.fromkeys(records))))
     check = _Check(loaded.rule, loaded.places, records)
     return list(dict.fromkeys(islice(check.warnings(), MOST_PROBLEMS)))
 

@@ -1,4 +1,4 @@
-"""The section on rules in SQL in docs/rules.md: its two rules are one, and fit the demo's events."""
+"""The section on rules in SQL in docs/rules.md: its two rules are one, and fit the demo."""
 
 from __future__ import annotations
 

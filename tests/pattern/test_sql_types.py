@@ -10,8 +10,8 @@ from service.errors import Problem
 from service.pattern.document import LoadedRule, examine_rules, load_rules
 from service.pattern.sql import load_query, spelled_out
 from service.pattern.sql_types import check_statement
-from service.pattern.type_check import type_check, with_columns_of
-from service.pattern.types import DOUBLE, INT, STRING, TIMESTAMP, RecordType
+from service.pattern.type_check import type_check, type_warnings, with_columns_of
+from service.pattern.types import DOUBLE, INT, STRING, TIMESTAMP, RecordType, record_type
 from tests.pattern.test_sql_document import document, underlined
 
 TICK = RecordType(
@@ -186,3 +186,25 @@ def test_names_of_the_result(select: str) -> None:
     (problem,) = [*found, *check_statement(loaded, TICK)]
     assert problem.message.lower().startswith("two columns of the result are named `")
     assert underlined(problem) == select.rpartition(", ")[2]
+
+
+LOGIN = """{"type": "record", "name": "Login", "fields": [
+  {"name": "symbol", "type": "string"}, {"name": "ts", "type": "long"},
+  {"name": "price", "type": {"type": "enum", "name": "E", "symbols": ["ok", "failed"]}}]}"""
+
+
+def test_symbols_that_an_enum_does_not_have() -> None:
+    """Each is warned of where it stands: of the row under test, of other rows, in aggregates."""
+    text = statement(
+        measure="COUNT_IF(a.price = 'fails') + IF(LAST(b.PRICE) IN ('ok', 'no'), 1, 0)",
+        condition="price = 'ok' OR PREV(price) <> 'failde' OR price = 'OK'",
+    )
+    record = ("input ticks", "Login", record_type(LOGIN))
+    found = type_warnings(load(text), [record])
+    assert [(underlined(each), each.message) for each in found] == [
+        (f"'{wrong}'", f"'{wrong}' is no symbol of the enum price")
+        for wrong in ("fails", "no", "failde", "OK")
+    ]
+    assert "did you mean `failed`?" in (found[0].allowed or "")
+    assert type_check(load(text), [record]) == []
+    assert type_warnings(load(statement(condition="prise = 'x'")), [record]) == []
