@@ -49,13 +49,16 @@ def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Pr
     return list(dict.fromkeys(islice(check.warnings(), MOST_PROBLEMS)))
 
 
-def with_columns_of(loaded: LoadedRule, records: Sequence[InputRecord]) -> LoadedRule:
+def with_columns_of(
+    loaded: LoadedRule, records: Sequence[InputRecord], running: Rule | None = None
+) -> LoadedRule:
     """The rule with all that it says of columns written out; as it is, unless the events are of one
-    record type."""
+    record type. ``running``: the rule of this id that runs, if one does."""
     types = list(dict.fromkeys(records))
     if loaded.rule.query is None or len(types) != 1:
         return loaded
-    return with_columns(loaded, types[0][2])
+    same = running is not None and running.version == loaded.rule.version
+    return with_columns(loaded, types[0][2], running.query if running and same else None)
 
 
 class _Check:

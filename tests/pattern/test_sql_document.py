@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from service.errors import Problem, RuleSetError
 from service.pattern.canonical import to_yaml
@@ -18,6 +20,7 @@ from service.pattern.sql import plain_text
 from service.pattern.sql_rule import SAID_BY_STATEMENT
 from service.pattern.tree import PreviousVersion, Within
 from service.pattern.validation import check_rule
+from tests.matcher.row_pattern.clauses import clauses
 
 STATEMENT = """SELECT * FROM logins MATCH_RECOGNIZE (
   PARTITION BY account, site.name
@@ -321,3 +324,32 @@ def test_a_file_is_one_statement() -> None:
     assert (underlined(problem), problem.message) == ("SELECT", "`SELECT` is not expected here")
     (problem,) = examined("-- id: r\n")[1]
     assert problem.message == "`sql` is empty"
+
+
+CHARACTERS = st.characters(exclude_categories=["Cs"])
+fuzz = settings(max_examples=300, derandomize=True, database=None, deadline=None)
+
+
+@given(
+    st.integers(0, len(FILE)), st.integers(0, 12), st.text(CHARACTERS | st.sampled_from("\n'`\"-:"))
+)
+@fuzz
+def test_damaged_files(at: int, length: int, other: str) -> None:
+    """A file is read or refused with places in it; what is read comes back from its own text."""
+    text = FILE[:at] + other + FILE[at + length :]
+    loaded, wrong = examined(text)
+    for problem in wrong:
+        assert problem.render().startswith("r.sql")
+    if not wrong:
+        (again,) = load_rules(loaded[0].text, "again")
+        assert (again.rule, again.text) == (loaded[0].rule, loaded[0].text)
+
+
+@given(clauses())
+@fuzz
+def test_every_clause_comes_back(made: tuple[str, object]) -> None:
+    """From the canonical text, whatever the pattern."""
+    text, _ = made
+    loaded, _ = examine_rules(document(text), "r.yaml")
+    again, _ = examine_rules(loaded[0].text, "again")
+    assert (again[0].rule, again[0].text) == (loaded[0].rule, loaded[0].text)

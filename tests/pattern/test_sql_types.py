@@ -123,6 +123,11 @@ SPELLED = [
     (statement("r.*"), statement("symbol, ts, m, price, `pattern`, Venue")),
     (statement(rows="ONE ROW"), statement(rows="ONE ROW")),
     (statement("price, M"), statement("price, M")),
+    (statement("*, PRICE AS p"), statement("symbol, ts, m, price, `pattern`, Venue, price AS p")),
+    (
+        statement("TS AS t, *, PRICE AS p"),
+        statement("ts AS t, symbol, ts, m, price, `pattern`, Venue, price AS p"),
+    ),
     (statement("PRICE AS p, r.TS"), statement("price AS p, ts")),
     (
         statement("m", "SYMBOL", "Ts", "SUM(B.PRICE) + b . Price",

@@ -36,8 +36,8 @@ def check_rules(rules: RuleSet, schemas: ResolvedSchemas) -> tuple[Problem, ...]
     problems = [problem for loaded in rules.loaded for problem in problems_of(loaded, schemas)]
     if problems:
         raise RuleSetError(problems)
-    spelled = tuple(with_columns_of(one, _records(one, schemas)) for one in rules.loaded)
-    check_columns(plan_for(replace(rules, loaded=spelled)), schemas)
+    (spelled,) = spelled_out([RuleFile("", rules.loaded)], schemas, RuleSet())
+    check_columns(plan_for(replace(rules, loaded=spelled.loaded)), schemas)
     return tuple(warnings_of(rules, schemas))
 
 
@@ -68,15 +68,19 @@ def _statement_problems(loaded: LoadedRule, source: str, schemas: ResolvedSchema
     return check_statement(loaded, first.columns, event_time)
 
 
-def spelled_out(files: Iterable[RuleFile], schemas: ResolvedSchemas) -> list[RuleFile]:
-    """The same files with rules in SQL that need no schemas to say what they put out."""
-    return [
-        replace(
-            file,
-            loaded=tuple(with_columns_of(one, _records(one, schemas)) for one in file.loaded),
-        )
-        for file in files
-    ]
+def spelled_out(
+    files: Iterable[RuleFile], schemas: ResolvedSchemas, running: RuleSet
+) -> list[RuleFile]:
+    """The same files with rules in SQL that need no schemas to say what they put out. Of a version
+    that is ``running``, that does not change when schemas do."""
+    rules = {rule.id: rule for rule in running.rules}
+
+    def of_rule(one: LoadedRule) -> LoadedRule:
+        if one.rule.query is None:
+            return one
+        return with_columns_of(one, _records(one, schemas), rules.get(one.rule.id))
+
+    return [replace(file, loaded=tuple(map(of_rule, file.loaded))) for file in files]
 
 
 def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:

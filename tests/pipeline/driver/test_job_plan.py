@@ -22,6 +22,7 @@ from service.pipeline.driver.job_plan import (
     within_limit,
 )
 from service.rules.folder import FolderSource, read_files, read_rules
+from service.rules.rule_set import RuleSet, assemble
 from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
 
 
@@ -210,8 +211,26 @@ def test_statements_are_spelled_out(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(STATEMENT.format(source="others", order="ts"), "utf-8")
     (tmp_path / "c.yaml").write_text("id: c\nkey: k\npattern: [{step: a, where: n = 1}]", "utf-8")
     files = read_files(tmp_path)
-    found, *others = spelled_out(files, schemas)
+    found, *others = spelled_out(files, schemas, RuleSet())
     assert "SELECT symbol, ts, price FROM ticks" in found.loaded[0].text
     assert "DEFINE b AS price > 1" in found.loaded[0].text
     assert others == files[1:]
-    assert spelled_out([found], schemas) == [found]
+    assert spelled_out([found], schemas, RuleSet()) == [found]
+
+
+def test_a_version_keeps_its_columns(tmp_path: Path) -> None:
+    """A column that the schema has got since is for the next version; one that is gone is a
+    change."""
+    (tmp_path / "a.yaml").write_text(STATEMENT.format(source="ticks", order="ts"), "utf-8")
+    files = read_files(tmp_path)
+    running = assemble(spelled_out(files, of_ticks(tmp_path), RuleSet())[0].loaded)
+    more = record("Tick", first="int", symbol="string", price="double", ts="long", size="int")
+    less = record("Tick", symbol="string", Price="double", ts="long")
+    (same,) = spelled_out(files, of_ticks(tmp_path, more), running)[0].loaded
+    assert same.text == running.loaded[0].text
+    assert same.rule == running.rules[0]
+    (other,) = spelled_out(files, of_ticks(tmp_path, less), running)[0].loaded
+    assert "SELECT symbol, ts, Price FROM" in other.text
+    (tmp_path / "a.yaml").write_text(files[0].loaded[0].text.replace("version: 1", "version: 2"))
+    (newer,) = spelled_out(read_files(tmp_path), of_ticks(tmp_path, more), running)[0].loaded
+    assert "SELECT symbol, ts, `first`, price, size FROM" in newer.text
