@@ -1,9 +1,12 @@
-"""Match ids: the same match has the same id in every run, batch cut and partitioning.
+"""Match ids and row ids: the same match or row of a match has the same id in every run, batch cut
+and partitioning.
 
-An id is the BLAKE2b-128 of rule id, rule version, key and, per step, the coordinates of its events
-in the order taken. Every text and list carries its length in front, so no two different inputs
-share an encoding. Steps are taken by name, so the order of the mapping does not matter. The
-encoding is part of the public contract: consumers recognise a match across releases by it.
+A match id is the BLAKE2b-128 of rule id, rule version, key and, per step, the coordinates of its
+events in the order taken; a row id that of rule id, rule version, key, match id if there is one,
+row number and the coordinates of the row's event. Every text and list carries its length in front,
+so no two different inputs share an encoding. Steps are taken by name, so the order of the mapping
+does not matter. The encoding is part of the public contract: consumers recognise matches and rows
+across releases by it.
 """
 
 from __future__ import annotations
@@ -13,9 +16,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from struct import Struct
 
-from service.model import TakenEvent
+from service.model import MatchRow, TakenEvent
 
 PERSON = b"spark-cep-match1"
+ROW_PERSON = b"spark-cep-row1"
 _INTEGER = Struct(">q").pack
 _PLACE = Struct(">qq").pack
 
@@ -32,7 +36,7 @@ def match_id(
     parts = [
         _name(rule_id),
         _INTEGER(rule_version),
-        b"\x00" if key is None else b"\x01" + _text(key),
+        _optional(key),
         _INTEGER(len(taken)),
     ]
     for name, events in taken:
@@ -41,6 +45,25 @@ def match_id(
             topic, partition, offset = event.at
             parts += (_name(topic), _PLACE(partition, offset))
     return blake2b(b"".join(parts), digest_size=16, person=PERSON).hexdigest()
+
+
+def row_id(row: MatchRow) -> str:
+    """32 hexadecimal digits for a row of a result with ALL ROWS PER MATCH."""
+    topic, partition, offset = row.event.at
+    parts = (
+        _name(row.rule_id),
+        _INTEGER(row.rule_version),
+        _optional(row.key),
+        _optional(row.match_id),
+        _INTEGER(row.row),
+        _name(topic),
+        _PLACE(partition, offset),
+    )
+    return blake2b(b"".join(parts), digest_size=16, person=ROW_PERSON).hexdigest()
+
+
+def _optional(value: str | None) -> bytes:
+    return b"\x00" if value is None else b"\x01" + _text(value)
 
 
 def _text(value: str) -> bytes:

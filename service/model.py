@@ -82,15 +82,14 @@ class Timeout:
 @dataclass(frozen=True, slots=True)
 class MatchRow:
     """A row of a result with ALL ROWS PER MATCH: an event of the input and the ``columns`` of the
-    result at it. ``match_id`` and ``match_number`` (MATCH_NUMBER) are ``None`` for a row that no
-    match covers; ``row`` is its place among the rows of the match, from 1; ``variable`` what it was
-    taken as, ``None`` for the row of an empty match."""
+    result at it. ``match_id`` is ``None`` for a row that no match covers; ``row`` is its place
+    among the rows of the match, from 1; ``variable`` what it was taken as, ``None`` for the row of
+    an empty match."""
 
     rule_id: str
     rule_version: int
     key: str | None
     match_id: str | None
-    match_number: int | None
     row: int
     variable: str | None
     event: TakenEvent

@@ -1,9 +1,11 @@
-"""Match ids: stable across releases, and different for whatever differs."""
+"""Match ids and row ids: stable across releases, and different for whatever differs."""
 
 from __future__ import annotations
 
-from service.match_ids import match_id
-from service.model import Coordinates, TakenEvent
+from dataclasses import replace
+
+from service.match_ids import match_id, row_id
+from service.model import Coordinates, MatchRow, TakenEvent
 
 
 def taken(topic: str, partition: int, offset: int) -> TakenEvent:
@@ -47,3 +49,39 @@ def test_every_part_counts() -> None:
         match_id("fraud", 3, "k1", {"a": [taken("in", 0, 8)], "b": STEPS["b"]}),
     ]
     assert len(set(ids)) == len(ids)
+
+
+ROW = MatchRow("fraud", 3, "k1", "ab" * 16, 2, "A", taken("in", 1, 4), {"x": 1})
+
+
+def test_golden_row_id() -> None:
+    """The id of a known row never changes: consumers recognise rows by it."""
+    assert row_id(ROW) == "20d5d2ded2c329b5ab8ef71208f2457f"
+    assert row_id(replace(ROW, match_id=None)) == "7f957a2252c918cde613101a5e161a2f"
+
+
+def test_what_does_not_make_a_row() -> None:
+    """Columns, variable, and what else is known of the event are not part of it."""
+    event = TakenEvent(ROW.event.at, 99, {"x": 1}, b"bytes", "T")
+    other = replace(ROW, columns={}, variable=None, event=event)
+    assert row_id(other) == row_id(ROW)
+
+
+def test_every_part_of_a_row_counts() -> None:
+    """Rule, version, key and match id (null is not empty), row number and coordinates count."""
+    rows = [
+        ROW,
+        replace(ROW, rule_id="fraud2"),
+        replace(ROW, rule_version=4),
+        replace(ROW, key=None),
+        replace(ROW, key=""),
+        replace(ROW, match_id=None),
+        replace(ROW, match_id=""),
+        replace(ROW, match_id="cd" * 16),
+        replace(ROW, key=None, match_id="k1"),
+        replace(ROW, row=3),
+        replace(ROW, event=taken("on", 1, 4)),
+        replace(ROW, event=taken("in", 0, 4)),
+        replace(ROW, event=taken("in", 1, 5)),
+    ]
+    assert len({row_id(row) for row in rows}) == len(rows)

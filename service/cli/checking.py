@@ -139,6 +139,7 @@ def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
         topics = Cluster(settings).topics()
     registry = Registry(job_plan.registry_settings(settings))
     try:
-        return job_plan.check_rules(rules, resolve_schemas(settings, registry, topics))
+        schemas = resolve_schemas(settings, registry, topics)
+        return job_plan.check_rules(rules, schemas, ends=settings.trigger.ends)
     finally:
         registry.close()

@@ -21,6 +21,7 @@ from service.matcher.columnar.snapshot import StoredKeys, decode_batch, encode, 
 from service.matcher.columnar.text_hash import text_hashes
 from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes
+from service.matcher.row_pattern.compiled.matcher import prepare as prepare_row_patterns
 from service.model import Coordinates, Event
 
 
@@ -39,6 +40,7 @@ def prepare() -> None:
     try:
         with all_kept():
             prepare_matcher()
+            prepare_row_patterns()
             encode_results(_nothing(), 0, 0)
             _decode_nothing()
             _store_nothing()

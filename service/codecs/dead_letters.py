@@ -85,7 +85,7 @@ class Reason(StrEnum):
     )
     OUTPUT_TOO_LARGE = (
         "output_too_large",
-        "A match, timeout or late event is larger than a record of its topic may be.",
+        "A match, row, timeout or late event is larger than a record of its topic may be.",
     )
 
 

@@ -1,6 +1,6 @@
-"""Output records: matches, timeouts, late events and dead letters as Kafka takes them.
+"""Output records: matches, their rows, timeouts, late events and dead letters as Kafka takes them.
 
-Matches, timeouts and dead letters are Avro by the public schemas in ``schemas/``, framed with the
+All but late events are Avro by the public schemas in ``schemas/``, framed with the
 id under which the schema is registered. Late events keep key, value and headers unchanged, so the
 reader of the input can read them too, and get headers of their own. An encoder holds plain values
 only: it can be pickled, and parses the schemas again where it arrives.
@@ -24,11 +24,12 @@ from service.codecs.framing import frame
 from service.codecs.result_columns import EncodedResults, encode_results
 from service.codecs.values import output_value
 from service.errors import OutputError
+from service.match_ids import row_id
 from service.matcher.columnar.results import ResultKind, Results
-from service.model import DeadLetter, LateEvent, Match, TakenEvent, Timeout
+from service.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, TakenEvent, Timeout
 
-Kind = Literal["match", "timeout", "late", "dead-letter"]
-Contract = Literal["match", "timeout", "dead-letter"]
+Kind = Literal["match", "match-row", "timeout", "late", "dead-letter"]
+Contract = Literal["match", "match-row", "timeout", "dead-letter"]
 
 KIND_HEADER = "spark-cep-kind"
 RULE_ID_HEADER = "spark-cep-rule-id"
@@ -65,13 +66,15 @@ class OutputRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutputTopics:
-    """The topic of each kind of output; ``shadow``: of matches and timeouts of shadow rules."""
+    """The topic of each kind of output; ``shadow``: of matches, rows and timeouts of shadow
+    rules."""
 
     matches: str
     timeouts: str
     late: str
     dead_letters: str
     shadow: str
+    match_rows: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class OutputSchemaIds:
     match: int
     timeout: int
     dead_letter: int
+    match_row: int
 
 
 def schema_text(contract: Contract) -> str:
@@ -100,9 +104,9 @@ def wall_clock() -> int:
 
 class OutputEncoder:
     """Turns what the matcher and the decoder hand out into records; ``clock`` gives processing
-    time in milliseconds. No record has more than ``largest`` bytes: in place of a match, timeout
-    or late event that would have more, there is a dead letter, and a dead letter leaves out the
-    bytes of its record."""
+    time in milliseconds. No record has more than ``largest`` bytes: in place of a match, row,
+    timeout or late event that would have more, there is a dead letter, and a dead letter leaves out
+    the bytes of its record."""
 
     def __init__(
         self,
@@ -128,6 +132,30 @@ class OutputEncoder:
         topic = self.result_topic(ResultKind.MATCH, shadow=shadow)
         record = OutputRecord(topic, _utf8(match.key), value, headers)
         return self._fitting(record, match, "match")
+
+    def row(self, row: MatchRow, *, shadow: bool = False) -> OutputRecord:
+        """The record of a row of a result with ALL ROWS PER MATCH; ``shadow`` as for a match."""
+        event = row.event
+        datum = {
+            "row_id": row_id(row),
+            "match_id": row.match_id,
+            "row": row.row,
+            "variable": row.variable,
+            "rule_id": row.rule_id,
+            "rule_version": row.rule_version,
+            "key": row.key,
+            "topic": event.at.topic,
+            "partition": event.at.partition,
+            "offset": event.at.offset,
+            "time": event.time,
+            "type": event.type,
+            "emitted_at": self._clock(),
+            "columns": _values(row.columns),
+        }
+        value = _encode("match-row", self._ids.match_row, datum, f"row of {_place(event.at)}")
+        topic = self._topics.shadow if shadow else self._topics.match_rows
+        record = OutputRecord(topic, _utf8(row.key), value, _rule_headers("match-row", row))
+        return self._fitting(record, row, "match-row")
 
     def timeout(self, timeout: Timeout, *, shadow: bool = False) -> OutputRecord:
         """The record of a partial match whose deadline passed; ``shadow`` as for a match."""
@@ -215,19 +243,26 @@ class OutputEncoder:
             DeadLetter(event.at, reason, detail, event.record_key, event.record_value)
         )
 
-    def _fitting(self, record: OutputRecord, result: Match | Timeout, kind: Kind) -> OutputRecord:
+    def _fitting(
+        self, record: OutputRecord, result: Match | MatchRow | Timeout, kind: Kind
+    ) -> OutputRecord:
         """The record, or, where it is too large, the dead letter that names its last event."""
         if record.size <= self._largest:
             return record
-        events = [event for taken in result.steps.values() for event in taken]
-        taken = [event.at for event in sorted(events, key=lambda event: (event.time, event.at))]
-        first = f"{taken[0].topic}-{taken[0].partition}@{taken[0].offset}"
-        detail = (
-            f"the {kind} {result.match_id} of {len(taken)} events from {first} on has"
-            f" {record.size} bytes, and its topic takes {self._largest}"
-        )
+        if isinstance(result, MatchRow):
+            last = result.event.at
+            told = f"row {result.row} of the match {result.match_id}"
+            if result.match_id is None:
+                told = "the row that no match covers"
+            told += f", of the event {_place(last)},"
+        else:
+            events = [event for taken in result.steps.values() for event in taken]
+            taken = [event.at for event in sorted(events, key=lambda event: (event.time, event.at))]
+            last = taken[-1]
+            told = f"the {kind} {result.match_id} of {len(taken)} events from {_place(taken[0])} on"
+        detail = f"{told} has {record.size} bytes, and its topic takes {self._largest}"
         reason = Reason.OUTPUT_TOO_LARGE.value
-        return self.dead_letter(DeadLetter(taken[-1], reason, detail, rule_id=result.rule_id))
+        return self.dead_letter(DeadLetter(last, reason, detail, rule_id=result.rule_id))
 
     def dead_letter(self, letter: DeadLetter) -> OutputRecord:
         """The record of something that could not be processed, under its original key."""
@@ -255,7 +290,7 @@ class OutputEncoder:
             "record_value": letter.record_value,
             "failed_at": self._clock(),
         }
-        origin = f"dead letter of {letter.at.topic}-{letter.at.partition}@{letter.at.offset}"
+        origin = f"dead letter of {_place(letter.at)}"
         value = _encode("dead-letter", self._ids.dead_letter, datum, origin)
         headers: list[Header] = [
             (KIND_HEADER, b"dead-letter"),
@@ -280,13 +315,19 @@ class OutputEncoder:
         }
 
 
-def _rule_headers(kind: Kind, result: Match | Timeout) -> list[Header]:
-    return [
+def _rule_headers(kind: Kind, result: Match | MatchRow | Timeout) -> list[Header]:
+    headers: list[Header] = [
         (KIND_HEADER, kind.encode()),
         (RULE_ID_HEADER, result.rule_id.encode()),
         (RULE_VERSION_HEADER, b"%d" % result.rule_version),
-        (MATCH_ID_HEADER, result.match_id.encode()),
     ]
+    if result.match_id is not None:
+        headers.append((MATCH_ID_HEADER, result.match_id.encode()))
+    return headers
+
+
+def _place(at: Coordinates) -> str:
+    return f"{at.topic}-{at.partition}@{at.offset}"
 
 
 def _events(events: Sequence[TakenEvent]) -> list[dict[str, Any]]:

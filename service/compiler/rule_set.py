@@ -14,6 +14,8 @@ from itertools import chain
 
 from service.compiler.lowering import lower
 from service.compiler.plan import LookBackAtom, Plan
+from service.compiler.record_types import RecordTypes
+from service.compiler.row_pattern import RowPatternPlan, plan_rule
 from service.pattern.expressions import (
     ALL_STEPS,
     ColumnPath,
@@ -21,7 +23,12 @@ from service.pattern.expressions import (
     LookBack,
     parse,
 )
+from service.pattern.sql import load_query
 from service.pattern.tree import Rule
+
+_NOTHING_KNOWN = RecordTypes()
+#: A rule of steps, or one in SQL.
+AnyPlan = Plan | RowPatternPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class PlannedRule:
     ``bits[i]`` is the partitioning's bit of the plan's event atom ``i``. ``drains``: a newer
     version has replaced it, and it begins matches with events read before that alone."""
 
-    plan: Plan
+    plan: AnyPlan
     input_bit: int
     bits: tuple[int, ...]
     drains: bool = False
@@ -68,7 +75,8 @@ class PlannedRule:
 
 @dataclass(frozen=True)
 class Partitioning:
-    """Rules with the same key expressions. ``key`` empty: one global partition."""
+    """Rules with the same key expressions, those in SQL behind the others. ``key`` empty: one
+    global partition."""
 
     key: tuple[Expression, ...]
     rules: tuple[PlannedRule, ...]
@@ -81,6 +89,20 @@ class Partitioning:
         """Identity of the key, part of every state entry's key."""
         return ", ".join(expression.canonical for expression in self.key)
 
+    @cached_property
+    def step_plans(self) -> tuple[Plan, ...]:
+        """The plans of rules of steps, which have the first numbers."""
+        return tuple(rule.plan for rule in self.rules if isinstance(rule.plan, Plan))
+
+    @cached_property
+    def row_pattern_rules(self) -> tuple[tuple[int, PlannedRule, RowPatternPlan], ...]:
+        """The rules in SQL: number, rule, plan."""
+        return tuple(
+            (number, rule, rule.plan)
+            for number, rule in enumerate(self.rules)
+            if isinstance(rule.plan, RowPatternPlan)
+        )
+
     def unseen(self, number: int) -> int:
         """The bit of events that were read before rule ``number`` was there: they are not the
         rule's, though they waited for the watermark until it was."""
@@ -91,9 +113,8 @@ class Partitioning:
         return len(self.conditions) + len(self.rules) + number
 
     def touched(self, mask: int) -> Iterator[tuple[int, int]]:
-        """Numbers of the rules that an event with these true conditions can concern, each with
-        the mask of its own event atoms, and the ``closed`` bit where no match of it may start."""
-        before = mask >> self.unseen(0)
+        """Numbers of the rules of steps that an event with these true conditions can concern, each
+        with its :meth:`own_bits`."""
         always, by_bit = self._candidates
         candidates = set(always)
         left = mask
@@ -101,12 +122,21 @@ class Partitioning:
             candidates.update(by_bit.get(left & -left, ()))
             left &= left - 1
         for number in sorted(candidates):
-            rule = self.rules[number]
-            if mask >> rule.input_bit & 1 and not before >> number & 1:
-                own = sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
-                if rule.plan.strict or rule.plan.relevant.evaluate(own):
-                    closed = rule.drains and not mask >> self.early(number) & 1
-                    yield number, own | rule.plan.closed if closed else own
+            own = self.own_bits(number, mask)
+            if own is not None:
+                yield number, own
+
+    def own_bits(self, number: int, mask: int) -> int | None:
+        """The mask of a rule's own event atoms, and the ``closed`` bit where no match of it may
+        start; ``None`` where an event with these true conditions cannot concern the rule."""
+        rule = self.rules[number]
+        if not mask >> rule.input_bit & 1 or mask >> self.unseen(number) & 1:
+            return None
+        own = sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
+        if not rule.plan.strict and not rule.plan.relevant.evaluate(own):
+            return None
+        closed = rule.drains and not mask >> self.early(number) & 1
+        return own | rule.plan.closed if closed else own
 
     @cached_property
     def _candidates(self) -> tuple[list[int], dict[int, list[int]]]:
@@ -114,7 +144,7 @@ class Partitioning:
         of all others by the mask of each of their bits."""
         always: list[int] = []
         by_bit: dict[int, list[int]] = {}
-        for number, rule in enumerate(self.rules):
+        for number, rule in enumerate(self.rules[: len(self.step_plans)]):
             if rule.plan.strict or rule.plan.relevant.evaluate(0):
                 always.append(number)
                 continue
@@ -136,32 +166,44 @@ class RuleSetPlan:
 
     partitionings: tuple[Partitioning, ...]
     draining: Mapping[str, int] = field(default_factory=dict)
-    carried: Mapping[str, Sequence[Plan]] = field(default_factory=dict)
+    carried: Mapping[str, Sequence[AnyPlan]] = field(default_factory=dict)
 
     @cached_property
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[AnyPlan, ...]:
         """Every rule's plan."""
         return tuple(rule.plan for part in self.partitionings for rule in part.rules)
 
 
-def compile_rules(rules: Iterable[Rule]) -> RuleSetPlan:
+def compile_rules(rules: Iterable[Rule], types: RecordTypes = _NOTHING_KNOWN) -> RuleSetPlan:
     """Compile the enabled ``rules`` (validated before) into one plan."""
-    return plan_together(lower(rule) for rule in rules if rule.enabled)
+    return plan_together(compile_rule(rule, types) for rule in rules if rule.enabled)
+
+
+def compile_rule(rule: Rule, types: RecordTypes = _NOTHING_KNOWN) -> AnyPlan:
+    """The plan of one rule. In SQL, what names and ``*`` stand for depends on the types of events;
+    RuleSetError where that is nothing."""
+    if rule.query is None:
+        return lower(rule)
+    event = types.of(rule.events, None)
+    query = rule.query
+    if event != query.event:
+        query = load_query(query.text, query.source, event)
+    return plan_rule(rule, query)
 
 
 def plan_together(
-    plans: Iterable[Plan],
-    draining: Iterable[tuple[Plan, int]] = (),
-    carried: Iterable[Plan] = (),
+    plans: Iterable[AnyPlan],
+    draining: Iterable[tuple[AnyPlan, int]] = (),
+    carried: Iterable[AnyPlan] = (),
 ) -> RuleSetPlan:
     """One plan of several rules' own. ``draining``: plans of versions that drain, and for how long
     (milliseconds); ``carried``: of those that carry over, of one rule the newest first."""
     plans, drains = list(plans), list(draining)
-    earlier: dict[str, list[Plan]] = {}
+    earlier: dict[str, list[AnyPlan]] = {}
     for plan in carried:
         earlier.setdefault(plan.rule.id, []).append(plan)
     limits = {plan.fingerprint: limit for plan, limit in drains}
-    by_key: dict[tuple[str, ...], list[Plan]] = {}
+    by_key: dict[tuple[str, ...], list[AnyPlan]] = {}
     for plan in chain(plans, (plan for plan, _ in drains)):
         by_key.setdefault(tuple(e.canonical for e in plan.rule.key), []).append(plan)
     return RuleSetPlan(
@@ -171,7 +213,8 @@ def plan_together(
     )
 
 
-def _partitioning(plans: Sequence[Plan], draining: Container[str]) -> Partitioning:
+def _partitioning(plans: Sequence[AnyPlan], draining: Container[str]) -> Partitioning:
+    plans = sorted(plans, key=lambda plan: isinstance(plan, RowPatternPlan))
     conditions: dict[Condition, int] = {}
     slots: dict[Slot, None] = {}
     planned = []
@@ -201,9 +244,11 @@ def column_path(name: str) -> ColumnPath:
     return path
 
 
-def slots_of(plan: Plan) -> list[Slot]:
+def slots_of(plan: AnyPlan) -> list[Slot]:
     """The columns that the machine and the measures of ``plan`` read."""
     rule = plan.rule
+    if isinstance(plan, RowPatternPlan):
+        return [Slot(rule.events, None, path) for path in plan.columns]
     slots: list[Slot] = []
 
     def add(paths: Iterable[ColumnPath], of_type: str | None) -> None:

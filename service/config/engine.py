@@ -312,6 +312,11 @@ class Trigger(Section):
         description="Shortest time from batch to batch; `0 ms`: the next at once.",
     )
 
+    @property
+    def ends(self) -> bool:
+        """Whether the input ends, and time with it."""
+        return self.mode == "available_now" and self.at_end_of_input == "decide"
+
 
 class CircuitBreaker(Section):
     """When too much ends as dead letters."""

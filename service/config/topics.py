@@ -118,13 +118,17 @@ class OutputTopics(Section):
 
     matches: Topic = setting("cep.matches", description="Matches.")
     timeouts: Topic = setting("cep.timeouts", description="Partial matches that timed out.")
+    match_rows: Topic = setting(
+        "cep.match-rows", description="Rows of matches, of rules in SQL with `ALL ROWS PER MATCH`."
+    )
     late: Topic = setting("cep.late", description="Events that came too late, unchanged.")
     dead_letters: Topic = setting(
         "cep.dead-letters", description="Records that could not be processed, and why."
     )
 
     shadow: Topic = setting(
-        "cep.shadow", description="Matches and timeouts of rules with `mode: shadow`."
+        "cep.shadow",
+        description="Matches, rows of matches and timeouts of rules with `mode: shadow`.",
     )
 
     rule_status: Topic | None = setting(
@@ -143,7 +147,14 @@ class OutputTopics(Section):
 
     def all(self) -> tuple[str, ...]:
         """The topics of results."""
-        return (self.matches, self.timeouts, self.late, self.dead_letters, self.shadow)
+        return (
+            self.matches,
+            self.timeouts,
+            self.match_rows,
+            self.late,
+            self.dead_letters,
+            self.shadow,
+        )
 
     @model_validator(mode="after")
     def _distinct(self) -> OutputTopics:

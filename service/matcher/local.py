@@ -187,16 +187,18 @@ class LocalJob:
                 self.outputs.add(found)
 
     def partial_matches(self) -> Iterator[PartialMatch]:
-        """The live partial matches, key by key."""
+        """The live partial matches, key by key; behind them those of rules in SQL."""
         for key, plan, rule_state in self.rule_states():
             yield from live_partials(plan, key, rule_state)
+        for matcher, state in zip(self._matchers, self._states, strict=True):
+            yield from matcher.live_in_sql(state.keys, state.names)
 
     def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
-        """What is remembered: key, rule, and the rule's state for the key."""
+        """What is remembered of rules of steps: key, rule, and the rule's state for the key."""
         for matcher, state in zip(self._matchers, self._states, strict=True):
-            rules = matcher.partitioning.rules
+            plans = matcher.partitioning.step_plans
             for key, number, rule_state in matcher.rule_states(state.keys, state.names):
-                yield key, rules[number].plan, rule_state
+                yield key, plans[number], rule_state
 
     def reload(self) -> None:
         """Write the whole state to bytes and read it back, as a restart does."""

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from service.model import Event
 
 FOREVER = (1 << 63) - 1
+#: A watermark beyond all event times: no event will follow.
+END_OF_TIME = 1 << 62
 #: Values of ``Partial.matched``.
 NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = range(3)
 

@@ -143,7 +143,7 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         "batch_done",
         _INFO,
         "a batch's output is committed",
-        ("records", "matches", "timeouts", "late", "dead_letters", "seconds"),
+        ("records", "matches", "match_rows", "timeouts", "late", "dead_letters", "seconds"),
     ),
     LogEvent(
         "rule_state_dropped",

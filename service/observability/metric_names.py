@@ -56,7 +56,7 @@ _LATENCY_SECONDS: Final = (
     0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0
 )  # fmt: skip
 
-KINDS: Final = ("match", "timeout", "late", "dead_letter", "shadow")
+KINDS: Final = ("match", "match_row", "timeout", "late", "dead_letter", "shadow")
 """Kinds of output."""
 
 PHASES: Final = {
@@ -77,7 +77,7 @@ STAGES: Final = {
     "shuffle": "what the matcher waited for its packets: the shuffle, and their way to Python",
     "state_read": "reading key groups and buckets",
     "match": "order, rules, deadlines",
-    "encode": "matches and timeouts to output records",
+    "encode": "matches, their rows and timeouts to output records",
     "state_write": "writing key groups and buckets",
     "state_commit": "Spark's commit of the state",
     "sink": "records to Kafka, until they are committed",
@@ -321,6 +321,12 @@ PARTIAL_MATCHES = Gauge(
     "spark_cep_partial_matches", "Live partial matches.", "partial matches", ("rule",)
 )
 MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", "matches", ("rule",))
+MATCH_ROWS = Counter(
+    "spark_cep_match_rows_total",
+    "Rows emitted, of rules in SQL with ALL ROWS PER MATCH.",
+    "rows",
+    ("rule",),
+)
 TIMEOUTS = Counter(
     "spark_cep_timeouts_total", "Partial matches that timed out.", "timeouts", ("rule",)
 )
@@ -455,6 +461,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     PARTIAL_MATCHES_STARTED,
     PARTIAL_MATCHES,
     MATCHES,
+    MATCH_ROWS,
     TIMEOUTS,
     PARTIAL_MATCHES_PRUNED,
     PARTIAL_MATCHES_DROPPED,

@@ -10,7 +10,7 @@ from service.documents.places import Path, Places
 from service.errors import Problem
 from service.pattern.findings import Finding
 from service.pattern.references import check_references
-from service.pattern.sql import found_refusals, found_warnings
+from service.pattern.sql import found_endless, found_order, found_warnings
 from service.pattern.sql.places import Found
 from service.pattern.tree import Limits, PreviousVersion, Rule
 
@@ -46,7 +46,7 @@ def check_sql(rule: Rule) -> Iterator[Finding]:
     """Every reason to refuse a rule in SQL that has been read, statement and fields."""
     yield from check_fields(rule)
     if rule.query is not None:
-        yield from map(finding, found_refusals(rule.query))
+        yield from map(finding, found_order(rule.query))
 
 
 def check_fields(rule: Rule) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def check_fields(rule: Rule) -> Iterator[Finding]:
 def warn_sql(rule: Rule) -> Iterator[Finding]:
     """Every warning about a rule in SQL."""
     if rule.query is not None:
-        for found in found_warnings(rule.query):
+        for found in (*found_endless(rule.query), *found_warnings(rule.query)):
             yield finding(found, warning=True)
 
 

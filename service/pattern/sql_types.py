@@ -13,7 +13,7 @@ from service.pattern.expressions.symbols import unknown_symbols
 from service.pattern.key_types import key_problem
 from service.pattern.rule_of_shape import with_query
 from service.pattern.several_types import AnyRecord
-from service.pattern.sql import Query, examine_query, found_refusals, spelled_out
+from service.pattern.sql import Query, examine_query, found_endless, found_order, spelled_out
 from service.pattern.sql.places import Found
 from service.pattern.sql.spelling import leaves_columns_open
 from service.pattern.sql_rule import PATH, finding
@@ -35,8 +35,8 @@ def check_statement(
     new = [each for each in found if not any(map(each.overlaps, known))]
     if query is not None:
         if not known:
-            said = found_refusals(query)
-            of_time = [each for each in found_refusals(query, event_time) if each not in said]
+            said = found_order(query)
+            of_time = [each for each in found_order(query, event_time) if each not in said]
             new += [each for each in of_time if not any(map(each.overlaps, new))]
         new += _keys(query, event)
     ordered = sorted(dict.fromkeys(new), key=lambda each: each.span)
@@ -57,6 +57,12 @@ def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
     ]
     ordered = sorted(dict.fromkeys(warnings), key=lambda each: each.span)
     return place_findings(map(finding, ordered), loaded.places)[0]
+
+
+def endless(loaded: LoadedRule) -> list[Problem]:
+    """What of the statement only the end of the input decides."""
+    assert loaded.rule.query is not None
+    return place_findings(map(finding, found_endless(loaded.rule.query)), loaded.places)[0]
 
 
 def statement_of(loaded: LoadedRule) -> str:

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from service.compiler.lowering import lower
+from service.compiler.rule_set import compile_rule
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pattern.tree import PreviousVersion
@@ -131,7 +131,7 @@ def _reused(one: LoadedRule, before: LoadedRule | None) -> list[Problem]:
         return []
     # Whether it is switched on is no part of what it means.
     now, then = (replace(each.rule, enabled=True) for each in (one, before))
-    if lower(now).fingerprint == lower(then).fingerprint:
+    if compile_rule(now).fingerprint == compile_rule(then).fingerprint:
         return []
     version = one.rule.version
     message = f"version {version} of this rule runs, and means something else"

@@ -10,9 +10,8 @@ import base64
 import zlib
 from functools import lru_cache
 
-from service.compiler.lowering import lower
-from service.compiler.plan import Plan
-from service.compiler.rule_set import RuleSetPlan, plan_together
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import AnyPlan, RuleSetPlan, compile_rule, plan_together
 from service.pattern.document import LoadedRule, load_rules
 from service.pattern.tree import Rule
 from service.rules.rule_set import RuleSet
@@ -22,10 +21,8 @@ _BETWEEN, _MARKED = "\x00", "\x01"
 _CARRIED = "carried"
 _MOST_RULES = 4_096
 _MOST_SETS = 4
-
-
-#: By canonical text.
-_plans: dict[str, Plan] = {}
+#: Of a process: that of its job, and others in tests.
+_MOST_TYPES = 4
 
 
 def encoded(rules: RuleSet) -> str:
@@ -37,29 +34,28 @@ def encoded(rules: RuleSet) -> str:
     return base64.b64encode(zlib.compress(_BETWEEN.join(texts).encode())).decode()
 
 
-def plan_for(rules: RuleSet) -> RuleSetPlan:
+def plan_for(rules: RuleSet, types: RecordTypes) -> RuleSetPlan:
     """The plan that :func:`plan_of` makes of the rules' text, without reading it."""
+    plans = _plans(types)
     return plan_together(
-        [_plan(one) for one in rules.running],
-        [(_plan(each.loaded), each.limit_ms) for each in rules.draining],
-        [_plan(one) for one in rules.carried],
+        [plans.of(one) for one in rules.running],
+        [(plans.of(each.loaded), each.limit_ms) for each in rules.draining],
+        [plans.of(one) for one in rules.carried],
     )
 
 
-def _plan(one: LoadedRule) -> Plan:
-    return _kept(one.text) or _keep(one.text, one.rule)
-
-
 @lru_cache(maxsize=_MOST_SETS)
-def plan_of(text: str) -> RuleSetPlan:
-    """The plan of rules that :func:`encoded` gave as ``text``; the same in every process."""
+def plan_of(text: str, types: RecordTypes) -> RuleSetPlan:
+    """The plan of rules that :func:`encoded` gave as ``text``, over events of these types; the same
+    in every process."""
     texts = zlib.decompress(base64.b64decode(text)).decode()
-    plans: list[Plan] = []
-    draining: list[tuple[Plan, int]] = []
-    carried: list[Plan] = []
+    kept = _plans(types)
+    plans: list[AnyPlan] = []
+    draining: list[tuple[AnyPlan, int]] = []
+    carried: list[AnyPlan] = []
     for each in filter(None, texts.split(_BETWEEN)):
         mark, _, text_of_rule = each.rpartition(_MARKED)
-        plan = _kept(text_of_rule) or _keep(text_of_rule, _rule(text_of_rule))
+        plan = kept.of_text(text_of_rule)
         if mark == _CARRIED:
             carried.append(plan)
         elif mark:
@@ -69,15 +65,27 @@ def plan_of(text: str) -> RuleSetPlan:
     return plan_together(plans, draining, carried)
 
 
-def _kept(text: str) -> Plan | None:
-    return _plans.get(text)
+class _Plans:
+    """Plans of rules over events of some types, by canonical text, so that none is made twice."""
+
+    def __init__(self, types: RecordTypes) -> None:
+        self._types = types
+        self._kept: dict[str, AnyPlan] = {}
+
+    def of(self, one: LoadedRule) -> AnyPlan:
+        return self._kept.get(one.text) or self._keep(one.text, one.rule)
+
+    def of_text(self, text: str) -> AnyPlan:
+        return self._kept.get(text) or self._keep(text, _rule(text))
+
+    def _keep(self, text: str, rule: Rule) -> AnyPlan:
+        if len(self._kept) >= _MOST_RULES:
+            self._kept.clear()
+        plan = self._kept[text] = compile_rule(rule, self._types)
+        return plan
 
 
-def _keep(text: str, rule: Rule) -> Plan:
-    if len(_plans) >= _MOST_RULES:
-        _plans.clear()
-    plan = _plans[text] = lower(rule)
-    return plan
+_plans = lru_cache(maxsize=_MOST_TYPES)(_Plans)
 
 
 def _rule(text: str) -> Rule:

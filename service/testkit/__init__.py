@@ -20,6 +20,7 @@ says what differs.
 from service.testkit.results import (
     FailedEvent,
     FoundMatch,
+    FoundRow,
     FoundTimeout,
     LateArrival,
     OpenMatch,
@@ -31,6 +32,7 @@ from service.testkit.times import Instant
 __all__ = [
     "FailedEvent",
     "FoundMatch",
+    "FoundRow",
     "FoundTimeout",
     "Instant",
     "LateArrival",

@@ -79,6 +79,28 @@ class FoundMatch(_Taken):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class FoundRow:
+    """A row of a result with ALL ROWS PER MATCH: the event, the ``columns`` of the result at it,
+    its place among the rows of the match (from 1) and the ``variable`` that it was taken as.
+    ``match_id`` is ``None`` where no match covers the row."""
+
+    rule_id: str
+    rule_version: int
+    key: str | None
+    match_id: str | None
+    row: int
+    variable: str | None
+    event: SentEvent
+    columns: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        taken = "unmatched" if self.match_id is None else f"row {self.row}"
+        variable = "" if self.variable is None else f" {self.variable}"
+        columns = ", ".join(f"{name}={value!r}" for name, value in self.columns.items())
+        return f"<{taken} of {self.rule_id}, key {self.key!r}:{variable} {self.event!r}, {columns}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class FoundTimeout(_Taken):
     """A partial match that ran out of time at ``deadline``. ``already_matched``: its events, or the
     first of them, had been a match."""

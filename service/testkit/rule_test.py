@@ -16,6 +16,7 @@ from service.testkit.inputs import Inputs, Rules, Schema, rule_set
 from service.testkit.results import (
     FailedEvent,
     FoundMatch,
+    FoundRow,
     FoundTimeout,
     LateArrival,
     OpenMatch,
@@ -71,7 +72,7 @@ class RuleTest:
         self._now = instant_ms(start, 0)
         self._disorder = None if allowed_disorder is None else duration_ms(allowed_disorder)
         self._job = LocalJob(
-            compile_rules(self._rules.enabled),
+            compile_rules(self._rules.enabled, self._inputs.record_types),
             self._inputs.record_types,
             watermark=self._followed(BEFORE_TIME),
         )
@@ -200,6 +201,24 @@ class RuleTest:
         ]
 
     @property
+    def rows(self) -> list[FoundRow]:
+        """The rows of rules with ALL ROWS PER MATCH so far, in the order of release."""
+        self._settle(self._job.watermark)
+        return [
+            FoundRow(
+                row.rule_id,
+                row.rule_version,
+                row.key,
+                row.match_id,
+                row.row,
+                row.variable,
+                self._by_coordinates[row.event.at],
+                row.columns,
+            )
+            for row in self._job.outputs.rows
+        ]
+
+    @property
     def timeouts(self) -> list[FoundTimeout]:
         """The partial matches that ran out of time so far."""
         self._settle(self._job.watermark)
@@ -262,13 +281,17 @@ class RuleTest:
         """Everything that is known, as text: for the message of an assertion."""
         lines = [repr(self), *self._rule_lines(), "events:"]
         lines += self._event_lines()
-        for title, found in (
+        sections: list[tuple[str, Sequence[object]]] = [
             ("matches", self.matches),
+            ("rows", self.rows),
             ("timeouts", self.timeouts),
             ("partial matches", self.partial_matches),
             ("matches held back", self.held_matches),
             ("dead letters", self.dead_letters),
-        ):
+        ]
+        if not self.rows:  # most rules have none
+            del sections[1]
+        for title, found in sections:
             lines.append(f"{title}:{'' if found else ' none'}")
             lines += [f"  {each!r}" for each in found]
         return "\n".join(lines)

@@ -22,7 +22,8 @@ from service.codecs.outputs import (
     schema_text,
 )
 from service.errors import OutputError
-from service.model import Coordinates, DeadLetter, LateEvent, Match, TakenEvent, Timeout
+from service.match_ids import row_id
+from service.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, TakenEvent, Timeout
 
 
 def noon() -> int:
@@ -31,7 +32,9 @@ def noon() -> int:
 
 
 ENCODER = OutputEncoder(
-    OutputTopics("matches", "timeouts", "late", "dead", "shadow"), OutputSchemaIds(1, 2, 3), noon
+    OutputTopics("matches", "timeouts", "late", "dead", "shadow", "rows"),
+    OutputSchemaIds(1, 2, 3, 4),
+    noon,
 )
 STEPS = {
     "b": [TakenEvent(Coordinates("in", 0, 5), 1_000, {"price": Decimal("1.50"), "n": 2}, b"\x00x")],
@@ -42,6 +45,17 @@ STEPS = {
 }
 MATCH = Match("ab" * 16, "rule", 2, "kéy", 1_000, 3_000, STEPS, {"total": 3.5, "ids": [1, None]})
 AT = Coordinates("in", 3, 41)
+ROW = MatchRow(
+    rule_id="rule",
+    rule_version=2,
+    key="kéy",
+    match_id="ab" * 16,
+    row=3,
+    variable="UP",
+    event=TakenEvent(AT, 2_000, type="shop.Order"),
+    columns={"total": Decimal("1.50"), "ids": [1, None]},
+)
+UNMATCHED = replace(ROW, key=None, match_id=None, row=1, variable=None)
 
 
 def decode(contract: Contract, value: bytes | None) -> dict[str, Any]:
@@ -104,6 +118,63 @@ def test_timeout_round_trip() -> None:
     assert found["measures"] == {}
 
 
+def test_row_round_trip() -> None:
+    """A row of a match arrives whole: its match, its place in it, its event, its columns."""
+    record = ENCODER.row(ROW)
+    assert (record.topic, record.key) == ("rows", "kéy".encode())
+    assert decode("match-row", record.value) == {
+        "row_id": row_id(ROW),
+        "match_id": "ab" * 16,
+        "row": 3,
+        "variable": "UP",
+        "rule_id": "rule",
+        "rule_version": 2,
+        "key": "kéy",
+        "topic": "in",
+        "partition": 3,
+        "offset": 41,
+        "time": moment(2_000),
+        "type": "shop.Order",
+        "emitted_at": moment(noon()),
+        "columns": {"total": "1.50", "ids": [1, None]},
+    }
+    assert record.headers == [
+        ("spark-cep-kind", b"match-row"),
+        ("spark-cep-rule-id", b"rule"),
+        ("spark-cep-rule-version", b"2"),
+        ("spark-cep-match-id", b"ab" * 16),
+    ]
+
+
+def test_row_that_no_match_covers() -> None:
+    """It has neither match nor variable, and no header with a match id."""
+    record = ENCODER.row(UNMATCHED)
+    found = decode("match-row", record.value)
+    assert (found["match_id"], found["variable"]) == (None, None)
+    assert (record.key, found["key"], found["row"]) == (None, None, 1)
+    assert [name for name, _ in record.headers] == [
+        "spark-cep-kind",
+        "spark-cep-rule-id",
+        "spark-cep-rule-version",
+    ]
+
+
+def test_bytes_of_a_row() -> None:
+    """Consumers read the bytes by the schema that they know: they do not change."""
+    value = ENCODER.row(UNMATCHED).value
+    assert value is not None
+    assert value.hex() == (
+        "00000000044063346266376461316531363434343266383332376638373934643964666333620002"
+        "000872756c65040004696e0652a01f021473686f702e4f7264657280a0abfef962040a746f74616c"
+        "0808312e3530066964730c040402000000"
+    )
+
+
+def test_a_row_of_a_shadow_rule() -> None:
+    """It goes to the shadow topic, otherwise as it is."""
+    assert ENCODER.row(ROW, shadow=True) == ENCODER.row(ROW)._replace(topic="shadow")
+
+
 def test_late_event_is_unchanged() -> None:
     """Key, value and headers of a late event stay; ours come behind."""
     late = LateEvent(AT, 100, 200, b"k", b"\x00v", (("trace", b"1"), ("empty", None)))
@@ -144,8 +215,8 @@ def test_dead_letter_round_trip() -> None:
 
 def small(largest: int) -> OutputEncoder:
     """An encoder of topics that take no more than this."""
-    topics = OutputTopics("matches", "timeouts", "late", "dead", "shadow")
-    return OutputEncoder(topics, OutputSchemaIds(1, 2, 3), noon, largest)
+    topics = OutputTopics("matches", "timeouts", "late", "dead", "shadow", "rows")
+    return OutputEncoder(topics, OutputSchemaIds(1, 2, 3, 4), noon, largest)
 
 
 def test_a_dead_letter_that_is_too_large_leaves_out_its_record() -> None:
@@ -186,6 +257,28 @@ def test_what_is_too_large_is_a_dead_letter() -> None:
     assert found["record_value"] is None
 
 
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (ROW, f"row 3 of the match {'ab' * 16}, of the event in-3@41, has "),
+        (UNMATCHED, "the row that no match covers, of the event in-3@41, has "),
+    ],
+    ids=["of a match", "unmatched"],
+)
+@pytest.mark.parametrize("shadow", [False, True])
+def test_a_row_that_is_too_large_is_a_dead_letter(row: MatchRow, told: str, shadow: bool) -> None:
+    """It names rule, match and event; a shadow rule's does, too."""
+    encoder = small(1_000)
+    assert not encoder.is_dead_letter(encoder.row(row, shadow=shadow))
+    record = encoder.row(replace(row, columns={"text": "x" * 900}), shadow=shadow)
+    assert encoder.is_dead_letter(record)
+    found = decode("dead-letter", record.value)
+    assert (found["reason"], found["rule_id"]) == ("output_too_large", "rule")
+    assert (found["topic"], found["partition"], found["offset"]) == ("in", 3, 41)
+    assert found["detail"].startswith(told)
+    assert found["detail"].endswith(" bytes, and its topic takes 1000")
+
+
 def test_encoder_can_be_pickled() -> None:
     """A worker gets the encoder pickled and writes the same bytes."""
     assert pickle.loads(pickle.dumps(ENCODER)).match(MATCH) == ENCODER.match(MATCH)
@@ -210,7 +303,7 @@ def documented(node: Any) -> bool:
     return all(documented(value) for value in node.values())
 
 
-@pytest.mark.parametrize("contract", ["match", "timeout", "dead-letter"])
+@pytest.mark.parametrize("contract", ["match", "match-row", "timeout", "dead-letter"])
 def test_contracts_are_documented(contract: Contract) -> None:
     """Every field of the public schemas says what it is."""
     assert documented(json.loads(schema_text(contract)))

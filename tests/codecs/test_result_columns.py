@@ -26,13 +26,13 @@ from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import keyed_streams, rules
 
 TOPICS = ["t", "тема", "x" * 200]
-OUTPUT_TOPICS = OutputTopics("matches", "timeouts", "late", "dead", "shadow")
+OUTPUT_TOPICS = OutputTopics("matches", "timeouts", "late", "dead", "shadow", "rows")
 TYPES_OF_RECORDS = ["Event", None, "a.b.Öther"]
 
 
 def encoder(largest: int = 1_000_000) -> OutputEncoder:
     """Large ids, so that all four bytes count."""
-    ids = OutputSchemaIds(0x01020304, 0xFFFFFFFF, 3)
+    ids = OutputSchemaIds(0x01020304, 0xFFFFFFFF, 3, 4)
     return OutputEncoder(OUTPUT_TOPICS, ids, noon, largest)
 
 

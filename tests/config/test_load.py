@@ -48,6 +48,7 @@ def test_minimal_file_takes_defaults(tmp_path: Path) -> None:
     assert settings.outputs.topics.all() == (
         "cep.matches",
         "cep.timeouts",
+        "cep.match-rows",
         "cep.late",
         "cep.dead-letters",
         "cep.shadow",

@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -61,13 +62,9 @@ def main(
     ][:limit]
     failed: list[Case] = []
     in_sql = [case for case in chosen if match_recognize.is_case(case)]
-    if in_sql and through is Way.SPARK:
-        raise typer.BadParameter("MATCH_RECOGNIZE runs in this process alone: --through core")
-    for case in in_sql:
-        found = match_recognize.difference(case)
-        if found is not None:
-            failed.append(case)
-            typer.echo(f"{case['id']}\n  {match_recognize.statement(case)}\n{found}\n")
+    for case, found in _differences(in_sql, through):
+        failed.append(case)
+        typer.echo(f"{case['id']}\n  {match_recognize.statement(case)}\n{found}\n")
     of_flink = [case for case in chosen if not match_recognize.is_case(case)]
     for case, got in zip(of_flink, _answers(of_flink, through, WRITERS[written]), strict=True):
         found = compare(case, got)
@@ -79,6 +76,21 @@ def main(
         _count_features(chosen, failed)
     typer.echo(f"{len(chosen) - len(failed)} passed, {len(failed)} failed")
     raise typer.Exit(1 if failed else 0)
+
+
+def _differences(in_sql: list[Case], through: Way) -> Iterable[tuple[Case, str]]:
+    if through is Way.SPARK and in_sql:
+        # Spark takes seconds to import and is not needed otherwise.
+        from tests.conformance.match_recognize_spark import differences
+        from tests.conformance.through_spark import whole_jobs
+
+        with whole_jobs() as new_job:
+            yield from differences(in_sql, new_job)
+        return
+    for case in in_sql:
+        found = match_recognize.difference(case)
+        if found is not None:
+            yield case, found
 
 
 def _count_features(chosen: list[Case], failed: list[Case]) -> None:

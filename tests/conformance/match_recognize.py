@@ -10,27 +10,29 @@ there at once, in the opposite order. The input of each key is closed at the end
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from service.compiler.row_pattern import RowPatternPlan, plan_query
 from service.errors import RuleSetError
-from service.matcher.local import Record
-from service.matcher.row_pattern import Result, SkipFailed
-from service.matcher.row_pattern.local import LocalRowPattern
-from service.matcher.row_pattern.results import rows_of
+from service.matcher.local import LocalJob, Record
+from service.matcher.partial import END_OF_TIME
+from service.matcher.row_pattern.results import SkipFault
 from service.model import Coordinates
 from service.pattern.expressions import ColumnPath
 from service.pattern.sql import load_query
 from service.pattern.sql.query import Query, Sort
 from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType
+from tests.sql_rules import job_of, result_rows, rule_of
 
 Case = Mapping[str, Any]
 
 _TYPES = {"BIGINT": BIGINT, "VARCHAR": STRING, "DOUBLE": DOUBLE}
 
 #: What differs on purpose, by the first of a case's features.
-ON_PURPOSE = {"aggregate-distinct": "COUNT(DISTINCT …) is allowed here; Trino does not support it"}
+ON_PURPOSE = {
+    "aggregate-distinct": "COUNT(DISTINCT …) is allowed here; Trino does not support it",
+    "null-partition-key": "an event whose key is NULL is a dead letter, as for all rules",
+}
 
 
 def is_case(case: Case) -> bool:
@@ -51,47 +53,62 @@ def query_of(case: Case) -> Query:
 
 def difference(case: Case) -> str | None:
     """How our answer differs from Trino's; ``None`` when it does not."""
-    expect = case["expect"]
     try:
         query = query_of(case)
     except RuleSetError as error:
-        if expect.get("stage") == "analysis":
-            return None
-        return f"  expected: {_shown(expect)}\n  refused: {error}"
-    if expect.get("stage") == "analysis":
-        reason = ON_PURPOSE.get(case["features"][0])
-        purpose = f" (on purpose: {reason})" if reason else ""
-        return f"  expected: refused: {expect['error']}\n  got: accepted{purpose}"
-    plan = plan_query(query)
+        return difference_of(case, None, str(error))
     for at_once in (False, True):
-        results = _results(plan, case, at_once=at_once)
-        got = _answer(plan, results)
-        if _shown(got) != _shown(expect):
-            cut = "all rows at once" if at_once else "row by row"
-            return f"  expected: {_shown(expect)}\n  got:      {_shown(got)} ({cut})"
+        answer = _answer(query, _run(query, case, at_once=at_once))
+        found = difference_of(case, answer)
+        if found is not None:
+            return f"{found} ({'all rows at once' if at_once else 'row by row'})"
     return None
 
 
-def _results(plan: RowPatternPlan, case: Case, *, at_once: bool) -> list[Result]:
-    job = LocalRowPattern(plan)
-    records = list(_records(plan.query, case))
+def difference_of(
+    case: Case, answer: Mapping[str, Any] | None, refused: str | None = None
+) -> str | None:
+    """How an answer, or why the case was refused, differs from Trino's; ``None`` when it does
+    not."""
+    expect = case["expect"]
+    analysed = expect.get("stage") != "analysis"
+    if refused is not None:
+        return f"  expected: {_shown(expect)}\n  refused: {refused}" if analysed else None
+    assert answer is not None
+    if not analysed:
+        return f"  expected: refused: {expect['error']}\n  got: accepted{_purpose(case)}"
+    if _shown(answer) != _shown(expect):
+        return f"  expected: {_shown(expect)}\n  got:      {_shown(answer)}{_purpose(case)}"
+    return None
+
+
+def _purpose(case: Case) -> str:
+    reason = ON_PURPOSE.get(case["features"][0])
+    return f" (on purpose: {reason})" if reason else ""
+
+
+def _run(query: Query, case: Case, *, at_once: bool) -> LocalJob:
+    assert query.event is not None
+    job = job_of([rule_of(query)], query.event)
+    records = list(_records(query, case))
     if at_once:
         job.advance(records[::-1], len(records))
     else:
         for record in records:
             job.advance([record], record.time)
             job.reload()
-    job.close()
-    keys = sorted(job.results, key=lambda key: [(value is None, value or "") for value in key])
-    return [result for key in keys for result in job.results[key]]
+    job.advance([], END_OF_TIME)
+    return job
 
 
-def _answer(plan: RowPatternPlan, results: Sequence[Result]) -> Mapping[str, Any]:
-    failed = next((each for each in results if isinstance(each, SkipFailed)), None)
-    if failed is not None:
-        return {"error": str(failed.fault), "stage": "run"}
-    columns = [output.name for output in plan.query.outputs]
-    return {"columns": columns, "rows": rows_of(plan, results)}
+def _answer(query: Query, job: LocalJob) -> Mapping[str, Any]:
+    failed = [each for each in job.outputs.dead_letters if each.reason == "skip_failed"]
+    if failed:
+        (fault,) = [each for each in SkipFault if each in failed[0].detail]
+        return {"error": str(fault), "stage": "run"}
+    columns = [output.name for output in query.outputs]
+    rows = [list(row) for _, row in sorted(result_rows(job), key=lambda each: each[0] or "")]
+    return {"columns": columns, "rows": rows}
 
 
 def _shown(answer: Mapping[str, Any]) -> str:
@@ -102,11 +119,16 @@ def _shown(answer: Mapping[str, Any]) -> str:
 
 
 def _records(query: Query, case: Case) -> Iterator[Record]:
+    for time, row in ranked(query, case):
+        yield Record(Coordinates("t", 0, time), time, row, "t")
+
+
+def ranked(query: Query, case: Case) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows with their places in the order of ORDER BY."""
     rows = [dict(zip(case["columns"], values, strict=True)) for values in case["rows"]]
     for item in reversed(query.order):
         rows.sort(key=lambda row, by=item: _rank(_value(row, by.path), by), reverse=item.descending)
-    for time, row in enumerate(rows):
-        yield Record(Coordinates("t", 0, time), time, row)
+    yield from enumerate(rows)
 
 
 def _value(row: Mapping[str, Any], path: ColumnPath) -> Any:

@@ -101,7 +101,7 @@ def test_references_are_followed(
     assert set(registry.get_schema(schema_id).named) == {"e2e.Outer", "e2e.Inner"}
 
 
-@pytest.mark.parametrize("contract", ["match", "timeout", "dead-letter"])
+@pytest.mark.parametrize("contract", ["match", "match-row", "timeout", "dead-letter"])
 def test_the_output_schemas_are_accepted(registry: Registry, subject: str, contract: str) -> None:
     """The public schemas can be registered and are found again."""
     schema_id = registry.register(subject, schema_text(contract))

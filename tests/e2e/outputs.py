@@ -57,10 +57,18 @@ class Record:
 class Outputs:
     """The output topics."""
 
-    KINDS: ClassVar[tuple[str, ...]] = ("matches", "timeouts", "late", "dead_letters", "shadow")
+    KINDS: ClassVar[tuple[str, ...]] = (
+        "matches",
+        "timeouts",
+        "match_rows",
+        "late",
+        "dead_letters",
+        "shadow",
+    )
 
     matches: list[Record]
     timeouts: list[Record]
+    match_rows: list[Record]
     late: list[Record]
     dead_letters: list[Record]
     shadow: list[Record]

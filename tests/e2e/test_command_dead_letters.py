@@ -39,8 +39,8 @@ class Letters:
         other = Schema('{"type": "record", "name": "Other", "fields": []}', "AVRO")
         self.other_id = client.register_schema(f"{self.topic}-other", other)
         self.now = NOON
-        topics = OutputTopics("m", "t", "l", self.topic, "s")
-        self._encoder = OutputEncoder(topics, OutputSchemaIds(0, 0, schema_id), lambda: self.now)
+        topics = OutputTopics("m", "t", "l", self.topic, "s", "r")
+        self._encoder = OutputEncoder(topics, OutputSchemaIds(0, 0, schema_id, 0), lambda: self.now)
         self.config = folder / "config.yaml"
         document: dict[str, Any] = {
             "kafka": {"bootstrap_servers": kafka.bootstrap},

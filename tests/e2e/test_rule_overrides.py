@@ -128,7 +128,7 @@ def test_pause_resume_and_rollback(scenario: Scenario) -> None:
 
 
 def test_a_rule_is_paused_while_its_source_is_away(scenario: Scenario) -> None:
-    """Also where it has been since the start."""
+    """Also where it has been since the start, and the job was down when that was said."""
     Stream(scenario)
     operator = Operator(scenario)
     operator.rule("ab")
@@ -137,6 +137,9 @@ def test_a_rule_is_paused_while_its_source_is_away(scenario: Scenario) -> None:
         scenario.rules_folder.rename(scenario.rules_folder.with_name("away"))
         operator.does("pause", "ab")
         _wait(service, ab=(1, "paused"))
+        operator.does("resume", "ab")
+        _wait(service, ab=(1, "active"))
+    operator.does("pause", "ab")
     with scenario.running(rules=operator.rules) as service:
         _wait(service, ab=(1, "paused"))
         operator.does("resume", "ab")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from service.compiler.record_types import RecordTypes
 from service.errors import RuleSetError
 from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.failures import JobFailedError
@@ -208,8 +209,8 @@ def test_a_rule_that_crashes_its_first_batch(
     scenario.run()
     made = CompiledRules.of
 
-    def of(rules: RuleSet) -> CompiledRules:
-        compiled = made(rules)
+    def of(rules: RuleSet, types: RecordTypes) -> CompiledRules:
+        compiled = made(rules, types)
         crashes = any(rule.id == "crashes" for rule in rules.rules)
         return replace(compiled, text="no rules") if crashes else compiled
 

@@ -217,10 +217,11 @@ def _keep_changing(job: ChangingJob, ended: threading.Event) -> None:
 def _calm(scenario: Scenario, job: ChangingJob, spark: SparkSession | None) -> Content:
     """What a job writes whose batches have the same rules, and which nothing disturbs."""
     calm = ChangingJob(scenario, f"{job.name}-calm")
-    history = [(first, CompiledRules.of(rules)) for first, rules in job.history()]
+    history = list(job.history())
 
-    def of(_: BatchRules, batch: int, offsets: object) -> CompiledRules:
-        return [rules for first, rules in history if first <= batch][-1]
+    def of(batches: BatchRules, batch: int, offsets: object) -> CompiledRules:
+        rules = [rules for first, rules in history if first <= batch][-1]
+        return CompiledRules.of(rules, batches.wanted.types)
 
     trigger = {"mode": "available_now", "interval": "0 ms"}
     settings = Settings.model_validate(calm.document(trigger=trigger))

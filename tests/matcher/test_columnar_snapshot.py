@@ -1,7 +1,7 @@
 """State and events that wait as bytes, put together and divided: nothing is lost, whatever the
 order.
 
-``tests/golden/state`` holds both as blocks of formats 3 and 5, to load for ever;
+``tests/golden/state`` holds both as blocks of formats 6 and 5, to load for ever;
 ``REWRITE_GOLDEN=1`` writes only those that are missing.
 """
 
@@ -30,6 +30,8 @@ from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
 from service.matcher.columnar.keys import KeysMatcher, KeysState, rule_states
 from service.matcher.columnar.keys_state import chosen, joined
 from service.matcher.columnar.matcher import NODE, UNIT, Held
+from service.matcher.columnar.row_pattern_units import ROW, RowPatternUnits
+from service.matcher.columnar.row_pattern_units import UNIT as UNIT_IN_SQL
 from service.matcher.columnar.snapshot import (
     StoredKeys,
     decode,
@@ -40,6 +42,8 @@ from service.matcher.columnar.snapshot import (
 from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes, Numbers, Objects
 from service.matcher.local import LocalJob, Record
+from service.matcher.row_pattern.compiled.tables import NODE as NODE_IN_SQL
+from service.matcher.row_pattern.compiled.tables import THREAD
 from service.model import Coordinates, Event
 from service.pattern.tree import Rule
 from service.pattern.types import (
@@ -558,7 +562,25 @@ def golden_states() -> dict[str, KeysState]:
         "empty": KeysState(),
         "partials": KeysState(["k", "ü", None], whole, of_key, held),
         "no-columns": KeysState(['["a","b"]', "k", "cool"], golden_events(), of_key, held),
+        "row-patterns": KeysState(
+            ["k", "q"], golden_events(), np.array([0, 0, 1]), row_patterns=golden_row_patterns()
+        ),
     }
+
+
+def golden_row_patterns() -> RowPatternUnits:
+    """Two rules in SQL of one key, and one of another."""
+    units = np.zeros(3, UNIT_IN_SQL)
+    units["key"], units["rule"], units["due"] = [0, 0, 1], [0, 1, 1], [20, FOREVER, -5]
+    units["threads"], units["nodes"], units["rows"] = [2, 0, 1], [1, 0, 0], [1, 1, 1]
+    units["matches"], units["first"], units["attempt"] = [7, 0, 1 << 40], [1 << 50, 3, 0], [1, 0, 1]
+    rows = np.zeros(3, ROW)
+    rows["event"], rows["bits"], rows["micros"] = [0, 1, 2], [1 << 62, 0, 3], [999, 0, 1]
+    threads = np.zeros(3, THREAD)
+    threads["at"], threads["node"], threads["length"] = [1, 2, 3], [0, -1, -1], [1, 0, 9]
+    nodes = np.zeros(1, NODE_IN_SQL)
+    nodes["previous"], nodes["label"] = -1, 2
+    return RowPatternUnits(units, threads, nodes, rows)
 
 
 def golden_batch() -> InputBatch:
@@ -574,7 +596,7 @@ def golden_batch() -> InputBatch:
 
 def golden(name: str, now: bytes) -> bytes:
     """The committed bytes."""
-    path = GOLDEN / f"columnar-3-{name}.bin"
+    path = GOLDEN / f"columnar-6-{name}.bin"
     if os.environ.get("REWRITE_GOLDEN") and not path.exists():
         path.write_bytes(now)
     return path.read_bytes()
@@ -584,6 +606,12 @@ def rows_of(events: EventTable) -> Any:
     """The columns of events as Python values, row by row."""
     event = events.objects(NAMES, GOLDEN_SLOTS)
     return tuple(tuple(event(row).columns) for row in range(len(events)))
+
+
+def in_sql(state: KeysState) -> list[tuple[Any, ...]]:
+    """What is remembered of rules in SQL."""
+    found = state.row_patterns
+    return [tuple(each.tolist()) for each in (found.units, found.threads, found.nodes, found.rows)]
 
 
 @pytest.mark.parametrize("name", golden_states())
@@ -596,6 +624,7 @@ def test_golden_state(name: str) -> None:
     assert read.event_key.tolist() == expected.event_key.tolist()
     assert content(read, NAMES, GOLDEN_SLOTS) == content(expected, NAMES, GOLDEN_SLOTS)
     assert [table.tolist() for table in read.held] == [table.tolist() for table in expected.held]
+    assert in_sql(read) == in_sql(expected)
     if read.events.columns is not None:
         assert rows_of(read.events) == rows_of(expected.events) == GOLDEN_ROWS
     assert encode(read, [4, 7]) == [data]
@@ -614,4 +643,4 @@ def test_golden_batch() -> None:
 def test_every_golden_state_is_tested() -> None:
     """No file is left without its case."""
     files = {file.stem for file in GOLDEN.iterdir()}
-    assert files == {f"columnar-3-{name}" for name in (*golden_states(), "batch")}
+    assert files == {f"columnar-6-{name}" for name in (*golden_states(), "batch")}

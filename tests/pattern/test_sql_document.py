@@ -18,6 +18,7 @@ from service.pattern.plain_data import load_data
 from service.pattern.rule_schema import rule_schema
 from service.pattern.sql import plain_text
 from service.pattern.sql_rule import SAID_BY_STATEMENT
+from service.pattern.sql_types import endless as ends_of
 from service.pattern.tree import PreviousVersion, Within
 from service.pattern.validation import check_rule
 from tests.matcher.row_pattern.clauses import clauses
@@ -153,9 +154,9 @@ def test_places_of_what_is_no_text() -> None:
 
 
 def test_what_no_stream_can_run() -> None:
-    """It is refused where it stands; what comes late is warned of."""
+    """It is told of the rule where it stands, for a job to refuse; what comes late is warned of."""
     endless = STATEMENT.replace(" WITHIN INTERVAL '10' MINUTE", "")
-    (problem,) = problems(document(endless.replace("ok)", "ok $)")))
+    (problem,) = ends_of(load(document(endless.replace("ok)", "ok $)"))))
     assert (underlined(problem), problem.message) == (
         "$",
         "$ never holds: a stream has no last row",
@@ -238,10 +239,9 @@ def test_blanks_take_linear_time() -> None:
 
 def test_a_rule_without_places() -> None:
     """The checks of a tree that was never text tell the same."""
-    endless = document(STATEMENT.replace("ok)", "ok $)"))
-    (loaded,), _ = examine_rules(endless, "r.yaml")
-    (problem,), _ = check_rule(loaded.rule)
-    assert (underlined(problem), problem.field) == ("$", "sql")
+    rule = load(document(STATEMENT.replace(" ok) WITHIN INTERVAL '10' MINUTE", " ok+)"))).rule
+    _, (warning,) = check_rule(rule)
+    assert (underlined(warning), warning.field) == ("ok+", "sql")
 
 
 # --- Files

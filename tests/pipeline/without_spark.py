@@ -22,7 +22,7 @@ from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, batches
 
 _ENCODER = OutputEncoder(
-    OutputTopics("m", "t", "l", "d", "s"), OutputSchemaIds(1, 2, 3), largest=1 << 20
+    OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4), largest=1 << 20
 )
 _BUCKET_SIZE = 65_536
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from service.compiler.record_types import RecordTypes
 from service.pattern.document import load_rules
 from service.rules.pauses import Pause
 from service.rules.rule_set import RuleSet, assemble
 from service.rules.texts import encoded, plan_for, plan_of
 
+TYPES = RecordTypes()
 _RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
 _ANY, _OF_TWO = Pause("noisy", "anna"), Pause("dead letters", "circuit breaker", 2, 7)
 
@@ -23,7 +25,7 @@ def test_a_paused_rule_takes_no_part() -> None:
     assert dict(paused.paused) == {"a": _ANY}
     assert paused.rules == rules.rules
     assert [one.rule.id for one in paused.running] == ["b"]
-    for plan in (plan_for(paused), plan_of(encoded(paused))):
+    for plan in (plan_for(paused, TYPES), plan_of(encoded(paused), TYPES)):
         assert [each.rule.id for each in plan.plans] == ["b"]
 
 

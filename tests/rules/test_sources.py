@@ -164,8 +164,8 @@ def test_rules_in_sql(store: Store, source: RuleSource) -> None:
     store.put("in-sql", text.format("b"))
     store.put("steps", rule("steps"))
     assert versions(source.read()) == {"in-sql": 1, "steps": 1}
-    store.put("in-sql", text.format("$"))
+    store.put("in-sql", text.format("b").replace("DEFINE a", "DEFINE c"))
     (problem,) = [problem for file in source.read() or () for problem in file.problems]
     assert (problem.source, problem.rule) == (store.place("in-sql"), "in-sql")
-    assert problem.message == "$ never holds: a stream has no last row"
-    assert problem.excerpt == "    PARTITION BY k PATTERN (a $)"
+    assert problem.message == "`c` is not in the pattern"
+    assert problem.excerpt == "    DEFINE c AS n = 1)"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.compiler.lowering import lower
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import RuleSetPlan, compile_rules
 from service.pattern.document import load_rules
 from service.rules import texts
@@ -14,6 +15,7 @@ from service.rules.folder import read_rules
 from service.rules.rule_set import Drain, RuleSet, assemble
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
+TYPES = RecordTypes()
 AWKWARD = """\
 id: awkward
 key: k
@@ -37,21 +39,21 @@ def described(plan: RuleSetPlan) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fresh() -> None:
     """As in a process that has seen no rules."""
-    monkeypatch.setattr(texts, "_plans", {})
+    texts._plans.cache_clear()
     texts.plan_of.cache_clear()
 
 
 @pytest.mark.parametrize("rules", [read_rules(EXAMPLES), assemble(load_rules(AWKWARD, "awkward"))])
 def test_a_worker_has_the_plan_of_the_driver(
-    rules: RuleSet, monkeypatch: pytest.MonkeyPatch
+    rules: RuleSet,
 ) -> None:
     """The one reads the text, the other has the rules; both are what the compiler makes of them."""
     expected = described(compile_rules(rules.enabled))
-    assert described(texts.plan_for(rules)) == expected
-    monkeypatch.setattr(texts, "_plans", {})
-    assert described(texts.plan_of(texts.encoded(rules))) == expected
+    assert described(texts.plan_for(rules, TYPES)) == expected
+    texts._plans.cache_clear()
+    assert described(texts.plan_of(texts.encoded(rules), TYPES)) == expected
 
 
 def test_rules_that_are_off_do_not_travel() -> None:
@@ -60,8 +62,8 @@ def test_rules_that_are_off_do_not_travel() -> None:
                for each in (("runs", "true"), ("rests", "false")))  # fmt: skip
     rules = assemble(load_rules(f"{off}\n---\n{on}", "t"))
     assert texts.encoded(rules) == texts.encoded(assemble(load_rules(on, "t")))
-    assert [plan.rule.id for plan in texts.plan_of(texts.encoded(rules)).plans] == ["runs"]
-    assert texts.plan_of(texts.encoded(RuleSet())).plans == ()
+    assert [plan.rule.id for plan in texts.plan_of(texts.encoded(rules), TYPES).plans] == ["runs"]
+    assert texts.plan_of(texts.encoded(RuleSet()), TYPES).plans == ()
 
 
 def test_a_rule_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +78,7 @@ def test_a_rule_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = "{{id: r{0}, key: k, pattern: [{{step: a, where: n = {0}}}]}}"
     for newest in (2, 3, 4):
         given = "\n---\n".join(rule.format(number) for number in (1, newest))
-        texts.plan_of(texts.encoded(assemble(load_rules(given, "t"))))
+        texts.plan_of(texts.encoded(assemble(load_rules(given, "t"))), TYPES)
     assert len(read) == 4
 
 
@@ -86,13 +88,13 @@ def test_versions_that_drain_or_move_travel_too() -> None:
     numbers = (1, 4, 3, 2)
     old, new, *moved = (load_rules(AWKWARD + f"version: {n}\n", "awkward")[0] for n in numbers)
     rules = RuleSet((new,), draining=(Drain(old, 7),), carried=tuple(moved))
-    plan = texts.plan_of(texts.encoded(rules))
+    plan = texts.plan_of(texts.encoded(rules), TYPES)
     assert [(r.plan.rule.version, r.drains) for r in plan.partitionings[0].rules] == [
         (4, False), (1, True),
     ]  # fmt: skip
     assert list(plan.draining.values()) == [7]
     (before,) = plan.carried.values()
     assert [each.rule.version for each in before] == [3, 2]
-    same = texts.plan_for(rules)
+    same = texts.plan_for(rules, TYPES)
     assert (described(plan), plan.draining) == (described(same), same.draining)
     assert plan.carried.keys() == same.carried.keys() == {lower(new.rule).fingerprint}

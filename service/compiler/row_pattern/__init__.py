@@ -4,6 +4,6 @@
 what of a thread's past the conditions ahead can tell apart; ``plan`` is all of it together.
 """
 
-from service.compiler.row_pattern.plan import RowPatternPlan, plan_query
+from service.compiler.row_pattern.plan import RowPatternPlan, plan_query, plan_rule
 
-__all__ = ["RowPatternPlan", "plan_query"]
+__all__ = ["RowPatternPlan", "plan_query", "plan_rule"]

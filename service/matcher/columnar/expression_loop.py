@@ -91,7 +91,7 @@ def holds(question, last, event, programs, columns, stack, path, nodes, ask):
             if ask(question.first_call + operation.whole, event, last, top):
                 return False
         else:
-            top = _step(code, operation, event, columns, stack, top)
+            top = step(code, operation, event, columns, stack, top)
     return not stack[0].null and stack[0].whole != 0
 
 
@@ -102,19 +102,19 @@ def holds_of_event(question, event, programs, columns, stack):
     for row in range(question.first_operation, question.end_operation):
         operation = programs.operations[row]
         code = operation.code & (DOUBLE - 1)
-        top = _step(code, operation, event, columns, stack, top)
+        top = step(code, operation, event, columns, stack, top)
     return not stack[0].null and stack[0].whole != 0
 
 
 @inlined
-def _step(code, operation, event, columns, stack, top):
+def step(code, operation, event, columns, stack, top):
     """One operation; the place of the stack's last value then."""
     if code <= LOOK_BACK:
         top += 1
         value = stack[top]
         value.null = code == NULL
         if code == COLUMN:
-            _read(event, operation.operand, value, columns)
+            read(event, operation.operand, value, columns)
         else:
             value.whole = operation.whole
             value.double = operation.double
@@ -150,9 +150,9 @@ def _combine(code, operation, left, right):
         left.null = 1
     elif code <= GREATER_OR_EQUAL:
         if operation.code & DOUBLE:
-            left.whole = _compare_doubles(code, left.double, right.double)
+            left.whole = compare_doubles(code, left.double, right.double)
         else:
-            left.whole = _compare_wholes(code, left.whole, right.whole)
+            left.whole = compare_wholes(code, left.whole, right.whole)
     elif operation.code & DOUBLE:
         _compute_double(code, left, right.double)
     else:
@@ -203,9 +203,9 @@ def _choose(code, left, right):
     if not take and kind != COALESCE:
         compare = LESS if kind == LEAST else GREATER
         if code & DOUBLE:
-            take = _compare_doubles(compare, right.double, left.double)
+            take = compare_doubles(compare, right.double, left.double)
         else:
-            take = _compare_wholes(compare, right.whole, left.whole)
+            take = compare_wholes(compare, right.whole, left.whole)
     if take:
         left.whole = right.whole
         left.double = right.double
@@ -228,7 +228,8 @@ def _join(code, left, right):
 
 
 @inlined
-def _compare_wholes(code, left, right):
+def compare_wholes(code, left, right):
+    """Whether a comparison holds."""
     return (
         (code == EQUAL and left == right)
         or (code == NOT_EQUAL and left != right)
@@ -240,12 +241,12 @@ def _compare_wholes(code, left, right):
 
 
 @compiled
-def _compare_doubles(code, left, right):
+def compare_doubles(code, left, right):
     """NaN equals NaN and is above all else."""
     left_nan, right_nan = np.isnan(left), np.isnan(right)
     if left_nan or right_nan:
-        return _compare_wholes(code, np.int64(left_nan), np.int64(right_nan))
-    return _compare_wholes(code, left, right)
+        return compare_wholes(code, np.int64(left_nan), np.int64(right_nan))
+    return compare_wholes(code, left, right)
 
 
 @compiled
@@ -313,7 +314,7 @@ def _look_back(look, last, value, columns, path, nodes):
         while row != NONE:
             if look.step == NONE or nodes[row].step == look.step:
                 if count == look.offset:
-                    _read(nodes[row].event, look.column, value, columns)
+                    read(nodes[row].event, look.column, value, columns)
                     return
                 count += 1
             row = nodes[row].previous
@@ -325,7 +326,7 @@ def _look_back(look, last, value, columns, path, nodes):
         row = nodes[row].previous
     if look.function == FIRST:
         if look.offset < count:
-            _read(path[count - 1 - look.offset], look.column, value, columns)
+            read(path[count - 1 - look.offset], look.column, value, columns)
         return
     if look.column == NONE:
         value.whole = count
@@ -335,7 +336,8 @@ def _look_back(look, last, value, columns, path, nodes):
 
 
 @inlined
-def _read(event, column, value, columns):
+def read(event, column, value, columns):
+    """A column of an event, into ``value``."""
     value.null = columns.nulls[event, column]
     value.whole = columns.wholes[event, column]
     value.double = columns.doubles[event, column]
@@ -357,9 +359,9 @@ def _aggregate(look, count, value, columns, path):
         if look.function == MIN or look.function == MAX:
             code = LESS if look.function == MIN else GREATER
             if look.double:
-                better = _compare_doubles(code, double, value.double)
+                better = compare_doubles(code, double, value.double)
             else:
-                better = _compare_wholes(code, whole, value.whole)
+                better = compare_wholes(code, whole, value.whole)
             if given == 1 or better:
                 value.whole = whole
                 value.double = double

@@ -20,6 +20,7 @@ from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, Held
 from service.matcher.columnar.meaning import Meaning
 from service.matcher.columnar.results import ResultKind, Results
+from service.matcher.columnar.row_pattern_units import RowPatternUnits
 from service.matcher.found import (
     Expired,
     Failure,
@@ -28,9 +29,11 @@ from service.matcher.found import (
     match_limit_failure,
     skip_failure,
 )
+from service.matcher.live import PartialMatch
 from service.matcher.look_back import LookBacks
 from service.matcher.outputs import Outputs, Reporter
 from service.matcher.partial import FOREVER, Finished, Partial, RuleState, Taken
+from service.matcher.row_pattern.keys import NewEvents, RowPatternRules
 from service.model import Event
 
 #: Outputs are handed out when their matches and timeouts hold so many events.
@@ -50,16 +53,18 @@ class KeysState:
     events: EventTable = field(default_factory=EventTable.empty)
     event_key: I64 = field(default_factory=_no_numbers)
     held: Held = field(default_factory=Held.nothing)
+    row_patterns: RowPatternUnits = field(default_factory=RowPatternUnits)
 
     @property
     def deadline(self) -> int:
         """The watermark at which something is due; ``FOREVER`` for never."""
-        return int(self.held.due.min(initial=FOREVER))
+        of_steps = self.held.due.min(initial=FOREVER)
+        return int(self.row_patterns.units["due"].min(initial=of_steps))
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to remember."""
-        return not len(self.held.units)
+        return not len(self.held.units) and not len(self.row_patterns)
 
 
 class KeysMatcher:
@@ -73,10 +78,11 @@ class KeysMatcher:
         self.partitioning = partitioning
         self._matcher = ColumnarMatcher(partitioning, types)
         self._reporters = [
-            Reporter(rule.plan, LookBacks(rule.plan, partitioning.slots, types))
-            for rule in partitioning.rules
+            Reporter(plan, LookBacks(plan, partitioning.slots, types))
+            for plan in partitioning.step_plans
         ]
-        self._plans = [rule.plan for rule in partitioning.rules]
+        self._plans = partitioning.step_plans
+        self._row_patterns = RowPatternRules(partitioning)
         self._meanings: dict[tuple[int, ...], Meaning] = {}
         self._plain = np.array([columns and reporter.plain for reporter in self._reporters], bool)
 
@@ -88,7 +94,7 @@ class KeysMatcher:
     @cached_property
     def fingerprints(self) -> list[str]:
         """What names the rules in stored state, by number."""
-        return [plan.fingerprint for plan in self._plans]
+        return [rule.plan.fingerprint for rule in self.partitioning.rules]
 
     def meaning(self, rules: tuple[int, ...] = ()) -> Meaning:
         """What the bits and columns of events mean in a state that has these numbers for the rules.
@@ -115,20 +121,30 @@ class KeysMatcher:
         key = np.array(key_numbers, np.int64)[batch.key]
         order = _in_order(batch.events, key, names)
         key, mask = key[order], batch.mask[order]
-        # Their order is all that microseconds are for.
-        applied = replace(batch.events.take(order), micros=None)
+        fresh = batch.events.take(order)
+        # Their order is all that microseconds are for, but in SQL.
+        applied = replace(fresh, micros=None)
         known = together([state.events, applied])
         run = self._matcher.run(state.held, known, key, batch.masks, mask, watermark)
         keys = list(numbers)
         for findings in run:
             yield from self._outputs(findings, keys, known, names)
+        new = NewEvents(known, keys, batch.masks, key, mask, fresh.all_micros)
+        in_sql = self._row_patterns.run(state.row_patterns, new, watermark, names)
+        yield from in_sql
+        kept = np.union1d(run.kept_events, in_sql.units.rows["event"])
+        _renumber_events(run.held, np.searchsorted(kept, run.kept_events))
         # Keys of which nothing is remembered lose their number.
-        used, moved = np.unique(run.held.units["key"], return_inverse=True)
-        event_key = np.concatenate([state.event_key, key])[run.kept_events]
+        used = np.union1d(run.held.units["key"], in_sql.units.units["key"])
+        event_key = np.concatenate([state.event_key, key])[kept]
         state.keys = [keys[number] for number in used.tolist()]
         state.held = run.held
-        state.held.units["key"] = moved
-        state.events = known.take(run.kept_events)
+        state.held.units["key"] = np.searchsorted(used, state.held.units["key"])
+        state.row_patterns = in_sql.units
+        units, rows = in_sql.units.units, in_sql.units.rows
+        units["key"] = np.searchsorted(used, units["key"])
+        rows["event"] = np.searchsorted(kept, rows["event"])
+        state.events = known.take(kept)
         state.event_key = np.searchsorted(used, event_key)
 
     def rule_states(
@@ -136,6 +152,10 @@ class KeysMatcher:
     ) -> Iterator[tuple[str | None, int, RuleState]]:
         """What is remembered, as objects: key, rule number, state."""
         return rule_states(state, names, self.slots)
+
+    def live_in_sql(self, state: KeysState, names: Names) -> Iterator[PartialMatch]:
+        """The attempts of rules in SQL that are under way."""
+        return self._row_patterns.live(state.row_patterns, state.events, state.keys, names)
 
     def _outputs(
         self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
@@ -200,12 +220,19 @@ class KeysMatcher:
                 counts = Counter()
 
     def _failure(self, rule: int, kind: int, event: Event, detail: int) -> Failure:
-        plan = self.partitioning.rules[rule].plan
+        plan = self._plans[rule]
         if kind == kernel_tables.LIMIT_REACHED:
             return limit_failure(plan, event, detail)
         if kind == kernel_tables.MATCH_LIMIT_REACHED:
             return match_limit_failure(plan, event, detail)
         return skip_failure(plan, event)
+
+
+def _renumber_events(held: Held, numbers: I64) -> None:
+    """Give events other numbers, in place: those that stand at the old ones."""
+    for table in (held.partials, held.finished):
+        table["first"] = numbers[table["first"]]
+    held.nodes["event"] = numbers[held.nodes["event"]]
 
 
 def rule_states(

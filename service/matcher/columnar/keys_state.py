@@ -12,6 +12,7 @@ from service.matcher.columnar.compilation import I64
 from service.matcher.columnar.events import together
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.matcher import Held
+from service.matcher.columnar.row_pattern_units import moved_rows, units_together
 
 
 def joined(states: Sequence[KeysState]) -> KeysState:
@@ -32,6 +33,9 @@ def joined(states: Sequence[KeysState]) -> KeysState:
         counts = [len(state.held[rows]) for state in states]
         table["first"] += np.repeat(np.array(events, np.int32), counts)
         table["last"] += np.repeat(np.array(nodes, np.int32), counts)
+    row_patterns = units_together([state.row_patterns for state in states])
+    row_patterns.units["key"] += np.repeat(keys, [len(s.row_patterns) for s in states])
+    row_patterns.rows["event"] += np.repeat(events, [len(s.row_patterns.rows) for s in states])
     counts = [len(state.held.nodes) for state in states]
     held.nodes["event"] += np.repeat(np.array(events, np.int32), counts)
     previous = held.nodes["previous"]
@@ -43,6 +47,7 @@ def joined(states: Sequence[KeysState]) -> KeysState:
             [state.event_key + start for state, start in zip(states, keys, strict=True)]
         ),
         held=held,
+        row_patterns=row_patterns,
     )
 
 
@@ -64,11 +69,16 @@ def chosen(state: KeysState, wanted: Any) -> KeysState:
         held.nodes[of_nodes],
     )
     _renumber(kept, keys, events, nodes)
+    in_sql = state.row_patterns
+    row_patterns = in_sql.take(np.flatnonzero(wanted[in_sql.units["key"]]))
+    row_patterns.units["key"] = keys[row_patterns.units["key"]]
+    row_patterns.rows = moved_rows(row_patterns.rows, events)
     return KeysState(
         keys=list(compress(state.keys, wanted.tolist())),
         events=state.events.take(np.flatnonzero(of_events)),
         event_key=keys[state.event_key[of_events]],
         held=kept,
+        row_patterns=row_patterns,
     )
 
 

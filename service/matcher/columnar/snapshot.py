@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from service.matcher.columnar import row_pattern_units
 from service.matcher.columnar.compilation import FOREVER, I64, NONE
 from service.matcher.columnar.events import EventTable, micros_or_none
 from service.matcher.columnar.input_batch import InputBatch
@@ -25,27 +26,40 @@ from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen
 from service.matcher.columnar.matcher import NODE, UNIT, Held, due_of
 from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks, damaged
+from service.matcher.columnar.row_pattern_units import RowPatternUnits
 from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like, texts_of
+from service.matcher.row_pattern.compiled import tables as row_tables
 
 #: Formats of blocks.
-STATE, BATCH = 3, 5
+STATE, BATCH = 6, 5
 
-_KEYS, _UNITS, _PARTIALS, _FINISHED, _NODES, _EVENTS_OF_STATE = range(6)
+(
+    _KEYS, _UNITS, _PARTIALS, _FINISHED, _NODES, _SQL_UNITS, _SQL_THREADS, _SQL_NODES, _SQL_ROWS,
+    _EVENTS_OF_STATE,
+) = range(10)  # fmt: skip
 _UNIT = (
     "rule", "deadline", "quiet", "paused", "limited", "events_bound", "partials", "finished",
 )  # fmt: skip
 _PARTIAL = ("state", "first", "last", "deadline", "matched")
 _FINISHED_FIELDS = ("first", "last", "time")
 _NODE = ("previous", "step", "event")
+_SQL_UNIT = tuple(name for name in row_pattern_units.UNIT.names or () if name != "key")
+_SQL_THREAD = ("at", "node", "length")
+_SQL_NODE = ("previous", "label")
+_SQL_ROW = ("event", "bits", "micros")
 _EVENT = ("time", "topic", "partition", "offset", "type")
 #: Table and name of each column; of keys the text, and how many rows they have in other tables.
 _OF_STATE = (
-    *((_KEYS, name) for name in ("key", "units", "nodes", "events")),
+    *((_KEYS, name) for name in ("key", "units", "nodes", "sql_units", "events")),
     *((_UNITS, name) for name in _UNIT),
     *((_PARTIALS, name) for name in _PARTIAL),
     *((_FINISHED, name) for name in _FINISHED_FIELDS),
     *((_NODES, name) for name in _NODE),
+    *((_SQL_UNITS, name) for name in _SQL_UNIT),
+    *((_SQL_THREADS, name) for name in _SQL_THREAD),
+    *((_SQL_NODES, name) for name in _SQL_NODE),
+    *((_SQL_ROWS, name) for name in _SQL_ROW),
     *((_EVENTS_OF_STATE, name) for name in (*_EVENT, "payload")),
 )
 _MASKS, _EVENTS_OF_BATCH = 1, 2
@@ -73,6 +87,13 @@ def encode(
     of_node = event_key[held.nodes["event"]]
     rows = [np.argsort(key, kind="stable") for key in (unit_key, of_partial, of_finished, of_node)]
     event_rows = np.argsort(event_key, kind="stable")
+    sql_key = rank[state.row_patterns.units["key"]]
+    in_sql = state.row_patterns.take(np.argsort(sql_key, kind="stable"))
+    sql_key = np.sort(sql_key)
+    of_sql = {
+        table: np.repeat(sql_key, in_sql.units[name])
+        for table, name in ((_SQL_THREADS, "threads"), (_SQL_NODES, "nodes"), (_SQL_ROWS, "rows"))
+    }
     units, partials, finished, nodes = (
         table[of_table] for table, of_table in zip(held, rows, strict=True)
     )
@@ -80,7 +101,8 @@ def encode(
         table: np.bincount(key, minlength=len(order))
         for table, key in (
             (_UNITS, unit_key), (_PARTIALS, of_partial), (_FINISHED, of_finished),
-            (_NODES, of_node), (_EVENTS_OF_STATE, event_key),
+            (_NODES, of_node), (_SQL_UNITS, sql_key), *of_sql.items(),
+            (_EVENTS_OF_STATE, event_key),
         )
     }  # fmt: skip
     # Places within the rows of a key.
@@ -92,15 +114,22 @@ def encode(
     previous = nodes["previous"]
     nodes["previous"] = np.where(previous == NONE, NONE, node_at[previous]) if len(nodes) else 0
     nodes["event"] = event_at[nodes["event"]]
-    units["rule"] = np.array(numbers, np.int64)[units["rule"]] if len(units) else 0
+    names = np.array(numbers, np.int64)
+    units["rule"] = names[units["rule"]] if len(units) else 0
+    in_sql.units["rule"] = names[in_sql.units["rule"]] if len(in_sql) else 0
+    in_sql.rows = row_pattern_units.moved_rows(in_sql.rows, event_at)
     keys = [state.keys[row] for row in order.tolist()]
     columns = [
         Column(_KEYS, texts_of(keys)),
-        *(Column(_KEYS, counts[table]) for table in (_UNITS, _NODES, _EVENTS_OF_STATE)),
+        *(Column(_KEYS, counts[table]) for table in (_UNITS, _NODES, _SQL_UNITS, _EVENTS_OF_STATE)),
         *(Column(_UNITS, units[name]) for name in _UNIT),
         *(Column(_PARTIALS, partials[name]) for name in _PARTIAL),
         *(Column(_FINISHED, finished[name]) for name in _FINISHED_FIELDS),
         *(Column(_NODES, nodes[name]) for name in _NODE),
+        *(Column(_SQL_UNITS, in_sql.units[name]) for name in _SQL_UNIT),
+        *(Column(_SQL_THREADS, in_sql.threads[name]) for name in _SQL_THREAD),
+        *(Column(_SQL_NODES, in_sql.nodes[name]) for name in _SQL_NODE),
+        *(Column(_SQL_ROWS, in_sql.rows[name]) for name in _SQL_ROW),
         *_event_columns(_EVENTS_OF_STATE, state.events.take(event_rows)),
     ]
     key_ends = np.searchsorted(homes[order], np.arange(count), "right")
@@ -164,8 +193,9 @@ class StoredKeys:
     def forgotten(self) -> Flags:
         """Per bucket, whether it has something of rules that are gone."""
         found = np.zeros(len(self.sizes), bool)
-        names, blocks = self._packed.different(_PLACE[_UNITS, "rule"])
-        found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
+        for table in (_UNITS, _SQL_UNITS):
+            names, blocks = self._packed.different(_PLACE[table, "rule"])
+            found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
         return found
 
     def rows(self, buckets: Flags) -> I64:
@@ -196,12 +226,19 @@ class StoredKeys:
         rows, units = self._rows(_KEYS, buckets), self._rows(_UNITS, buckets)
         of_units = due_of(*(self._unit(name, units) for name in ("deadline", "quiet", "finished")))
         of_units[_now(self._unit("rule", units), self._rules) == NONE] = FOREVER
-        counts = self._count("units", rows)
-        due = np.full(len(rows), FOREVER, np.int64)
-        some = counts > 0
-        if some.any():
-            due[some] = np.minimum.reduceat(of_units, _starts(counts)[some])
+        in_sql = self._rows(_SQL_UNITS, buckets)
+        of_sql = self._packed.numbers(_PLACE[_SQL_UNITS, "due"], in_sql)
+        rules = self._packed.numbers(_PLACE[_SQL_UNITS, "rule"], in_sql)
+        of_sql[_now(rules, self._rules) == NONE] = FOREVER
+        due = np.minimum(
+            _least_of(of_units, self._count("units", rows)),
+            _least_of(of_sql, self._count("sql_units", rows)),
+        )
         return rows, due
+
+    def _remembered(self, rows: I64) -> Flags:
+        """Whether something is remembered of the keys of some rows."""
+        return (self._count("units", rows) > 0) | (self._count("sql_units", rows) > 0)
 
     def _unit(self, name: str, rows: I64) -> I64:
         return self._packed.numbers(_PLACE[_UNITS, name], rows)
@@ -222,11 +259,12 @@ class StoredKeys:
 
     def chosen(self, rows: I64) -> KeysState:
         """What is remembered of the keys of some rows, in ascending order."""
-        rows = rows[self._count("units", rows) > 0]
+        rows = rows[self._remembered(rows)]
         if not len(rows):
             return KeysState()
         of_units, units_of = self._of_rows((_KEYS, "units"), _UNITS, rows)
         of_nodes, nodes_of = self._of_rows((_KEYS, "nodes"), _NODES, rows)
+        of_sql, sql_of = self._of_rows((_KEYS, "sql_units"), _SQL_UNITS, rows)
         of_events, events_of = self._of_rows((_KEYS, "events"), _EVENTS_OF_STATE, rows)
         of_partials, _ = self._of_rows((_UNITS, "partials"), _PARTIALS, of_units)
         of_finished, _ = self._of_rows((_UNITS, "finished"), _FINISHED, of_units)
@@ -254,8 +292,31 @@ class StoredKeys:
             _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], of_events),
             np.repeat(numbers, events_of),
             held,
+            self._row_patterns(of_sql, np.repeat(numbers, sql_of), event_start),
         )
         return _known(state)
+
+    def _row_patterns(self, rows: I64, keys: I64, events: I64) -> RowPatternUnits:
+        """Units of rules in SQL. ``keys``: the number of each one's; ``events``: by key, where its
+        events begin."""
+        if not len(rows):
+            return RowPatternUnits()
+        threads, nodes, of_units = (
+            self._of_rows((_SQL_UNITS, name), table, rows)
+            for name, table in (
+                ("threads", _SQL_THREADS), ("nodes", _SQL_NODES), ("rows", _SQL_ROWS)
+            )
+        )  # fmt: skip
+        found = RowPatternUnits(
+            self._table(_SQL_UNITS, row_pattern_units.UNIT, _SQL_UNIT, rows),
+            self._table(_SQL_THREADS, row_tables.THREAD, _SQL_THREAD, threads[0]),
+            self._table(_SQL_NODES, row_tables.NODE, _SQL_NODE, nodes[0]),
+            self._table(_SQL_ROWS, row_pattern_units.ROW, _SQL_ROW, of_units[0]),
+        )
+        found.units["key"] = keys
+        found.units["rule"] = _now(found.units["rule"], self._rules)
+        found.rows["event"] += events[np.repeat(keys, of_units[1])]
+        return found
 
     def _table(self, table: int, kind: np.dtype[Any], names: Sequence[str], rows: I64) -> Any:
         found = np.zeros(len(rows), kind)
@@ -265,7 +326,7 @@ class StoredKeys:
 
     def gone(self, rows: I64) -> list[str | None]:
         """The keys of those of some rows that say that nothing is remembered any more."""
-        return _texts(self.texts(rows[self._count("units", rows) == 0]))
+        return _texts(self.texts(rows[~self._remembered(rows)]))
 
 
 def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
@@ -277,10 +338,11 @@ def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
 def _known(state: KeysState) -> KeysState:
     """The state without units of unknown rules. Nodes of keys that have others go with the next
     run."""
-    held = state.held
-    known = held.units["rule"] != NONE
-    if known.all():
+    held, in_sql = state.held, state.row_patterns
+    known, known_in_sql = held.units["rule"] != NONE, in_sql.units["rule"] != NONE
+    if known.all() and known_in_sql.all():
         return state
+    state.row_patterns = in_sql.take(np.flatnonzero(known_in_sql))
     state.held = Held(
         held.units[known],
         held.partials[np.repeat(known, held.units["partials"])],
@@ -289,7 +351,17 @@ def _known(state: KeysState) -> KeysState:
     )
     used = np.zeros(len(state.keys), bool)
     used[state.held.units["key"]] = True
+    used[state.row_patterns.units["key"]] = True
     return chosen(state, used)
+
+
+def _least_of(values: I64, counts: I64) -> I64:
+    """The least of each group of values, of which there are so many; ``FOREVER`` of none."""
+    least = np.full(len(counts), FOREVER, np.int64)
+    some = counts > 0
+    if some.any():
+        least[some] = np.minimum.reduceat(values, _starts(counts)[some])
+    return least
 
 
 def _now(rules: I64, numbers: Mapping[int, int]) -> I64:

@@ -66,7 +66,7 @@ class Tables:
         self._partitioning = partitioning
         #: The columns of events.
         self.slots: list[SlotType] = slot_types(partitioning.slots, types)
-        self._plans = [rule.plan for rule in partitioning.rules]
+        self._plans = partitioning.step_plans
         self._transitions = [Transitions(plan) for plan in self._plans]
         self._rules = _rules(self._plans)
         self._states = _states(self._plans)

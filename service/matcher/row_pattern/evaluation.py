@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from service.compiler.row_pattern import RowPatternPlan
-from service.matcher.row_pattern.state import KeyState
 from service.model import Event
 from service.pattern.expressions import And, Expression, Leaf, Or, bind, boolean_structure
 from service.pattern.expressions.aggregation import ROW_AGGREGATES
@@ -29,6 +28,14 @@ class NotYetKnownError(Exception):
     """A row is read that may still come."""
 
 
+class PartitionRows(Protocol):
+    """The rows of a partition that are kept, by number."""
+
+    def row(self, number: int) -> Event:
+        """One of them."""
+        ...
+
+
 @dataclass(slots=True)
 class View:
     """A match, or what a thread has taken, seen from one of its rows (``current``).
@@ -36,7 +43,7 @@ class View:
     Rows before number ``end`` are known; ``ended``: there are no others.
     """
 
-    state: KeyState
+    state: PartitionRows
     start: int
     labels: Sequence[int]
     current: int
@@ -59,34 +66,76 @@ Value = Callable[[View], Any]
 Truth = Callable[[View], bool | None]
 
 
-def _known(value: Value) -> Truth:
-    def run(view: View) -> bool | None:
-        try:
-            return value(view) is True
-        except NotYetKnownError:
-            return None
+class Fault(NamedTuple):
+    """What could not be computed: a condition of ``variable``, or, without one, a measure."""
 
-    return run
+    row: Event
+    variable: str | None
+    expression: str
+    error: Exception
 
 
 class Binder:
-    """Makes functions of one plan's expressions."""
+    """Makes functions of one plan's expressions. ``with_bits``: rows come with the conditions on
+    the row alone computed. What could not be computed is added to ``faults``."""
 
-    def __init__(self, plan: RowPatternPlan) -> None:
+    def __init__(self, plan: RowPatternPlan, *, with_bits: bool = False) -> None:
+        self.faults: list[Fault] = []
+        atoms = enumerate(plan.event_atoms) if with_bits else ()
+        self._bits = {atom.expression: 1 << number for number, atom in atoms}
         query = plan.query
         self._event = query.event
         self._names = query.variables
         self._numbers = {variable: number for number, variable in enumerate(query.variables)}
         self._columns = {path: place for place, path in enumerate(plan.columns)}
 
-    def condition(self, expression: Expression) -> Truth:
-        """Whether a condition holds; ``None`` where that depends on rows that may still come."""
-        return self._truth(boolean_structure(expression))
+    def condition(self, variable: str, expression: Expression) -> Truth:
+        """Whether the condition of a variable holds; ``None`` where that depends on rows that may
+        still come."""
+        return self._truth(variable, boolean_structure(expression))
 
-    def _truth(self, part: Leaf | And | Or) -> Truth:
+    def measure(self, expression: Expression) -> Value:
+        """The value of a measure; NULL where it cannot be computed."""
+        value = self.expression(expression)
+
+        def run(view: View) -> Any:
+            try:
+                return value(view)
+            except NotYetKnownError:
+                raise
+            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                self._failed(view, None, expression, error)
+                return None
+
+        return run
+
+    def _failed(
+        self, view: View, variable: str | None, expression: Expression, error: Exception
+    ) -> None:
+        row = view.state.row(view.current)
+        self.faults.append(Fault(row, variable, expression.canonical, error))
+
+    def _known(self, variable: str, expression: Expression) -> Truth:
+        value = self.expression(expression)
+
+        def run(view: View) -> bool | None:
+            try:
+                return value(view) is True
+            except NotYetKnownError:
+                return None
+            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                self._failed(view, variable, expression, error)
+                return False
+
+        return run
+
+    def _truth(self, variable: str, part: Leaf | And | Or) -> Truth:
         if isinstance(part, Leaf):
-            return _known(self.expression(part.expression))
-        parts = [self._truth(each) for each in part.parts]
+            bit = self._bits.get(part.expression)
+            if bit is not None:
+                return lambda view: bool(view.state.row(view.current).bits & bit)
+            return self._known(variable, part.expression)
+        parts = [self._truth(variable, each) for each in part.parts]
         decisive = isinstance(part, Or)
 
         def run(view: View) -> bool | None:

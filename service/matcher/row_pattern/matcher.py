@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan
-from service.matcher.row_pattern.evaluation import Binder, NotYetKnownError, View
+from service.matcher.row_pattern.evaluation import Binder, Fault, NotYetKnownError, View
 from service.matcher.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -33,15 +33,22 @@ class Limits:
 
 
 class RowPatternMatcher:
-    """Applies one plan to the rows of any number of keys, whose state the caller keeps."""
+    """Applies one plan to the rows of any number of keys, whose state the caller keeps.
 
-    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
-        binder = Binder(plan)
+    ``with_bits``: rows come with the plan's conditions on the row alone computed, as their bits.
+    What cannot be computed is not true, or NULL; :meth:`taken_faults` says so.
+    """
+
+    def __init__(
+        self, plan: RowPatternPlan, limits: Limits | None = None, *, with_bits: bool = False
+    ) -> None:
+        binder = self._binder = Binder(plan, with_bits=with_bits)
+        self._closed = plan.closed if with_bits else 0
         self._query = plan.query
         self._reach = plan.reach
         self._limits = limits or Limits()
         self._runner = ThreadRunner(plan, binder)
-        self._measures = [binder.expression(each.expression) for each in plan.query.measures]
+        self._measures = [binder.measure(each.expression) for each in plan.query.measures]
         names = plan.query.variables
         self._target = {number for number, name in enumerate(names) if name in plan.query.target}
 
@@ -60,6 +67,13 @@ class RowPatternMatcher:
         state.closed = True
         return self._results(state)
 
+    def taken_faults(self) -> list[Fault]:
+        """What could not be computed since this was last asked."""
+        # Attempts that overlap ask the same of a row.
+        faults = {(each.row.at, *each[1:3]): each for each in self._binder.faults}
+        self._binder.faults.clear()
+        return list(faults.values())
+
     def deadline(self, state: KeyState) -> int | None:
         """The time, in milliseconds, at which ``move_time`` will settle the attempt under way."""
         if state.attempt is None or self._query.within_ms is None or not state.attempt.threads:
@@ -72,6 +86,10 @@ class RowPatternMatcher:
             if state.attempt is None:
                 if state.next_start >= state.end:
                     break
+                if state.row(state.next_start).bits & self._closed:
+                    state.next_start += 1
+                    state.drop_before(state.next_start - self._reach)
+                    continue
                 state.attempt = self._runner.begin(state, state.next_start)
             if not self._is_final(state, state.attempt):
                 break
@@ -129,7 +147,8 @@ class RowPatternMatcher:
             assert self._query.within_ms is not None
             deadline = row.time + self._query.within_ms
             labels = self._names(attempt.dropped)
-            results.append(TimedOut(attempt.start, row, labels, deadline))
+            events = state.rows_from(attempt.start, len(labels))
+            results.append(TimedOut(attempt.start, row, events, labels, deadline))
         # To begin at each of very many rows again would take the square of their number.
         after = (
             attempt.start + 1 if attempt.limit is None else max(attempt.start + 1, attempt.next_row)
@@ -144,7 +163,9 @@ class RowPatternMatcher:
     def _matched(self, state: KeyState, start: int, found: Thread) -> list[Result]:
         number = state.matches + 1
         rows = tuple(self._rows(state, start, found, number))
-        results: list[Result] = [MatchFound(number, start, self._names(found), rows)]
+        events = state.rows_from(start, len(found.labels))
+        at = state.row(start)
+        results: list[Result] = [MatchFound(number, start, at, events, self._names(found), rows)]
         state.matches = number
         state.next_start = start + 1
         if found.labels:
@@ -190,7 +211,7 @@ class RowPatternMatcher:
     ) -> OutputRow:
         view = View(state, start, found.labels, current, number, state.end, state.closed)
         measures: tuple[Any, ...] = tuple(measure(view) for measure in self._measures)
-        return OutputRow(state.row(current), measures)
+        return OutputRow(state.row(current), measures, current - start)
 
 
 def _drop_threads(attempt: Attempt) -> None:

@@ -13,19 +13,24 @@ from service.model import Event
 
 @dataclass(frozen=True, slots=True)
 class OutputRow:
-    """One row of the result: a row of the input, and the measures at it."""
+    """One row of the result: a row of the input, the measures at it, and its place among the rows
+    of its match, from 0."""
 
     row: Event
     measures: tuple[Any, ...]
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class MatchFound:
-    """A match: its MATCH_NUMBER, the number of its first row, the variables of its rows (none: an
-    empty match), and what is put out of it, which may be nothing."""
+    """A match: its MATCH_NUMBER, its first row and that one's number, its rows and their variables
+    (none: an empty match, before the first row), and what is put out of it, which may be
+    nothing."""
 
     number: int
     first: int
+    at: Event
+    events: tuple[Event, ...]
     labels: tuple[str, ...]
     rows: tuple[OutputRow, ...]
 
@@ -40,11 +45,13 @@ class Unmatched:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """WITHIN passed before there was a match from row ``first`` on. ``labels`` are the rows that
-    the most preferred thread had taken, ``deadline`` the time that passed, in milliseconds."""
+    """WITHIN passed before there was a match from row ``first`` on. ``events`` are the rows that
+    the most preferred thread had taken, as ``labels``; ``deadline`` is the time that passed, in
+    milliseconds."""
 
     first: int
     row: Event
+    events: tuple[Event, ...]
     labels: tuple[str, ...]
     deadline: int
 

@@ -66,6 +66,11 @@ class KeyState:
         """A row that is kept."""
         return self.rows[number - self.first]
 
+    def rows_from(self, number: int, count: int) -> tuple[Event, ...]:
+        """So many rows that are kept."""
+        first = number - self.first
+        return tuple(self.rows[first : first + count])
+
     def drop_before(self, number: int) -> None:
         """Forget the rows before one."""
         count = min(number - self.first, len(self.rows))

@@ -20,7 +20,8 @@ SELECT list of anything but the columns that the clause gives, and clauses behin
 
 from service.pattern.sql.analysis import examine_query, load_query
 from service.pattern.sql.cautions import (
-    found_refusals,
+    found_endless,
+    found_order,
     found_warnings,
     stream_refusals,
     stream_warnings,
@@ -32,7 +33,8 @@ from service.pattern.sql.syntax import plain_text
 __all__ = [
     "Query",
     "examine_query",
-    "found_refusals",
+    "found_endless",
+    "found_order",
     "found_warnings",
     "load_query",
     "plain_text",

@@ -38,8 +38,18 @@ def stream_refusals(query: Query, event_time: ColumnPath | None = None) -> list[
 
 def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
     """The same, with offsets."""
-    found = (*_ends(query), *_endless(query), *_order(query, event_time))
+    found = (*found_endless(query), *found_order(query, event_time))
     return sorted(found, key=lambda each: each.span)
+
+
+def found_endless(query: Query) -> list[Found]:
+    """What only the end of a partition decides, which an input that does not end never has."""
+    return [*_ends(query), *_endless(query)]
+
+
+def found_order(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
+    """What is wrong with the order of rows, which is that of event time."""
+    return list(_order(query, event_time))
 
 
 def stream_warnings(query: Query) -> list[Problem]:

@@ -16,7 +16,7 @@ from pyspark.serializers import CPickleSerializer
 
 from service.codecs.outputs import OutputEncoder
 from service.compiler.rule_set import RuleSetPlan
-from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
+from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from service.pipeline.decode.pack import Packer, RecordReader
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.decode.schema_lookup import SchemaLookup
@@ -74,6 +74,10 @@ class Packing:
             decoder=decoder,
         )
 
+    def packer_of(self, rules: str) -> Packer:
+        """The packer for rules in the text in which they travel. Raises as :meth:`packer`."""
+        return self.packer(plan_of(rules, record_types(self.schemas)))
+
 
 class PackBatch:
     """``mapInArrow`` function: packs with the rules that the task's batch has."""
@@ -89,5 +93,5 @@ class PackBatch:
 @lru_cache(maxsize=_MOST_PACKERS)
 def _packer(packing: bytes, rules: str) -> Packer:
     """A process has one task at a time, and a packer begins each of them afresh."""
-    packer: Packer = _SERIALIZER.loads(packing).packer(plan_of(rules))
+    packer: Packer = _SERIALIZER.loads(packing).packer_of(rules)
     return packer

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import RuleSetPlan
 from service.errors import Problem
 from service.pattern.document import LoadedRule
@@ -23,16 +24,18 @@ from service.rules.topic_records import Offsets
 
 @dataclass(frozen=True, slots=True)
 class CompiledRules:
-    """Rules, their plan, and the text in which they travel with a batch."""
+    """Rules, their plan over events of ``types``, and the text in which they travel with a
+    batch."""
 
     rules: RuleSet
+    types: RecordTypes
     plan: RuleSetPlan
     text: str
 
     @classmethod
-    def of(cls, rules: RuleSet) -> CompiledRules:
+    def of(cls, rules: RuleSet, types: RecordTypes) -> CompiledRules:
         """The plan is what every task makes of the text."""
-        return cls(rules, plan_for(rules), encoded(rules))
+        return cls(rules, types, plan_for(rules, types), encoded(rules))
 
 
 #: Called with the rules of before, those that are written down now, and where their first batch
@@ -119,7 +122,7 @@ class BatchRules:
     def _want(self, rules: RuleSet) -> bool:
         if rules.fingerprint == self._wanted.rules.fingerprint:
             return False
-        self._wanted = CompiledRules.of(rules)
+        self._wanted = CompiledRules.of(rules, self._wanted.types)
         return True
 
     def of(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:

@@ -17,34 +17,40 @@ from service.documents.nearest import instead
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.several_types import InputRecord
-from service.pattern.sql_types import at_input, check_statement
+from service.pattern.sql_types import at_input, check_statement, endless
 from service.pattern.type_check import type_check, type_warnings, with_columns_of
-from service.pipeline.decode.decoder_plan import check_columns
+from service.pipeline.decode.decoder_plan import check_columns, record_types
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
 from service.rules.rule_set import RuleFile, RuleSet
 from service.rules.source import RuleSource
 from service.rules.texts import plan_for
 
 
-def check_rules(rules: RuleSet, schemas: ResolvedSchemas) -> tuple[Problem, ...]:
+def check_rules(
+    rules: RuleSet, schemas: ResolvedSchemas, *, ends: bool = False
+) -> tuple[Problem, ...]:
     """Hold all rules against what is read, and compile those that are enabled; what the schemas say
-    against them without refusing them.
+    against them without refusing them. ``ends``: whether the job's input does.
 
     Raises RuleSetError with every problem of the rules, and SchemaError where columns are not of
     types that can be read.
     """
-    problems = [problem for loaded in rules.loaded for problem in problems_of(loaded, schemas)]
+    problems = [problem for one in rules.loaded for problem in problems_of(one, schemas, ends=ends)]
     if problems:
         raise RuleSetError(problems)
     (spelled,) = spelled_out([RuleFile("", rules.loaded)], schemas, RuleSet())
-    check_columns(plan_for(replace(rules, loaded=spelled.loaded)), schemas)
+    plan = plan_for(replace(rules, loaded=spelled.loaded), record_types(schemas))
+    check_columns(plan, schemas)
     return tuple(warnings_of(rules, schemas))
 
 
-def problems_of(loaded: LoadedRule, schemas: ResolvedSchemas) -> list[Problem]:
-    """What of a rule does not fit what is read."""
+def problems_of(
+    loaded: LoadedRule, schemas: ResolvedSchemas, *, ends: bool = False
+) -> list[Problem]:
+    """What of a rule does not fit what is read; ``ends``: whether the job's input does."""
     if loaded.rule.query is not None:
-        return _statement_problems(loaded, loaded.rule.query.input, schemas)
+        problems = _statement_problems(loaded, loaded.rule.query.input, schemas)
+        return problems if ends else [*problems, *endless(loaded)]
     inputs = {t.input for t in schemas.types}
     unknown = [name for name in loaded.rule.events if name not in inputs]
     if unknown or (not loaded.rule.events and len(inputs) > 1):

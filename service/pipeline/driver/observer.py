@@ -51,6 +51,7 @@ class Observer:
         self._kinds = {
             topics.matches: "match",
             topics.timeouts: "timeout",
+            topics.match_rows: "match_row",
             topics.late: "late",
             topics.dead_letters: "dead_letter",
             topics.shadow: "shadow",
@@ -112,6 +113,7 @@ class Observer:
             "batch_done",
             records=report.total(Count.RECORDS),
             matches=report.total(Count.MATCHED),
+            match_rows=report.total(Count.MATCH_ROWS),
             timeouts=report.total(Count.TIMED_OUT),
             late=report.total(Count.LATE_EVENTS),
             dead_letters=report.total(Count.DEAD_LETTERS),

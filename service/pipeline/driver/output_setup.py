@@ -40,10 +40,16 @@ def output_encoder(
             match=ask(f"{topics.matches}-value", schema_text("match")),
             timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
             dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
+            match_row=ask(f"{topics.match_rows}-value", schema_text("match-row")),
         )
     )
     names = OutputTopics(
-        topics.matches, topics.timeouts, topics.late, topics.dead_letters, topics.shadow
+        topics.matches,
+        topics.timeouts,
+        topics.late,
+        topics.dead_letters,
+        topics.shadow,
+        topics.match_rows,
     )
     return OutputEncoder(names, ids, largest=cluster.largest_record(topics.all()))
 

@@ -13,6 +13,7 @@ from service.compiler.rule_set import compile_rules
 from service.config import Settings
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule
+from service.pipeline.decode.decoder_plan import record_types
 from service.pipeline.decode.packing import Packing
 from service.pipeline.driver.background import Background
 from service.pipeline.driver.batch_rules import BatchRules
@@ -46,6 +47,7 @@ class RuleWatch:
         run: str,
     ) -> None:
         self._settings: Final = settings.rules
+        self._ends: Final = settings.trigger.ends
         self._source: Final = source
         self._topic: Final = topic
         self._files, self._overrides = found
@@ -108,14 +110,14 @@ class RuleWatch:
             change = next_rules(
                 before.rules,
                 spelled_out(overrides.applied(self._files), packing.schemas, before.rules),
-                lambda one: _problems(one, packing, self._rules, known),
+                lambda one: _problems(one, packing, self._rules, known, ends=self._ends),
                 most=self._settings.max_rules,
                 allow_empty=self._settings.allow_empty,
             )
         warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
         if change.rules.texts != before.rules.texts:
             # As every task will; what fails here would fail there.
-            packing.packer(plan_for(change.rules))
+            packing.packer(plan_for(change.rules, record_types(packing.schemas)))
         changed = self._rules.want(change.rules, overrides)
         wanted = self._rules.wanted.rules
         self._status.wants(wanted, (*change.rejected, *overrides.unreadable.values()), warnings)
@@ -124,14 +126,19 @@ class RuleWatch:
 
 
 def _problems(
-    one: LoadedRule, packing: Packing, rules: BatchRules, known: Container[str]
+    one: LoadedRule,
+    packing: Packing,
+    rules: BatchRules,
+    known: Container[str],
+    *,
+    ends: bool,
 ) -> list[Problem]:
     """Of a rule that is not ``known`` by its text, also what compiling it says."""
-    problems = rules.against(one) or problems_of(one, packing.schemas)
+    problems = rules.against(one) or problems_of(one, packing.schemas, ends=ends)
     if problems or one.text in known:
         return problems
     try:
-        packing.packer(compile_rules([one.rule]))
+        packing.packer(compile_rules([one.rule], record_types(packing.schemas)))
     except Exception as error:  # noqa: BLE001  its own problem, not that of the rules around it
         message = f"the rule cannot be compiled: {error}"
         return [one.places.problem(message, ("id",))]

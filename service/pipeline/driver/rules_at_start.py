@@ -15,6 +15,7 @@ from dataclasses import replace
 from service.config import Settings
 from service.errors import ConfigurationError, RuleSetError
 from service.observability.logs import logger
+from service.pipeline.decode.decoder_plan import record_types
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules, Decided
 from service.pipeline.driver.checkpoint_files import CheckpointFiles
@@ -74,7 +75,7 @@ class RulesAtStart:
         if self._wrong is not None:
             return
         try:
-            check_rules(self._rules, schemas)
+            check_rules(self._rules, schemas, ends=self._settings.trigger.ends)
         except RuleSetError as error:
             self._went_wrong(error)
 
@@ -110,20 +111,24 @@ class RulesAtStart:
             change = next_rules(
                 logged.rules,
                 spelled_out(overrides.applied(self.files), self._schemas, logged.rules),
-                lambda one: logged.against(one) or problems_of(one, self._schemas),
+                lambda one: (
+                    logged.against(one)
+                    or problems_of(one, self._schemas, ends=self._settings.trigger.ends)
+                ),
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
             )
+        if logged is not None and self.overrides is not None:
             paused = overrides.pauses(logged.rules.paused)
             change = replace(change, rules=change.rules.pausing(paused))
         rules = change.rules
         warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
         rejected = (*change.rejected, *overrides.unreadable.values())
         self._status.wants(rules, rejected, warnings)
-        planned = None
+        planned, types = None, record_types(self._schemas)
         if logged is not None and position is not None and position.uncommitted:
-            planned = position.batch, CompiledRules.of(logged.rules)
-        compiled = CompiledRules.of(rules)
+            planned = position.batch, CompiledRules.of(logged.rules, types)
+        compiled = CompiledRules.of(rules, types)
         begins = self._status.begins
         return BatchRules(log, logged, compiled, planned, overrides, decided, begins)
 

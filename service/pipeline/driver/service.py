@@ -245,7 +245,7 @@ class Service:
             )
             with _attempts_counted(rules):
                 supervisor.run()
-                if settings.trigger.at_end_of_input == "decide" and not one_batch:
+                if settings.trigger.ends and not one_batch:
                     event_time.end_of_input()
                     supervisor.run()
 

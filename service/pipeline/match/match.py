@@ -28,7 +28,7 @@ from service.compiler.rule_set import RuleSetPlan
 from service.matcher.columnar.keys import KeysMatcher
 from service.matcher.columnar.results import ResultKind
 from service.matcher.outputs import Outputs
-from service.model import Match, Timeout
+from service.model import Match, MatchRow, Timeout
 from service.packing import pack, sealed, unpack, unsealed
 from service.pipeline.match.key_group import KeyGroup, MatchOptions
 from service.pipeline.match.latency import Ages
@@ -102,7 +102,7 @@ class Matching:
 
     def processor(self, rules: str) -> MatchProcessor:
         """The matcher of a batch with these rules (:func:`service.rules.texts.encoded`)."""
-        return MatchProcessor(plan_of(rules), self.encoder, self.options)
+        return MatchProcessor(plan_of(rules, self.options.types), self.encoder, self.options)
 
 
 class MatchProcessor:
@@ -232,6 +232,10 @@ class MatchProcessor:
         for match in outputs.matches:
             record = encoder.match(match, shadow=self._is_shadow(match))
             yield from self._add(record, records, counts, match.rule_id)
+        for row in outputs.rows:
+            counts[Count.MATCH_ROWS, row.rule_id] += 1
+            record = encoder.row(row, shadow=self._is_shadow(row))
+            yield from self._add(record, records, counts, row.rule_id)
         for timeout in outputs.timeouts:
             record = encoder.timeout(timeout, shadow=self._is_shadow(timeout))
             yield from self._add(record, records, counts, timeout.rule_id)
@@ -239,7 +243,7 @@ class MatchProcessor:
             _count_dead_letter(counts, letter.reason, letter.rule_id)
             yield from _records(records.add(encoder.dead_letter(letter)))
 
-    def _is_shadow(self, result: Match | Timeout) -> bool:
+    def _is_shadow(self, result: Match | MatchRow | Timeout) -> bool:
         return (result.rule_id, result.rule_version) in self._shadow
 
     def _columns(self, encoded: EncodedResults, *, shadow: bool = False) -> Iterator[Row]:

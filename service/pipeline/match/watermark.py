@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from service.matcher.partial import END_OF_TIME
 from service.pipeline.wire.control import ControlRecord, Partition
 
 Policy = Literal["partition_minimum", "maximum"]
@@ -22,7 +23,7 @@ Policy = Literal["partition_minimum", "maximum"]
 BEGINNING = -(1 << 62)
 
 #: After every event time that can occur.
-END = 1 << 62
+END = END_OF_TIME
 
 
 @dataclass(slots=True)

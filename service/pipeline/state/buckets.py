@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -211,12 +211,14 @@ def _last(rows: I64, keys: I64, count: int) -> I64:
 
 def _with_gone(state: KeysState, gone: Sequence[str | None]) -> KeysState:
     """The state, and keys of which nothing is remembered."""
-    return KeysState([*state.keys, *gone], state.events, state.event_key, state.held)
+    return replace(state, keys=[*state.keys, *gone])
 
 
 def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:
     """When something is due of the keys of each bucket; ``FOREVER`` for never."""
-    return _least(homes[state.held.units["key"]], state.held.due, count)
+    of_steps = _least(homes[state.held.units["key"]], state.held.due, count)
+    in_sql = state.row_patterns.units
+    return np.minimum(of_steps, _least(homes[in_sql["key"]], in_sql["due"], count))
 
 
 def _least(homes: I64, due: I64, count: int) -> I64:

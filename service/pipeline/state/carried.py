@@ -19,6 +19,7 @@ from service.matcher.columnar.compilation import FOREVER, I64, NEVER, NONE, Tabl
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen
 from service.matcher.columnar.matcher import Held
+from service.matcher.columnar.row_pattern_units import moved_rows
 from service.matcher.columnar.vectors import Flags
 
 
@@ -154,7 +155,11 @@ def _tidy(state: KeysState) -> KeysState:
     held = state.held
     nodes = _behind(held.nodes, np.concatenate([held.partials["last"], held.finished["last"]]))
     events = np.zeros(len(state.events), bool)
-    for rows in (held.nodes["event"][nodes], held.partials["first"], held.finished["first"]):
+    in_sql = state.row_patterns
+    for rows in (
+        held.nodes["event"][nodes], held.partials["first"], held.finished["first"],
+        in_sql.rows["event"],
+    ):  # fmt: skip
         events[rows] = True
     node_at, event_at = np.cumsum(nodes) - 1, np.cumsum(events) - 1
     for table in (held.partials, held.finished):
@@ -168,7 +173,9 @@ def _tidy(state: KeysState) -> KeysState:
         events=state.events.take(np.flatnonzero(events)),
         event_key=state.event_key[events],
         held=held._replace(nodes=left),
+        row_patterns=replace(in_sql, rows=moved_rows(in_sql.rows, event_at)),
     )
     wanted = np.zeros(len(state.keys), bool)
     wanted[held.units["key"]] = True
+    wanted[state.row_patterns.units["key"]] = True
     return chosen(tidied, wanted)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from service.compiler.plan import Plan
-from service.compiler.rule_set import RuleSetPlan
+from service.compiler.rule_set import AnyPlan, RuleSetPlan
 from service.errors import RESTORE, StateError
 from service.matcher.columnar.events import EventTable, SlotType
 from service.matcher.columnar.input_batch import InputBatch
@@ -92,12 +92,20 @@ class KnownRules:
         self._meanings |= {each.fingerprint: each for each in self._now.values()}
 
     def _carry(
-        self, old: Plan, new: Plan, known: dict[str, KnownRule], rule: KnownRule, watermark: int
+        self,
+        old: AnyPlan,
+        new: AnyPlan,
+        known: dict[str, KnownRule],
+        rule: KnownRule,
+        watermark: int,
     ) -> bool:
-        """Have ``rule``, which is new, take over what ``old`` has, if it is there."""
+        """Have ``rule``, which is new, take over what ``old`` has, if it is there. Rules in SQL
+        have nothing that corresponds."""
         was = known.get(old.fingerprint)
-        carry = None if was is None else Carry.between(old, new, rule.number, watermark)
-        if was is None or carry is None:
+        if was is None or not isinstance(old, Plan) or not isinstance(new, Plan):
+            return False
+        carry = Carry.between(old, new, rule.number, watermark)
+        if carry is None:
             return False
         del known[old.fingerprint]
         self._carried[was.number] = self.carried[new.fingerprint] = carry
@@ -193,6 +201,8 @@ class KnownRules:
         """Partial matches of some keys come (``sign`` 1) or go (-1)."""
         units = state.held.units
         live = np.bincount(units["rule"], units["partials"], len(fingerprints))
+        in_sql = state.row_patterns.units
+        live = live + np.bincount(in_sql["rule"], in_sql["threads"], len(fingerprints))
         for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
             self._rules[fingerprint].live += sign * int(count)
 

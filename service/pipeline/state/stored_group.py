@@ -17,7 +17,7 @@ from service.matcher.columnar.events import Names
 from service.matcher.columnar.keys import KeysState, rule_states
 from service.matcher.columnar.keys_state import chosen
 from service.matcher.columnar.snapshot import BATCH, decode_batch
-from service.matcher.partial import Partial
+from service.matcher.partial import END_OF_TIME, Partial
 from service.packing import unpack, unsealed
 from service.pipeline.state.buckets import whole
 from service.pipeline.state.entries import check_entry
@@ -100,7 +100,7 @@ class StoredGroup:
     def next_due(self) -> int | None:
         """Before when nothing is due, in milliseconds of event time; ``None``: nothing ever is."""
         due = min((due for due, *_ in self._values["entries"].values()), default=FOREVER)
-        return None if due == FOREVER else due
+        return _due(due)
 
     def check(self, number: int, name: str, data: bytes) -> bytes:
         """The value of an entry of this group, the key group ``number``. StateError when it is not
@@ -142,6 +142,12 @@ class StoredGroup:
 
 
 def _add_units(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:
+    in_sql = state.row_patterns.units
+    for number in np.unique(in_sql["rule"]).tolist():
+        mine = in_sql[in_sql["rule"] == number]
+        held.rules[fingerprints[number]] = RuleHeld(
+            len(mine), int(mine["threads"].sum()), None, _due(int(mine["due"].min()))
+        )
     units, partials = state.held.units, state.held.partials
     rule_of_partial = np.repeat(units["rule"], units["partials"])
     times = state.events.time[partials["first"]]
@@ -151,12 +157,12 @@ def _add_units(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> N
             int(mine.sum()),
             int(of_rule.sum()),
             int(times[of_rule].min()) if of_rule.any() else None,
-            _known(int(units["deadline"][mine].min())),
+            _due(int(units["deadline"][mine].min())),
         )
 
 
-def _known(deadline: int) -> int | None:
-    return None if deadline == FOREVER else deadline
+def _due(deadline: int) -> int | None:
+    return None if deadline >= END_OF_TIME else deadline
 
 
 def earlier(one: int | None, other: int | None) -> int | None:

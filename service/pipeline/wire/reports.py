@@ -42,6 +42,7 @@ class Count(StrEnum):
     EVENTS = "events", "rule"
     STARTED = "started", "rule"
     MATCHED = "matched", "rule"
+    MATCH_ROWS = "match_rows", "rule"
     TIMED_OUT = "timed_out", "rule"
     PRUNED = "pruned", "rule"
     DROPPED = "dropped", "rule"

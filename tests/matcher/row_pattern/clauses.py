@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from service.compiler.row_pattern import RowPatternPlan, plan_query
+from service.matcher.columnar.events import EventTable, Names
 from service.matcher.row_pattern import (
     KeyState,
     MatchFound,
@@ -18,6 +20,8 @@ from service.matcher.row_pattern import (
     TimedOut,
     Unmatched,
 )
+from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates
+from service.matcher.row_pattern.compiled.states import new_keys
 from service.matcher.row_pattern.snapshot import decode, encode
 from service.model import Coordinates, Event
 from service.pattern.sql import load_query
@@ -174,7 +178,7 @@ def _compiled(text: str) -> tuple[RowPatternPlan, RowPatternMatcher]:
 
 
 class Machine:
-    """The matcher on one key; between two calls its state is written and read."""
+    """The reference matcher on one key; between two calls its state is written and read."""
 
     def __init__(self, text: str) -> None:
         self._plan, self._matcher = _compiled(text)
@@ -203,6 +207,58 @@ class Machine:
         if not self._state.closed:
             self._state = decode(encode(self._state, self._plan), self._plan)
         self.results += map(_shown, results)
+
+
+@lru_cache(maxsize=10)
+def _with_loops(text: str) -> CompiledRowPattern:
+    return CompiledRowPattern(plan_query(load_query(text, "random", EVENT)))
+
+
+class CompiledMachine:
+    """The compiled matcher, beside the reference; behind each call both have to remember the same.
+    Every other time the state of one goes on as that of the other."""
+
+    def __init__(self, text: str) -> None:
+        self._plan, self._matcher = _compiled(text)
+        self._loops = _with_loops(text)
+        self._names = Names()
+        self._states = RowPatternStates(new_keys(1))
+        self._state = KeyState()
+        self.results: list[tuple[Any, ...]] = []
+
+    def take(self, rows: Iterable[tuple[int, int]]) -> None:
+        """Values and times."""
+        given = [
+            row(time, *({"ts": time, "v": value}[path[0]] for path in self._plan.columns))
+            for value, time in rows
+        ]
+        wanted = self._matcher.advance(self._state, given)
+        self._run(given, -1, wanted)
+
+    def move_time(self, time: int) -> None:
+        wanted = self._matcher.move_time(self._state, time)
+        self._run([], time, wanted)
+
+    def close(self) -> None:
+        wanted = self._matcher.close(self._state)
+        self._run([], -1, wanted, closed=True)
+
+    def _run(
+        self, rows: Sequence[Event], time: int, wanted: list[Result], *, closed: bool = False
+    ) -> None:
+        events = EventTable.of(rows, self._names, self._loops.slots)
+        key = np.zeros(len(rows), np.int64)
+        run = self._loops.run(self._states, events, key, time, self._names, closed=closed)
+        found = [result for piece in run for _, result in piece.objects()]
+        assert found == wanted
+        self.results += map(_shown, found)
+        self._states = run.states
+        (state,) = self._loops.key_states(run.states, self._names)
+        self._state.time = state.time = max(state.time, self._state.time)
+        if not closed:
+            assert state == self._state
+            if len(self.results) % 2:
+                self._states = self._loops.states_of([state], self._names)
 
 
 def _shown(result: Result) -> tuple[Any, ...]:

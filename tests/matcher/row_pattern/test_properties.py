@@ -9,7 +9,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.matcher.row_pattern.clauses import CONDITIONS, Machine, clauses, statement_and_clause
+from tests.matcher.row_pattern.clauses import (
+    CONDITIONS,
+    CompiledMachine,
+    Machine,
+    clauses,
+    statement_and_clause,
+)
 from tests.row_pattern_oracle import Clause, Partition, TooLongError, answer
 
 VALUES = st.lists(st.integers(0, 2), max_size=6)
@@ -20,8 +26,12 @@ MANY = settings(
 )
 
 
-def _check_each_row(text: str, clause: Clause, values: Sequence[int]) -> None:
-    machine = Machine(text)
+MACHINES = pytest.mark.parametrize("kind", [Machine, CompiledMachine])
+Kind = type[Machine] | type[CompiledMachine]
+
+
+def _check_each_row(kind: Kind, text: str, clause: Clause, values: Sequence[int]) -> None:
+    machine = kind(text)
     times = range(len(values))
     for count, row in enumerate(zip(values, times, strict=True), 1):
         machine.take([row])
@@ -30,23 +40,25 @@ def _check_each_row(text: str, clause: Clause, values: Sequence[int]) -> None:
     assert machine.results == answer(clause, Partition(values, times, closed=True))
 
 
+@MACHINES
 @MANY
 @given(clauses(), VALUES)
-def test_row_by_row(both: tuple[str, Clause], values: list[int]) -> None:
+def test_row_by_row(kind: Kind, both: tuple[str, Clause], values: list[int]) -> None:
     """A match goes out with the row that makes it final; at the end, what the end decides."""
     text, clause = both
     try:
-        _check_each_row(text, clause, values)
+        _check_each_row(kind, text, clause, values)
     except TooLongError:
         assume(False)
 
 
+@MACHINES
 @MANY
 @given(clauses(timed=True), st.data())
-def test_within(both: tuple[str, Clause], data: st.DataObject) -> None:
+def test_within(kind: Kind, both: tuple[str, Clause], data: st.DataObject) -> None:
     """WITHIN settles an attempt when its time has passed, by a row or without one."""
     text, clause = both
-    machine = Machine(text)
+    machine = kind(text)
     values: list[int] = []
     times: list[int] = []
     now = 0
@@ -68,13 +80,14 @@ def test_within(both: tuple[str, Clause], data: st.DataObject) -> None:
         assert machine.results == wanted
 
 
+@MACHINES
 @MANY
 @given(clauses(), VALUES, st.data())
-def test_cuts(both: tuple[str, Clause], values: list[int], data: st.DataObject) -> None:
+def test_cuts(kind: Kind, both: tuple[str, Clause], values: list[int], data: st.DataObject) -> None:
     """However the rows are cut into calls, the results are the same."""
     text, _ = both
     rows = [(value, time) for time, value in enumerate(values)]
-    one_by_one, cut = Machine(text), Machine(text)
+    one_by_one, cut = kind(text), kind(text)
     for row in rows:
         one_by_one.take([row])
     while rows:
@@ -91,13 +104,14 @@ def test_cuts(both: tuple[str, Clause], values: list[int], data: st.DataObject) 
 AMBIGUOUS = ["(A | B)* C", "(B | A)+? C C", "((A B) | (B A) | C) (C | A)+ C", "((A | B | C){2})+ C"]
 
 
+@MACHINES
 @pytest.mark.parametrize("pattern", AMBIGUOUS)
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_merged_threads(pattern: str, condition: str) -> None:
+def test_merged_threads(kind: Kind, pattern: str, condition: str) -> None:
     """Threads that a condition can tell apart are not one."""
     text, clause = statement_and_clause(pattern, {"C": condition})
     for values in itertools.product((0, 1, 2), repeat=4):
-        machine = Machine(text)
+        machine = kind(text)
         machine.take((value, time) for time, value in enumerate(values))
         machine.close()
         assert machine.results == answer(clause, Partition(values, range(4), closed=True))
@@ -117,13 +131,17 @@ def _small_patterns() -> list[str]:
     return [*single, *pairs, *(f"({pair}){sign}" for pair in pairs for sign in SIGNS[1:])]
 
 
+@MACHINES
 @pytest.mark.parametrize("chosen", [{"A": "v = 1"}, {"A": "v > 0", "B": "LAST(A.v) < v"}])
-def test_small_patterns(chosen: dict[str, str]) -> None:
+def test_small_patterns(kind: Kind, chosen: dict[str, str]) -> None:
     """Every small pattern, on every short partition."""
     partitions = [
         values for length in range(4) for values in itertools.product(range(3), repeat=length)
     ][::3]
+    if kind is CompiledMachine:
+        # It is compared with the reference, which is tested on all.
+        partitions = partitions[::3]
     for pattern in _small_patterns():
         text, clause = statement_and_clause(pattern, chosen)
         for values in partitions:
-            _check_each_row(text, clause, values)
+            _check_each_row(kind, text, clause, values)

@@ -139,7 +139,9 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
         unknown_ids=frozenset(),
         lookup=lookup(),
         unreadable={},
-        encoder=OutputEncoder(OutputTopics("m", "t", "l", "d", "s"), OutputSchemaIds(1, 2, 3)),
+        encoder=OutputEncoder(
+            OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4)
+        ),
         time_columns=("ts",),
         key_texts=(("k",),),
         max_ahead_ms=DAY,

@@ -40,7 +40,7 @@ from tests.pipeline.decode.lookups import lookup
 MIB = 2**20
 GROUPS = 3
 ENCODER = OutputEncoder(
-    OutputTopics("m", "t", "l", "d", "s"), OutputSchemaIds(1, 2, 3), largest=9 * MIB
+    OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4), largest=9 * MIB
 )
 
 

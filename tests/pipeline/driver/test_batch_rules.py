@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from service.compiler.record_types import RecordTypes
 from service.errors import KafkaAwayError
 from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
@@ -49,10 +50,12 @@ class Run:
     def begin(self, wanted: RuleSet, planned: int | None = None) -> BatchRules:
         """A start; ``planned``: the batch that is not done."""
         logged = self.log.of(10**9)
-        again = None if planned is None else (planned, CompiledRules.of(logged.rules))
+        again = (
+            None if planned is None else (planned, CompiledRules.of(logged.rules, RecordTypes()))
+        )
         return BatchRules(
-            self.log, logged, CompiledRules.of(wanted), again, Overrides(), self._decided,
-            lambda *_: None,
+            self.log, logged, CompiledRules.of(wanted, RecordTypes()), again, Overrides(),
+            self._decided, lambda *_: None,
         )  # fmt: skip
 
     def _decided(self, before: RuleSet, logged: LoggedRules, offsets: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from service.compiler.record_types import RecordTypes
 from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.rule_log import LoggedRules
@@ -42,7 +43,7 @@ def test_what_has_drained_in_all_groups_goes() -> None:
     """From the next batch on, logged; a batch that runs again has it still. One group that has not
     said so is enough to keep it."""
     log: Any = Log()
-    compiled = CompiledRules.of(rules(3, 1, 2))
+    compiled = CompiledRules.of(rules(3, 1, 2), RecordTypes())
     batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
     assert batches.of(5, dict) is compiled
     prints = {plan.rule.version: plan.fingerprint for plan in compiled.plan.plans}
@@ -58,7 +59,7 @@ def test_what_has_drained_in_all_groups_goes() -> None:
 def test_one_that_runs_again_stays() -> None:
     """What has drained as an old version, and is wanted again by then."""
     log: Any = Log()
-    compiled = CompiledRules.of(rules(2, 1))
+    compiled = CompiledRules.of(rules(2, 1), RecordTypes())
     batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
     batches.of(0, dict)
     batches.want(rules(1), Overrides())
@@ -70,7 +71,7 @@ def test_what_has_drained_does_not_come_back() -> None:
     """Where the source was read before and is wanted after."""
     log: Any = Log()
     batches = BatchRules(
-        log, None, CompiledRules.of(rules(2, 1)), None, Overrides(), lambda *_: None,
+        log, None, CompiledRules.of(rules(2, 1), RecordTypes()), None, Overrides(), lambda *_: None,
         lambda *_: None,
     )  # fmt: skip
     batches.of(0, dict)

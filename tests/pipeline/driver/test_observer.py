@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from service.config import Settings
+from service.config import OutputTopics, Settings
 from service.observability.health import Health
 from service.observability.metrics import Metrics
 from service.observability.start_clock import StartClock
@@ -69,6 +69,20 @@ def test_a_batch_that_comes_again_is_counted_once(observer: Observer, metrics: M
     assert _value(metrics, "spark_cep_partial_matches", rule="abc") == 4
     _run(observer, 4)
     assert _value(metrics, "spark_cep_records_consumed_total", topic="t") == 14
+
+
+def test_records_are_counted_by_the_kind_of_their_topic(
+    observer: Observer, metrics: Metrics
+) -> None:
+    """What is written to each output topic has a kind of its own."""
+    topics = OutputTopics()
+    written = Counter({(Count.WRITTEN, topic): n for n, topic in enumerate(topics.all(), 1)})
+    observer.batch_started(3)
+    observer.batch_done(3, [Report(written).encode()])
+    kinds = ("match", "timeout", "match_row", "late", "dead_letter", "shadow")
+    for number, (kind, topic) in enumerate(zip(kinds, topics.all(), strict=True), 1):
+        labels = {"kind": kind, "topic": topic}
+        assert _value(metrics, "spark_cep_output_records_total", **labels) == number
 
 
 def test_a_batch_that_fails_is_not_counted(observer: Observer, metrics: Metrics) -> None:

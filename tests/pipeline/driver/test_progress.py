@@ -20,6 +20,7 @@ REPORTS = [
         Counter(
             {
                 (Count.MATCHED, "abc"): 2,
+                (Count.MATCH_ROWS, "abc"): 5,
                 (Count.EVENTS, "abc"): 9,
                 (Count.PRUNED, "abc"): 4,
                 (Count.RULE_DEAD_LETTERS, "abc", "limit_reached"): 2,
@@ -70,6 +71,7 @@ def test_a_batch_is_counted_once_per_metric() -> None:
     show(report, metrics)
     assert value(metrics, "spark_cep_records_consumed_total", topic="t") == 10
     assert value(metrics, "spark_cep_matches_total", rule="abc") == 3
+    assert value(metrics, "spark_cep_match_rows_total", rule="abc") == 5
     assert value(metrics, "spark_cep_consumed_bytes_total", topic="t") == 700
     assert value(metrics, "spark_cep_rule_events_total", rule="abc") == 9
     assert value(metrics, "spark_cep_partial_matches_pruned_total", rule="abc") == 4

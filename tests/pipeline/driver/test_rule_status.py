@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from service.compiler.record_types import RecordTypes
 from service.observability.metrics import Metrics
 from service.pipeline.driver import rule_status
 from service.pipeline.driver.batch_rules import CompiledRules
@@ -46,7 +47,7 @@ def begins(
 ) -> LoggedRules:
     """Its rules begin with a batch, behind the set ``before``."""
     logged = replace(LoggedRules.following(before, batch, {}, status.rules), number=number)
-    status.begins(batch, logged, CompiledRules.of(status.rules))
+    status.begins(batch, logged, CompiledRules.of(status.rules, RecordTypes()))
     return logged
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from pyspark.errors.exceptions.base import PySparkException
 
+from service.compiler.record_types import RecordTypes
 from service.config import Settings
 from service.errors import KafkaAwayError, SparkCepError
 from service.observability.health import Health
@@ -89,7 +90,7 @@ class Job:
         self.stopping = Stopping(1_000)
         self.rules = RuleStatus(self.metrics)
         self.time = TimeControl(self.settings, folder / "control.json", "run")
-        wanted = CompiledRules.of(assemble(load_rules(RULE, "ab.yaml")))
+        wanted = CompiledRules.of(assemble(load_rules(RULE, "ab.yaml")), RecordTypes())
         log: Any = None
         self.batch_rules = BatchRules(
             log, None, wanted, None, Overrides(), lambda *_: None, lambda *_: None

@@ -700,7 +700,7 @@ def group_state() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("format", 1, "state has format 1, this version reads 7"),
+        ("format", 1, "state has format 1, this version reads 8"),
         ("key_groups", 7, "made with state.key_groups 7, not 1"),
     ],
 )

@@ -60,7 +60,7 @@ PLAN = plan_of(
     RULE.format("strict", "key", "next"),
     RULE.format("all", "[]", "followed_by").replace("key: []\n", ""),
 )
-ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s"), OutputSchemaIds(1, 2, 3))
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4))
 
 
 class Arrival(NamedTuple):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
-from service.compiler.rule_set import Partitioning, compile_rules
+from service.codecs.outputs import LARGEST_RECORD, OutputEncoder, OutputSchemaIds, OutputTopics
+from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from service.errors import StateError
+from service.matcher.outputs import Outputs
+from service.model import Coordinates, MatchRow, TakenEvent
 from service.pattern.document import load_rules
-from service.pipeline.match.key_group import MatchOptions
+from service.pipeline.match.key_group import KeyGroup, MatchOptions
 from service.pipeline.match.match import MatchProcessor
 from service.pipeline.wire.control import ControlRecord
 from service.pipeline.wire.event_packets import PackedPartitioning, packet_of
@@ -40,7 +43,7 @@ pattern:
   - {step: b, after: followed_by, where: "name = 'b'"}
 """
 PLAN = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
-ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s"), OutputSchemaIds(1, 2, 3))
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4))
 
 
 class State:
@@ -67,7 +70,8 @@ class State:
 class Group:
     """Key group 0 over several batches, by default each with a processor of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: RuleSetPlan = PLAN) -> None:
+        self.plan = plan
         self.state: Any = State()
         self.batches = 0
         self.processor = self.new_processor()
@@ -75,7 +79,7 @@ class Group:
     def new_processor(self) -> MatchProcessor:
         """As at a start of the query."""
         options = MatchOptions(1, 1_000, "partition_minimum", 0, True, ("Event", "Other"), TYPES)
-        processor = MatchProcessor(PLAN, ENCODER, options)
+        processor = MatchProcessor(self.plan, ENCODER, options)
         processor.open(self.state, self.state)
         return processor
 
@@ -187,6 +191,29 @@ def test_late_events_and_those_without_key(group: Group) -> None:
     assert sorted(topics) == ["d", "l", "l"]
     assert report.counts[Count.DEAD_LETTERS, "missing_key"] == 1
     assert report.counts[Count.LATE_EVENTS, "t"] == 2
+
+
+@pytest.mark.parametrize(("mode", "topic"), [("live", "r"), ("shadow", "s")])
+def test_rows_of_matches(mode: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They leave as records, in their order, and are counted by rule; one that is too large is
+    counted, and there is a dead letter in its place."""
+    loaded = load_rules(f"{RULE}mode: {mode}\n", "ab.yaml")
+    group = Group(compile_rules(each.rule for each in loaded))
+    row = MatchRow("ab", 1, "k", "ab" * 16, 1, "A", TakenEvent(Coordinates("t", 0, 5), 5))
+    rows = [row, replace(row, row=2), replace(row, columns={"text": "x" * LARGEST_RECORD})]
+    monkeypatch.setattr(KeyGroup, "run", lambda *_: iter([Outputs(rows=rows)]))
+    out, report = group.batch(times(6))
+    assert {kind for kind, _ in out} == {PacketKind.RECORDS}
+    records = [record for _, packet in out for record in OutputRecords.decode(packet).records]
+    assert [record[0] for record in records] == [topic, topic, "d"]
+    assert [dict(record[3])["spark-cep-kind"] for record in records] == [
+        b"match-row",
+        b"match-row",
+        b"dead-letter",
+    ]
+    assert [record[2] for record in records[:2]] != [records[0][2]] * 2
+    assert report.counts[Count.MATCH_ROWS, "ab"] == 3
+    assert report.counts[Count.RULE_DEAD_LETTERS, "ab", "output_too_large"] == 1
 
 
 def test_control_records(group: Group) -> None:

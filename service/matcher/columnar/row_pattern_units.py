@@ -1,0 +1,81 @@
+"""What is remembered of keys for rules in SQL, beside what is remembered for rules of steps.
+
+A *unit* is a rule for a key. Its rows are events of the key's state, which other units may have,
+too; its threads and nodes are as in :mod:`service.matcher.row_pattern.compiled.tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from service.matcher.columnar.compilation import I64, Table, record
+from service.matcher.row_pattern.compiled.tables import KEY, NODE, THREAD
+
+#: Which event a row is, the conditions on the row alone that are true of it, and its microseconds
+#: behind the millisecond.
+ROW = record(event="i8", bits="i8", micros="i8")
+_OF_KEY = [(name, KEY[name]) for name in KEY.names or ()]
+#: ``key`` and ``rule`` as in other units; ``due``: the watermark at which something is due. The
+#: rest is as in ``KEY``.
+UNIT = np.dtype([("key", "i8"), ("rule", "i8"), ("due", "i8"), *_OF_KEY], align=True)
+
+
+def _nothing(kind: np.dtype[np.void]) -> Table:
+    return np.zeros(0, kind)
+
+
+@dataclass(slots=True)
+class RowPatternUnits:
+    """Units, sorted by key and rule, and their threads, nodes and rows in the units' order, as many
+    as they say."""
+
+    units: Table = field(default_factory=lambda: _nothing(UNIT))
+    threads: Table = field(default_factory=lambda: _nothing(THREAD))
+    nodes: Table = field(default_factory=lambda: _nothing(NODE))
+    rows: Table = field(default_factory=lambda: _nothing(ROW))
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def take(self, chosen: I64) -> RowPatternUnits:
+        """Those of some places, in this order."""
+        threads, nodes, rows = (
+            places_of(self.units[name].astype(np.int64), chosen)
+            for name in ("threads", "nodes", "rows")
+        )
+        return RowPatternUnits(
+            self.units[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows]
+        )
+
+
+def places_of(counts: I64, chosen: I64) -> I64:
+    """The places of what belongs to some rows; ``counts``: how many belong to each row."""
+    lengths = counts[chosen]
+    starts = (np.cumsum(counts) - counts)[chosen]
+    found: I64 = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(
+        lengths.sum()
+    )
+    return found
+
+
+def moved_rows(rows: Table, numbers: I64) -> Table:
+    """Rows whose events have other numbers: those that stand at the old ones."""
+    moved = rows.copy()
+    moved["event"] = numbers[rows["event"]]
+    return moved
+
+
+def units_together(parts: Sequence[RowPatternUnits]) -> RowPatternUnits:
+    """Several as one, in this order."""
+    parts = [part for part in parts if len(part)]
+    if len(parts) <= 1:
+        return parts[0] if parts else RowPatternUnits()
+    return RowPatternUnits(
+        np.concatenate([part.units for part in parts]),
+        np.concatenate([part.threads for part in parts]),
+        np.concatenate([part.nodes for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+    )

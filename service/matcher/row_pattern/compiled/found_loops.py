@@ -1,0 +1,88 @@
+"""The compiled loops of :mod:`service.matcher.row_pattern.compiled.found`."""
+
+from __future__ import annotations
+
+from service.matcher.columnar.compilation import NONE, compiled
+from service.matcher.row_pattern.compiled.tables import (
+    EXCLUDED,
+    MATCH,
+    OMIT_EMPTY,
+    ONE_ROW,
+    UNMATCHED,
+)
+
+
+@compiled
+def output_rows(results, labels, mode, result_of, current):
+    """Write the result of each output row, and its place in the match; an unmatched row, and an
+    empty match, are at 0. Returns how many there are; with too little room nothing is written."""
+    count = 0
+    for number in range(len(results)):
+        result = results[number]
+        if result.kind != MATCH and result.kind != UNMATCHED:
+            continue
+        first, end = 0, 1
+        if result.kind == MATCH and result.length == 0:
+            end = 0 if mode == OMIT_EMPTY else 1
+        elif result.kind == MATCH:
+            first, end = 0, result.length
+            if mode == ONE_ROW:
+                first = end - 1
+        for place in range(first, end):
+            if (
+                mode == ONE_ROW
+                or result.length == 0
+                or labels[result.labels + place] < EXCLUDED
+            ):  # fmt: skip
+                if count < len(current):
+                    result_of[count], current[count] = number, place
+                count += 1
+    return count
+
+
+@compiled
+def find_rows(results, labels, result_of, current, inside, forward, offset, final, out):
+    """For each output row the row of the match, of the variables ``inside`` and so many from its
+    first, or last, one, that a measure reads; ``NONE`` where there is none."""
+    for number in range(len(result_of)):
+        result = results[result_of[number]]
+        last = result.length - 1 if final else current[number]
+        out[number] = NONE
+        if result.length == 0:
+            continue
+        left = offset
+        for step in range(last + 1):
+            at = step if forward else last - step
+            if inside[labels[result.labels + at] & (EXCLUDED - 1)]:
+                if left == 0:
+                    out[number] = at
+                    break
+                left -= 1
+
+
+@compiled
+def count_rows(results, labels, result_of, current, inside, final, out):
+    """For each output row, how many rows of the match, up to it, are of the variables."""
+    for number in range(len(result_of)):
+        result = results[result_of[number]]
+        last = result.length - 1 if final else current[number]
+        out[number] = 0
+        if result.length:
+            for at in range(last + 1):
+                out[number] += inside[labels[result.labels + at] & (EXCLUDED - 1)]
+
+
+@compiled
+def places_of(results, result_of, rows_at, row_ends, bases, found, shift, out):
+    """The place of the row ``shift`` behind row ``found`` of the match of each output row; ``NONE``
+    where there is none. ``bases``: the number of the first row of each key."""
+    for number in range(len(result_of)):
+        result = results[result_of[number]]
+        out[number] = NONE
+        if found[number] != NONE:
+            key = result.key
+            begin = row_ends[key - 1] if key else 0
+            row = result.first + found[number] + shift
+            at = begin + row - bases[key]
+            if row >= 0 and begin <= at < row_ends[key]:
+                out[number] = rows_at[at]

@@ -1,0 +1,423 @@
+"""Rows of many keys to results, compiled: what :mod:`service.matcher.row_pattern.matcher` does.
+
+``run`` works until it is done, or returns between two steps because a table is full (``FULL_…``:
+the caller makes it larger) or because much has been found (``DRAIN``: the caller takes it out).
+Called again, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+from service.matcher.columnar.compilation import FOREVER, NONE, compiled
+from service.matcher.row_pattern.compiled.tables import (
+    CLOSED,
+    EDGE,
+    EXCLUDED,
+    GIVEN_UP,
+    MATCH,
+    ONE_ROW,
+    PAST_LAST_ROW,
+    ROWS_LIMIT,
+    SKIP_FAILED,
+    TARGET_ABSENT,
+    THREADS_LIMIT,
+    TIMED_OUT,
+    TO_FIRST,
+    TO_MATCH_START,
+    TO_NEXT_ROW,
+    UNMATCHED,
+    WITH_UNMATCHED,
+)
+from service.matcher.row_pattern.compiled.thread_loop import (
+    FULL_NODES,
+    FULL_REGISTERS,
+    FULL_THREADS,
+    STEPPED,
+    clear,
+    keep_nodes,
+    keep_slots,
+    labels_of,
+    run_threads,
+    take,
+)
+
+DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
+# What becomes of an attempt.
+_OPEN, _FINAL, _FULL = range(3)
+
+
+@compiled
+def run(program, programs, columns, rows, work, out, ask, controls):
+    """Apply all rows; see the module's text."""
+    control = controls[0]
+    while control.key < len(work.keys):
+        key = work.keys[control.key]
+        if not control.open:
+            if key.nodes > len(work.nodes):
+                return FULL_NODES
+            if key.threads > len(work.threads):
+                return FULL_THREADS
+            if program.clause[0].words and key.threads >= len(work.registers):
+                return FULL_REGISTERS
+            _open(program, columns, rows, work, control, key)
+        status = _apply(program, programs, columns, rows, work, out, ask, control, key)
+        if status != DONE:
+            return status
+        if control.nodes:
+            keep_nodes(work, control, key)
+        if (
+            control.kept_threads + control.threads > len(out.kept_threads)
+            or control.kept_nodes + control.nodes > len(out.kept_nodes)
+        ):  # fmt: skip
+            return FULL_KEPT
+        _close(work, out, control, key)
+        control.key += 1
+    return DONE
+
+
+@compiled
+def _open(program, columns, rows, work, control, key):
+    """Take up what the key remembers."""
+    control.first_row = rows.ends[control.key - 1] if control.key else 0
+    control.base = key.first
+    control.end = key.first + rows.ends[control.key] - control.first_row
+    control.start = key.start
+    for place in range(key.nodes):
+        held = work.held_nodes[control.first_node + place]
+        work.nodes[place].previous, work.nodes[place].label = held.previous, held.label
+    for place in range(key.threads):
+        held = work.held_threads[control.first_thread + place]
+        thread = work.threads[place]
+        thread.at, thread.node, thread.length = held.at, held.node, held.length
+        thread.slot = 0
+    control.first_node += key.nodes
+    control.first_thread += key.threads
+    control.nodes, control.threads, control.slots = key.nodes, key.threads, 1
+    if program.clause[0].words and key.threads:
+        _replay(program, columns, rows, work, control)
+    key.time = max(key.time, control.watermark)
+    control.open = 1
+
+
+@compiled
+def _replay(program, columns, rows, work, control):
+    """Give each thread the registers of its rows."""
+    clear(program, work)
+    for place in range(control.threads):
+        thread = work.threads[place]
+        slot = place + 1
+        for word in range(program.clause[0].words):
+            work.registers[slot, word] = work.registers[0, word]
+        labels_of(work.nodes, thread.node, thread.length, work.one)
+        for length in range(thread.length):
+            row = control.start + length
+            at = rows.at[control.first_row + row - control.base]
+            take(program, columns, work, slot, slot, work.one[length], row, at)
+        thread.slot = slot
+    control.slots = control.threads + 1
+
+
+@compiled
+def _close(work, out, control, key):
+    """Put away what the key remembers from here on."""
+    for place in range(control.threads):
+        kept = out.kept_threads[control.kept_threads + place]
+        thread = work.threads[place]
+        kept.at, kept.node, kept.length = thread.at, thread.node, thread.length
+    for place in range(control.nodes):
+        kept = out.kept_nodes[control.kept_nodes + place]
+        kept.previous, kept.label = work.nodes[place].previous, work.nodes[place].label
+    control.kept_threads += control.threads
+    control.kept_nodes += control.nodes
+    key.threads, key.nodes = control.threads, control.nodes
+    key.rows = control.end - key.first
+    control.open = 0
+
+
+@compiled
+def _apply(program, programs, columns, rows, work, out, ask, control, key):
+    """One attempt after the other, as far as the rows go."""
+    while True:
+        control.number = key.matches + 1
+        if not key.attempt:
+            status = _pass_over(program, rows, out, control, key)
+            if status != DONE:
+                return status
+            if key.next_start >= control.end:
+                return DONE
+            status = _begin(program, programs, columns, rows, work, ask, control, key)
+            if status != STEPPED:
+                return status
+        control.full = STEPPED
+        became = _advance(program, programs, columns, rows, work, ask, control, key)
+        if became == _FULL:
+            return control.full
+        if became == _OPEN:
+            return DONE
+        if not _is_known(program, work, control, key):
+            return DONE
+        status = _room_to_settle(program, out, control, key)
+        if status != DONE:
+            return status
+        _settle(program, rows, work, out, control, key)
+        _end_attempt(control, key)
+        _drop_rows(program, control, key)
+
+
+@compiled
+def _pass_over(program, rows, out, control, key):
+    """Go on to the next row that may begin a match."""
+    clause = program.clause[0]
+    wanted = clause.first_bits
+    first, row = key.next_start, key.next_start
+    offset = control.first_row - control.base
+    while row < control.end:
+        bits = rows.bits[rows.at[offset + row]]
+        closed = bits & CLOSED != 0
+        if not closed and (wanted == 0 or bits & wanted != 0):
+            break
+        if clause.rows == WITH_UNMATCHED and row >= key.covered and not closed:
+            if control.results >= len(out.results):
+                key.next_start = row
+                return DRAIN if control.results >= control.drain_at else FULL_RESULTS
+            _put(out, control, UNMATCHED, row, row, 0, 0, rows)
+        row += 1
+    if row > first:
+        key.next_start = row
+        _drop_rows(program, control, key)
+    return DONE
+
+
+@compiled
+def _begin(program, programs, columns, rows, work, ask, control, key):
+    """The attempt at the next row: its threads stand before it."""
+    control.start = key.next_start
+    control.nodes, control.slots, control.threads = 0, 1, 1
+    thread = work.threads[0]
+    thread.at, thread.node, thread.length, thread.slot = 0, NONE, 0, 0
+    if program.clause[0].words:
+        clear(program, work)
+    key.found = 0
+    status = run_threads(program, programs, columns, rows, work, ask, control, key, control.start)
+    if status == STEPPED:
+        key.attempt = 1
+        key.start, key.next_row = control.start, control.start
+        key.limit = 0
+        key.dropped = 0
+    return status
+
+
+@compiled
+def _end_attempt(control, key):
+    key.attempt = 0
+    key.found = 0
+    key.dropped = 0
+    key.limit = 0
+    control.nodes, control.threads, control.slots = 0, 0, 1
+
+
+@compiled
+def _drop_rows(program, control, key):
+    key.first = max(key.first, min(key.next_start - program.clause[0].reach, control.end))
+
+
+@compiled
+def _advance(program, programs, columns, rows, work, ask, control, key):
+    """Lets the threads take all rows that there are."""
+    clause = program.clause[0]
+    offset = control.first_row - control.base
+    begun = rows.at[offset + key.start]
+    deadline = FOREVER
+    if clause.within != FOREVER:
+        deadline = rows.time[begun] + clause.within
+    while control.threads:
+        until = key.next_row + 1
+        if key.next_row < control.end:
+            inside = clause.within == FOREVER
+            if not inside:
+                next_row = rows.at[offset + key.next_row]
+                inside = rows.time[next_row] < deadline or (
+                    rows.time[next_row] == deadline and rows.micros[next_row] < rows.micros[begun]
+                )
+            if not inside:
+                _drop_threads(work, control, key)
+                break
+            if key.next_row - key.start >= clause.most_rows:
+                key.limit = ROWS_LIMIT
+                _drop_threads(work, control, key)
+                break
+        elif deadline != FOREVER and deadline <= key.time:
+            _drop_threads(work, control, key)
+            break
+        elif not control.closed:
+            return _OPEN
+        status = _step(program, programs, columns, rows, work, ask, control, key, until)
+        if status != STEPPED:
+            control.full = status
+            return _FULL
+        if key.next_row < control.end and control.threads > clause.most_threads:
+            key.limit = THREADS_LIMIT
+            _drop_threads(work, control, key)
+        key.next_row = until
+    return _FINAL
+
+
+@compiled
+def _step(program, programs, columns, rows, work, ask, control, key, until):
+    """One more row for all threads; with what is not needed any more let go of where there is no
+    room."""
+    status = run_threads(program, programs, columns, rows, work, ask, control, key, until)
+    if status == FULL_NODES:
+        keep_nodes(work, control, key)
+        if 2 * control.nodes > len(work.nodes):
+            return status
+        status = run_threads(program, programs, columns, rows, work, ask, control, key, until)
+    if status == FULL_REGISTERS:
+        keep_slots(program, work, control)
+        if 2 * control.slots > len(work.registers):
+            return status
+        status = run_threads(program, programs, columns, rows, work, ask, control, key, until)
+    return status
+
+
+@compiled
+def _drop_threads(work, control, key):
+    if control.threads:
+        thread = work.threads[0]
+        key.dropped, key.dropped_at = 1, thread.at
+        key.dropped_node, key.dropped_length = thread.node, thread.length
+    control.threads = 0
+
+
+@compiled
+def _is_known(program, work, control, key):
+    """Whether the rows are there that the measures of a match read."""
+    if not key.found or key.found_length == 0 or control.closed or len(program.ahead) == 0:
+        return True
+    length = key.found_length
+    labels = work.one
+    labels_of(work.nodes, key.found_node, length, labels)
+    first = length - 1
+    if program.clause[0].rows != ONE_ROW:
+        first = 0
+        _exclude(work, key.found_node, length, labels)
+    for current in range(first, length):
+        if labels[current] < EXCLUDED:
+            for number in range(len(program.ahead)):
+                place = _position(program, program.ahead[number], current, length, labels)
+                if place != NONE and key.start + place >= control.end:
+                    return False
+    return True
+
+
+@compiled
+def _position(program, ahead, current, length, labels):
+    """The row that a measure reads, counted from the match's first; ``NONE`` for none."""
+    last = length - 1 if ahead.final else current
+    left = ahead.offset
+    for number in range(last + 1):
+        at = number if ahead.first else last - number
+        variable = labels[at] & (EXCLUDED - 1)
+        if ahead.variables == NONE or program.sets[ahead.variables, variable]:
+            if left == 0:
+                return at + ahead.shift
+            left -= 1
+    return NONE
+
+
+@compiled
+def _exclude(work, node, length, labels):
+    """Mark the labels of rows between edges. From behind, the first edge ends an exclusion."""
+    inside, place = False, length
+    while node != NONE:
+        if work.nodes[node].label == EDGE:
+            inside = not inside
+        else:
+            place -= 1
+            if inside:
+                labels[place] |= EXCLUDED
+        node = work.nodes[node].previous
+
+
+@compiled
+def _room_to_settle(program, out, control, key):
+    """Whether there is room for all that comes of an attempt."""
+    results = control.results + 3
+    if program.clause[0].rows == WITH_UNMATCHED:
+        results += max(1, key.next_row - key.start)
+    if control.results >= control.drain_at or control.labels >= 4 * control.drain_at:
+        return DRAIN
+    if results > len(out.results):
+        return FULL_RESULTS
+    if control.labels + max(key.found_length, key.dropped_length) > len(out.labels):
+        return FULL_LABELS
+    return DONE
+
+
+@compiled
+def _put(out, control, kind, first, number, length, detail, rows):
+    result = out.results[control.results]
+    result.kind, result.first, result.number = kind, first, number
+    result.length, result.detail = length, detail
+    result.key, result.labels = control.key, control.labels
+    result.row = rows.at[control.first_row + first - control.base]
+    control.results += 1
+
+
+@compiled
+def _put_labels(work, out, control, node, length):
+    """Write the variables of a thread, behind its result."""
+    labels = out.labels[control.labels :]
+    labels_of(work.nodes, node, length, labels)
+    _exclude(work, node, length, labels)
+    control.labels += length
+
+
+@compiled
+def _settle(program, rows, work, out, control, key):
+    """Write what came of an attempt, and say where the next one begins."""
+    clause = program.clause[0]
+    start = key.start
+    if key.limit:
+        _put(out, control, GIVEN_UP, start, 0, 0, key.limit, rows)
+    if key.found:
+        _match(program, rows, work, out, control, key)
+        return
+    if key.dropped and not key.limit:
+        deadline = rows.time[rows.at[control.first_row + start - control.base]] + clause.within
+        _put(out, control, TIMED_OUT, start, 0, key.dropped_length, deadline, rows)
+        _put_labels(work, out, control, key.dropped_node, key.dropped_length)
+    after = start + 1
+    if key.limit:
+        # To begin at each of very many rows again would take the square of their number.
+        after = max(after, key.next_row)
+    if clause.rows == WITH_UNMATCHED:
+        for row in range(max(start, key.covered), after):
+            _put(out, control, UNMATCHED, row, row, 0, 0, rows)
+    key.next_start = after
+
+
+@compiled
+def _match(program, rows, work, out, control, key):
+    clause = program.clause[0]
+    length, start = key.found_length, key.start
+    labels = control.labels
+    _put(out, control, MATCH, start, control.number, length, 0, rows)
+    _put_labels(work, out, control, key.found_node, length)
+    key.matches = control.number
+    key.next_start = start + 1
+    if length == 0:
+        return
+    key.covered = max(key.covered, start + length)
+    if clause.skip == PAST_LAST_ROW:
+        key.next_start = start + length
+    elif clause.skip != TO_NEXT_ROW:
+        place = NONE
+        for at in range(length):
+            variable = out.labels[labels + at] & (EXCLUDED - 1)
+            if program.sets[clause.target, variable] and (clause.skip != TO_FIRST or place == NONE):
+                place = at
+        if place > 0:
+            key.next_start = start + place
+        else:
+            fault = TARGET_ABSENT if place == NONE else TO_MATCH_START
+            _put(out, control, SKIP_FAILED, start, control.number, 0, fault, rows)

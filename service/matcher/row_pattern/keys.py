@@ -1,0 +1,222 @@
+"""The rules of a partitioning that are in SQL, applied to many keys at once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from service.compiler.row_pattern import RowPatternPlan
+from service.compiler.rule_set import Partitioning
+from service.matcher.columnar.compilation import FOREVER, I64, Table
+from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.row_pattern_units import (
+    ROW,
+    UNIT,
+    RowPatternUnits,
+    units_together,
+)
+from service.matcher.live import PartialMatch
+from service.matcher.outputs import Outputs
+from service.matcher.partial import END_OF_TIME
+from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates
+from service.matcher.row_pattern.compiled.tables import CLOSED, KEY
+from service.matcher.row_pattern.live import live_attempt
+from service.matcher.row_pattern.matcher import Limits
+from service.matcher.row_pattern.reporting import ResultReporter
+
+#: Outputs are handed out when the results in them have so many rows.
+_MOST_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class NewEvents:
+    """Events of a run: ``events`` are those that are held from before, and behind them the new
+    ones, in order of application within each key. ``key``, ``mask`` and ``micros`` are of the new
+    ones: places in ``keys`` and ``masks`` (sets of true conditions), microseconds behind the
+    millisecond."""
+
+    events: EventTable
+    keys: Sequence[str | None]
+    masks: Sequence[int]
+    key: I64
+    mask: I64
+    micros: I64
+
+    @property
+    def held(self) -> int:
+        """How many events are held from before."""
+        return len(self.events) - len(self.key)
+
+
+class RowPatternRules:
+    """The rules in SQL of one partitioning. Holds no state."""
+
+    def __init__(self, partitioning: Partitioning) -> None:
+        self.rules = [
+            _Rule(number, plan, partitioning) for number, _, plan in partitioning.row_pattern_rules
+        ]
+
+    def live(
+        self, units: RowPatternUnits, events: EventTable, keys: Sequence[str | None], names: Names
+    ) -> Iterator[PartialMatch]:
+        """The attempts under way, rule by rule and key by key."""
+        for rule in self.rules:
+            mine = units.take(np.flatnonzero(units.units["rule"] == rule.number))
+            yield from rule.live(mine, events, keys, names)
+
+    def run(
+        self, units: RowPatternUnits, fresh: NewEvents, watermark: int, names: Names
+    ) -> RowPatternRun:
+        """Apply new events and move all keys to ``watermark``."""
+        return RowPatternRun(self.rules, units, fresh, watermark, names)
+
+
+class RowPatternRun:
+    """One run: an iterator over outputs, then the new state in ``units``, whose rows are numbers of
+    the run's events."""
+
+    def __init__(
+        self,
+        rules: Sequence[_Rule],
+        units: RowPatternUnits,
+        fresh: NewEvents,
+        watermark: int,
+        names: Names,
+    ) -> None:
+        self.units = units
+        self._rules, self._fresh, self._names = rules, fresh, names
+        self._watermark = watermark
+
+    def __iter__(self) -> Iterator[Outputs]:
+        parts = []
+        for rule in self._rules:
+            mine = self.units.take(np.flatnonzero(self.units.units["rule"] == rule.number))
+            rows, bits = self._rows(rule)
+            active = np.union1d(
+                self._fresh.key[rows], mine.units["key"][mine.units["due"] <= self._watermark]
+            )
+            runs = np.isin(mine.units["key"], active)
+            parts.append(mine.take(np.flatnonzero(~runs)))
+            if len(active):
+                known = mine.take(np.flatnonzero(runs))
+                parts.append((yield from self._advance(rule, known, active, rows, bits)))
+        units = units_together(parts)
+        self.units = units.take(np.lexsort((units.units["rule"], units.units["key"])))
+
+    def _rows(self, rule: _Rule) -> tuple[I64, I64]:
+        """Which of the new events a rule reads, and the bits of each."""
+        masks = [rule.bits(mask) for mask in self._fresh.masks]
+        read = np.array([bits is not None for bits in masks], bool)
+        bits = np.array([bits or 0 for bits in masks], np.int64)
+        if not read.any():
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows = np.flatnonzero(read[self._fresh.mask])
+        return rows, bits[self._fresh.mask[rows]]
+
+    def _advance(
+        self, rule: _Rule, known: RowPatternUnits, active: I64, rows: I64, bits: I64
+    ) -> Generator[Outputs, None, RowPatternUnits]:
+        fresh, watermark, closed = self._fresh, self._watermark, self._watermark >= END_OF_TIME
+        events = rule.columns_of(fresh.events)
+        states = rule.states(known, events)
+        # Those that are known come first.
+        keys = np.concatenate([known.units["key"], np.setdiff1d(active, known.units["key"])])
+        number = np.argsort(keys, kind="stable")
+        key = number[np.searchsorted(keys[number], fresh.key[rows])]
+        at = fresh.held + rows
+        run = rule.matcher.run(
+            states, replace(events.take(at), micros=fresh.micros[rows]), key, watermark,
+            self._names, bits=bits, closed=closed,
+        )  # fmt: skip
+        for found in run:
+            outputs, size = Outputs(), 0
+            rule.reporter.failures(found.failures, outputs)
+            for place, result in found.objects():
+                size += rule.reporter.report(fresh.keys[keys[place]], [result], outputs)
+                if size >= _MOST_ROWS:
+                    yield outputs
+                    outputs, size = Outputs(), 0
+            rule.reporter.faults(rule.matcher.taken_faults(), outputs)
+            yield outputs
+        if closed:
+            return RowPatternUnits()
+        source = np.concatenate([known.rows["event"], at])
+        return rule.units(run.states, keys, source[run.kept_rows])
+
+
+class _Rule:
+    """One rule, bound to the columns of its partitioning."""
+
+    def __init__(self, number: int, plan: RowPatternPlan, partitioning: Partitioning) -> None:
+        self.number, self._plan = number, plan
+        self._partitioning = partitioning
+        limits = plan.rule.limits
+        self.matcher = CompiledRowPattern(plan, Limits(limits.events, limits.partial_matches))
+        self.reporter = ResultReporter(plan)
+        places = {
+            slot.path: place
+            for place, slot in enumerate(partitioning.slots)
+            if slot.events == plan.rule.events and slot.of_type is None
+        }
+        self._places = [places[path] for path in plan.columns]
+        atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
+        self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
+
+    def bits(self, mask: int) -> int | None:
+        """The bits of a row of which these conditions are true; ``None`` where the rule does not
+        read it."""
+        own = self._partitioning.own_bits(self.number, mask)
+        if own is None:
+            return None
+        closed = CLOSED if own & self._plan.closed else 0
+        return closed | sum(bit for atom, bit in self._bits if own & atom)
+
+    def columns_of(self, events: EventTable) -> EventTable:
+        """Events with the columns of the plan."""
+        columns = None
+        if events.columns is not None:
+            columns = [events.columns[place] for place in self._places]
+        return replace(events, columns=columns, payload=None)
+
+    def states(self, known: RowPatternUnits, events: EventTable) -> RowPatternStates:
+        """The states of units as the matcher has them."""
+        keys: Table = np.zeros(len(known), KEY)
+        for name in KEY.names or ():
+            keys[name] = known.units[name]
+        rows = replace(events.take(known.rows["event"]), micros=known.rows["micros"].copy())
+        bits = known.rows["bits"].copy()
+        return RowPatternStates(keys, known.threads, known.nodes, rows, bits)
+
+    def units(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternUnits:
+        """The units of states, but for those of which nothing counts any more. ``keys``: by state;
+        ``events``: the number of each row's."""
+        units = np.zeros(len(states.keys), UNIT)
+        for name in KEY.names or ():
+            units[name] = states.keys[name]
+        units["key"], units["rule"] = keys, self.number
+        under_way = states.keys["attempt"] != 0
+        deadlines = self.matcher.deadlines(states)
+        open_ended = under_way & (deadlines == FOREVER)
+        units["due"] = np.where(open_ended, END_OF_TIME, deadlines)
+        rows = np.zeros(len(events), ROW)
+        rows["event"], rows["bits"] = events, states.bits
+        rows["micros"] = states.rows.all_micros
+        whole = RowPatternUnits(units, states.threads, states.nodes, rows)
+        return whole if self._plan.remembers else whole.take(np.flatnonzero(under_way))
+
+    def live(
+        self, units: RowPatternUnits, events: EventTable, keys: Sequence[str | None], names: Names
+    ) -> Iterator[PartialMatch]:
+        """The attempts of some units."""
+        states = self.states(units, self.columns_of(events))
+        deadlines = self.matcher.deadlines(states).tolist()
+        for key, deadline, state in zip(
+            units.units["key"].tolist(),
+            deadlines,
+            self.matcher.key_states(states, names),
+            strict=True,
+        ):
+            due = None if deadline == FOREVER else deadline
+            yield from live_attempt(self._plan, keys[key], state, due)

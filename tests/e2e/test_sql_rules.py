@@ -1,0 +1,141 @@
+"""Rules in SQL through the whole job, beside rules of steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.errors import RuleSetError
+from tests.e2e.scenario import Scenario
+from tests.e2e.schemas import record
+from tests.kafka_access import Sent
+
+SCHEMA = record(
+    "Tick", symbol=["null", "string"], ts="long", price="long", place=record("Place", city="string")
+)
+
+V_SHAPE = """
+    SELECT * FROM ticks MATCH_RECOGNIZE (
+      PARTITION BY symbol ORDER BY ts
+      MEASURES FIRST(start_.price) AS before, LAST(down.price) AS bottom, LAST(up.price) AS after
+      AFTER MATCH SKIP PAST LAST ROW
+      PATTERN (start_ down+ up{2})
+      DEFINE down AS price < PREV(price), up AS price > PREV(price))
+"""
+TWO_IN_TIME = """
+    SELECT * FROM ticks MATCH_RECOGNIZE (
+      PARTITION BY symbol ORDER BY ts
+      MEASURES CLASSIFIER() AS kind, COUNT(*) AS n
+      ALL ROWS PER MATCH WITH UNMATCHED ROWS
+      PATTERN (low high) WITHIN INTERVAL '10' MILLISECONDS
+      DEFINE low AS price < 10, high AS price >= 10)
+"""
+
+
+class Ticks:
+    """The topic of a scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        scenario.input("ticks", event_time_unit="millis")
+        self._schema = scenario.register("ticks", SCHEMA)
+
+    def send(self, *ticks: tuple[str | None, int, int]) -> None:
+        """Symbol, time and price of each."""
+        values = [
+            {"symbol": symbol, "ts": time, "price": price, "place": {"city": "X"}}
+            for symbol, time, price in ticks
+        ]
+        avro = (Sent(self._scenario.avro(self._schema, value)) for value in values)
+        self._scenario.send("ticks", *avro)
+
+
+def test_both_kinds_of_rules(scenario: Scenario) -> None:
+    """Share inputs, keys and state; what a batch begins the next ends, also over a restart; a key
+    that is NULL is one dead letter."""
+    ticks = Ticks(scenario)
+    scenario.rule({"id": "v-shape", "sql": V_SHAPE})
+    scenario.rule({"id": "two", "sql": TWO_IN_TIME})
+    scenario.rule(
+        {
+            "id": "steps",
+            "key": "symbol",
+            "within": "10 ms",
+            "pattern": [
+                {"step": "low", "where": "price < 10"},
+                {"step": "high", "after": "next", "where": "price >= 10"},
+            ],
+        }
+    )
+    ticks.send(("a", 1, 12), ("b", 1, 5), ("a", 2, 9), (None, 2, 1))
+    scenario.run()
+    ticks.send(("a", 3, 8), ("a", 4, 10), ("b", 11, 20), ("a", 15, 11), ("c", 30, 1))
+    scenario.run()
+    outputs = scenario.decide()
+    (found,) = [match for match in outputs.matches if match.body["rule_id"] == "v-shape"]
+    assert found.key == b"a"
+    assert found.body["measures"] == {"symbol": "a", "before": 12, "bottom": 8, "after": 11}
+    assert [(step["step"], len(step["events"])) for step in found.body["steps"]] == [
+        ("START_", 1), ("DOWN", 2), ("UP", 2),
+    ]  # fmt: skip
+    assert outputs.of("two")[0] == []
+    rows = [
+        (row.body["offset"], row.body["variable"], row.body["row"], row.body["columns"]["n"])
+        for row in outputs.match_rows
+        if row.key == b"a"
+    ]
+    assert rows == [(0, None, 1, None), (2, None, 1, None), (4, "LOW", 1, 1), (5, "HIGH", 2, 2),
+                    (7, None, 1, None)]  # fmt: skip
+    steps, timeouts = outputs.of("steps")
+    assert [(match.key, match.time) for match in steps] == [("a", 4)]
+    in_sql = outputs.of("two")[1]
+    for found_timeouts in (timeouts, in_sql):
+        assert [(each.key, each.time) for each in found_timeouts] == [("b", 11), ("c", 40)]
+    assert outputs.reasons() == [(3, "missing_key")]
+
+
+def test_an_idle_key_is_settled_at_its_time(scenario: Scenario) -> None:
+    """WITHIN ends an attempt of a key without further rows as soon as time has passed it."""
+    ticks = Ticks(scenario)
+    scenario.rule({"id": "two", "sql": TWO_IN_TIME})
+    ticks.send(("a", 5, 1), ("b", 20, 50))
+    outputs = scenario.run()
+    assert [(each.key, each.time) for each in outputs.of("two")[1]] == [("a", 15)]
+
+
+def test_all_columns_and_a_change_of_rules(scenario: Scenario) -> None:
+    """``*`` is the input's columns; another rule that comes and goes changes nothing of a rule in
+    SQL, and another version of it begins afresh."""
+    ticks = Ticks(scenario)
+    every = """SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts {}
+      PATTERN (x y) DEFINE y AS price > PREV(price))"""
+    scenario.rule({"id": "all", "sql": every.format("ALL ROWS PER MATCH")})
+    scenario.rule({"id": "other", "sql": every.format("MEASURES x.price AS p")})
+    ticks.send(("a", 1, 1), ("z", 2, 0))
+    scenario.run()
+    third = [{"step": "s", "where": "price > 9"}]
+    scenario.rule({"id": "third", "key": "symbol", "pattern": third})
+    scenario.rule({"id": "other", "version": 2, "sql": every.format("MEASURES x.price AS q")})
+    ticks.send(("a", 2, 2), ("z", 3, 0))
+    outputs = scenario.run()
+    assert [match.body["rule_id"] for match in outputs.matches] == []
+    assert [row.body["columns"] for row in outputs.match_rows] == [
+        {"symbol": "a", "ts": ts, "price": ts, "place": '{"city": "X"}'} for ts in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [("x y? $", "a stream has no last row"), ("x+ y??", "takes any row, as often as it can")],
+)
+def test_what_only_the_end_decides(scenario: Scenario, pattern: str, told: str) -> None:
+    """Is refused where the input does not end, and runs where it does."""
+    ticks = Ticks(scenario)
+    text = f"""SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts
+      MEASURES COUNT(*) AS n PATTERN ({pattern}) DEFINE y AS TRUE)"""
+    scenario.rule({"id": "end", "sql": text})
+    ticks.send(("a", 1, 1), ("a", 2, 1))
+    with pytest.raises(RuleSetError, match=told):
+        scenario.run()
+    outputs = scenario.decide()
+    (found,) = outputs.matches
+    assert found.body["measures"]["n"] == 2
