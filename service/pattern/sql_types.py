@@ -9,10 +9,13 @@ from functools import lru_cache
 from service.errors import Problem
 from service.pattern.document import LoadedRule
 from service.pattern.expressions import ColumnPath
+from service.pattern.expressions.symbols import unknown_symbols
 from service.pattern.key_types import key_problem
 from service.pattern.rule_of_shape import with_query
+from service.pattern.several_types import AnyRecord
 from service.pattern.sql import Query, examine_query, found_endless, found_order, spelled_out
 from service.pattern.sql.places import Found
+from service.pattern.sql.spelling import leaves_columns_open
 from service.pattern.sql_rule import PATH, finding
 from service.pattern.types import RecordType, column_type
 from service.pattern.validation import place_findings
@@ -32,10 +35,27 @@ def check_statement(
     new = [each for each in found if not any(map(each.overlaps, known))]
     if query is not None:
         if not known:
-            before = found_order(query)
-            new += [each for each in found_order(query, event_time) if each not in before]
+            said = found_order(query)
+            of_time = [each for each in found_order(query, event_time) if each not in said]
+            new += [each for each in of_time if not any(map(each.overlaps, new))]
         new += _keys(query, event)
     ordered = sorted(dict.fromkeys(new), key=lambda each: each.span)
+    return place_findings(map(finding, ordered), loaded.places)[0]
+
+
+def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
+    """What is not wrong with events of that type, and can hardly be meant."""
+    query, found = examine_query(statement_of(loaded), loaded.places.source, event)
+    if query is None or found:
+        return []
+    expressions = [(each.expression, each.start) for each in query.measures]
+    expressions += [(e, query.define_starts[variable]) for variable, e in query.defines.items()]
+    warnings = [
+        Found(each.message, (start + each.start, start + each.end), each.allowed)
+        for expression, start in expressions
+        for each in unknown_symbols(expression, event, {})
+    ]
+    ordered = sorted(dict.fromkeys(warnings), key=lambda each: each.span)
     return place_findings(map(finding, ordered), loaded.places)[0]
 
 
@@ -58,22 +78,35 @@ def at_input(loaded: LoadedRule, message: str, allowed: str) -> Problem:
     return place_findings([finding(found)], loaded.places)[0][0]
 
 
-def with_columns(loaded: LoadedRule, event: RecordType) -> LoadedRule:
+def with_columns(loaded: LoadedRule, event: RecordType, running: Query | None = None) -> LoadedRule:
     """The same rule with a statement that says the same without the type of the events: ``*`` of
-    ALL ROWS PER MATCH is their columns. As it is, if it does not fit them."""
+    ALL ROWS PER MATCH is their columns. As it is, if it does not fit them.
+
+    ``running``: the query of this version that runs already. Where the events have got more columns
+    since, ``*`` is still the columns that it has: what a version means does not change.
+    """
     query = loaded.rule.query
     assert query is not None
     spelled = _spelled_out(query.text, event)
+    if running is not None and spelled != running and leaves_columns_open(query):
+        names = tuple(each.name for each in running.outputs)
+        before = _spelled_out(query.text, event, names)
+        spelled = before if before == running else spelled
     return loaded if spelled is None else replace(loaded, rule=with_query(loaded.rule, spelled))
 
 
 @lru_cache(maxsize=_MOST_STATEMENTS)
-def _spelled_out(text: str, event: RecordType) -> Query | None:
+def _spelled_out(
+    text: str, event: RecordType, names: tuple[str, ...] | None = None
+) -> Query | None:
     _, found = examine_query(text, "", event)
     if found:
         return None
-    spelled = spelled_out(text, "", event)
-    return None if spelled == text else examine_query(spelled, "")[0]
+    spelled = spelled_out(text, "", event, names)
+    if spelled == text:
+        return None
+    query, found = examine_query(spelled, "")
+    return None if found else query
 
 
 def _keys(query: Query, event: RecordType) -> Iterator[Found]:

@@ -27,7 +27,7 @@ from service.pattern.expressions.symbols import unknown_symbols
 from service.pattern.findings import Placed, place_steps
 from service.pattern.key_types import key_problem, with_article
 from service.pattern.several_types import AnyRecord, InputRecord
-from service.pattern.sql_types import check_statement, with_columns
+from service.pattern.sql_types import check_statement, statement_warnings, with_columns
 from service.pattern.tree import Rule
 from service.pattern.types import BOOLEAN, NULL, UNKNOWN, RecordType, SqlType
 
@@ -43,17 +43,22 @@ def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Probl
 
 def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
     """What is not wrong with these record types, and can hardly be meant."""
+    if loaded.rule.query is not None:
+        return statement_warnings(loaded, AnyRecord.of(list(dict.fromkeys(records))))
     check = _Check(loaded.rule, loaded.places, records)
     return list(dict.fromkeys(islice(check.warnings(), MOST_PROBLEMS)))
 
 
-def with_columns_of(loaded: LoadedRule, records: Sequence[InputRecord]) -> LoadedRule:
+def with_columns_of(
+    loaded: LoadedRule, records: Sequence[InputRecord], running: Rule | None = None
+) -> LoadedRule:
     """The rule with all that it says of columns written out; as it is, unless the events are of one
-    record type."""
+    record type. ``running``: the rule of this id that runs, if one does."""
     types = list(dict.fromkeys(records))
     if loaded.rule.query is None or len(types) != 1:
         return loaded
-    return with_columns(loaded, types[0][2])
+    same = running is not None and running.version == loaded.rule.version
+    return with_columns(loaded, types[0][2], running.query if running and same else None)
 
 
 class _Check:

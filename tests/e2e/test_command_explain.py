@@ -188,3 +188,36 @@ assert CliRunner().invoke(app, ["explain", {str(folder)!r}, "--format", "dot"]).
 assert not {{"pyspark", "pyarrow", "pandas", "confluent_kafka"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+SQL = """-- id: rising
+SELECT * FROM sales MATCH_RECOGNIZE (
+  PARTITION BY user ORDER BY cost
+  ALL ROWS PER MATCH
+  PATTERN (a b+ c)
+  DEFINE b AS Cost > PREV(cost)
+)
+"""
+
+
+def test_rules_in_sql_are_explained(folder: Path, tmp_path: Path) -> None:
+    """In words, with the columns of the schema, beside rules with steps; in each other form."""
+    (folder / "three.sql").write_text(SQL, "utf-8")
+    schema = tmp_path / "sale.avsc"
+    schema.write_text(SCHEMA, "utf-8")
+    result = _invoke(folder, "--rule", "rising", "--schema", schema)
+    assert result.exit_code == 0
+    assert "B, once or more, as often as possible: a row where cost > PREV(" in result.stdout
+    assert "  cost  the column cost\n" in result.stdout
+    both = _invoke(folder).stdout
+    assert both.index("Rule one") < both.index("Rule rising") < both.index("Rule two")
+    assert "and all other columns of the input" in both
+    plan = _invoke(folder / "three.sql", "--format", "plan").stdout
+    assert plan.startswith("row pattern A B+ C\n")
+    assert "1 LABEL B\n  2 SPLIT 1, 3\n" in plan
+    forms = (Form.DOT, read_dot), (Form.MERMAID, read_mermaid)
+    for form, read in forms:
+        text = written(rules_to_explain(folder, [], []), form)
+        drawn = read(text)
+        assert drawn.titles == ["one version 1", "rising version 1", "two version 1"]
+        assert any(label.startswith("1 LABEL B") for label in drawn.states.values())

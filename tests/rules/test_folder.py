@@ -23,6 +23,9 @@ def rule(rule_id: str, version: int = 1, rest: str = "") -> str:
     return f"id: {rule_id}\nversion: {version}\nkey: k\n{rest}pattern: [{{step: a}}]\n"
 
 
+STATEMENT = "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k PATTERN (a) DEFINE a AS n = 1)"
+
+
 def folder(path: Path, **files: str) -> RuleSet:
     """The rules of a folder with these files; `__` in a name stands for the dot."""
     for name, text in files.items():
@@ -50,7 +53,7 @@ def test_examples_are_rules() -> None:
 
 
 def test_files_that_are_read(tmp_path: Path) -> None:
-    """YAML and JSON files, in the order of ids; not hidden files, others, or inner folders."""
+    """YAML, JSON and SQL files, in the order of ids; not hidden files, others, or inner folders."""
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "e.yaml").write_text("broken: [")
@@ -59,10 +62,14 @@ def test_files_that_are_read(tmp_path: Path) -> None:
         z__yaml=rule("b") + "---\n" + rule("a"),
         y__yml=rule("c"),
         x__json='{"id": "d", "key": "k", "pattern": [{"step": "a"}]}',
+        w__sql=f"-- id: e\n{STATEMENT}",
+        v__SQL=f"-- id: f\n{STATEMENT}",
         __hidden__yaml="broken: [",
+        __hidden__sql="broken",
         readme__txt="broken: [",
     )
-    assert [one.id for one in rules.rules] == ["a", "b", "c", "d"]
+    assert [one.id for one in rules.rules] == ["a", "b", "c", "d", "e", "f"]
+    assert [one.query is not None for one in rules.rules] == [False] * 4 + [True] * 2
     assert rules.warnings == ()
 
 

@@ -158,3 +158,17 @@ def test_large(store: Store, source: RuleSource) -> None:
     assert len(versions(source.read())) == 301
     store.put("r7", rule("r7", 2), 2)
     assert versions(source.read())["r7"] == 2
+
+
+def test_rules_in_sql(store: Store, source: RuleSource) -> None:
+    """Every source holds documents with `sql`; what is wrong has its place."""
+    statement = "sql: |\n  SELECT * FROM t MATCH_RECOGNIZE (\n    PARTITION BY k PATTERN (a {0})"
+    text = f"id: in-sql\n{statement}\n    DEFINE a AS n = 1)\n"
+    store.put("in-sql", text.format("b"))
+    store.put("steps", rule("steps"))
+    assert versions(source.read()) == {"in-sql": 1, "steps": 1}
+    store.put("in-sql", text.format("b").replace("DEFINE a", "DEFINE c"))
+    (problem,) = [problem for file in source.read() or () for problem in file.problems]
+    assert (problem.source, problem.rule) == (store.place("in-sql"), "in-sql")
+    assert problem.message == "`c` is not in the pattern"
+    assert problem.excerpt == "    DEFINE c AS n = 1)"

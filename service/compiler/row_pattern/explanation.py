@@ -79,8 +79,11 @@ def _part(node: RowPattern, query: Query, indent: str, times: str = "") -> Itera
             yield f"{indent}no row{times}"
         case Anchor(sign=sign):
             yield f"{indent}the {'beginning' if sign == '^' else 'end'} of the partition{times}"
+        case Quantified(part=Quantified() as part):
+            yield f"{indent}{_repetition(node)}:"
+            yield from _part(part, query, indent + "  ")
         case Quantified(part=part):
-            yield from _part(part, query, indent, f"{times}, {_repetition(node)}")
+            yield from _part(part, query, indent, f", {_repetition(node)}")
         case Exclusion(part=part):
             yield f"{indent}not among the rows of the result{times}:"
             yield from _part(part, query, indent + "  ")
@@ -120,12 +123,9 @@ def _kept(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
     before = f", and {plan.reach} before it, which PREV may read" if plan.reach else ""
     yield "rows", f"since the first of the attempt{before}; {limits.events:,} at most"
     yield "of each row", ", ".join(map(name, plan.columns)) or "no column"
-    size = len(plan.program.instructions)
-    told_apart = any(plan.distinctions)
-    threads = "more where conditions look back at other rows" if told_apart else "no more"
-    yield (
-        "threads",
-        f"{size}, one for each instruction, {threads}; {limits.partial_matches:,} at most",
-    )
+    size = f"one for each of {len(plan.program.instructions)} instructions"
+    if any(plan.distinctions):
+        size += ", more where conditions look back at other rows"
+    yield "threads", f"{size}; {limits.partial_matches:,} at most"
     if query.within_ms is not None:
         yield "for how long", "until its window ends, also if the key has no further row"

@@ -10,10 +10,13 @@ from service.pattern.expressions.canonical import name
 from service.pattern.expressions.nodes import (
     Call,
     Column,
+    ColumnAt,
     Expression,
     Literal,
     Node,
     Reference,
+    RowAggregate,
+    RowReference,
     walk,
 )
 from service.pattern.expressions.problems import ExpressionProblem
@@ -30,10 +33,15 @@ def unknown_symbols(
     for look_back in e.look_backs:
         if look_back.argument is not None:
             yield from unknown_symbols(look_back.argument, steps.get(look_back.step), steps)
+    for value in e.row_values:
+        for argument in value.arguments if isinstance(value, RowAggregate) else ():
+            yield from unknown_symbols(argument, event, steps)
     for node in walk(e.node):
         for operand, text in _compared(node):
             record, column = event, operand
-            if isinstance(operand, Reference) and operand.look_back.function in PICKS:
+            if isinstance(operand, RowReference) and isinstance(operand.value, ColumnAt):
+                column = Column(operand.value.path, operand.span)
+            elif isinstance(operand, Reference) and operand.look_back.function in PICKS:
                 record = steps.get(operand.look_back.step)
                 column = operand.look_back.argument.node if operand.look_back.argument else node
             if record is None or not isinstance(column, Column):

@@ -4,7 +4,8 @@
 are cut out and not yet read. ``analysis`` reads those in their places, holds the statement against
 the rules of the standard and, where it is known, the type of the input's events, and gives a
 *query*, in which every name is resolved. All mistakes are told at once, each with its place.
-``cautions`` says what a stream, which has no end, would never decide.
+``cautions`` says what a stream, which has no end, would never decide; ``spelling`` writes out what
+only the type of the events says.
 
 **Meaning.** Names, RUNNING and FINAL, navigation, aggregates and skipping are those of the standard
 (ISO/IEC 19075-5), and the preferred match is the first in the order of the pattern, not the

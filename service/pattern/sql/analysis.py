@@ -117,6 +117,9 @@ class Analysis:
             event=self._event,
             input_span=statement.input.span,
             partition_spans=tuple(each.span for each in statement.partition),
+            define_starts={
+                each.variable.name: each.condition.span[0] for each in statement.defines
+            },
         )
 
     def _refuse(self, message: str, span: tuple[int, int], allowed: str | None = None) -> None:

@@ -74,12 +74,13 @@ def _twice(statement: Statement, given: Sequence[Output]) -> list[Found]:
 
 
 def _again(item: Selected, chosen: Sequence[Output], before: Sequence[Output]) -> Iterator[Found]:
-    """Names of the result that are there already."""
+    """A name of the result that is there already."""
     names = [each.name.lower() for each in before]
     for each in chosen:
         if each.name.lower() in names:
             message = f"two columns of the result are named `{each.name}`"
             yield Found(message, item.column.span, "another name behind AS")
+            return
         names.append(each.name.lower())
 
 

@@ -49,7 +49,8 @@ class Query:
     these, and each SUBSET, to primary variables. ``target``: the variables that AFTER MATCH SKIP
     goes to. ``within_ms``: from the first row of a match to its last, exclusive. ``event`` is the
     type of the input's events; without it, types are unknown, columns are as the statement spells
-    them, and ``*`` of ALL ROWS has no columns but those that the clause names.
+    them, and ``*`` of ALL ROWS has no columns but those that the clause names. ``define_starts``:
+    where the text of each condition begins.
     """
 
     text: str = field(compare=False)
@@ -70,3 +71,4 @@ class Query:
     event: RecordType | None
     input_span: Span = field(default=(0, 0), compare=False)
     partition_spans: tuple[Span, ...] = field(default=(), compare=False)
+    define_starts: Mapping[str, int] = field(default_factory=dict, compare=False)

@@ -7,8 +7,7 @@ Both are written out, so that the text alone says what it means.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 
 from service.pattern.expressions import parse
 from service.pattern.expressions.nodes import Column
@@ -23,13 +22,17 @@ from service.pattern.types import RecordType
 _QUALIFIED = re.compile(r'(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|\w+)\s*\.\s*')
 
 
-def spelled_out(text: str, source: str, event: RecordType) -> str:
-    """The statement ``text``, in which nothing is wrong, for events of that type."""
+def spelled_out(
+    text: str, source: str, event: RecordType, names: Sequence[str] | None = None
+) -> str:
+    """The statement ``text``, in which nothing is wrong, for events of that type. ``names``: those
+    of the result's columns, where ``*`` is to be less than all columns that there are."""
     statement, _ = read_statement(text, source)
     assert statement is not None
     analysis = Analysis(statement, event)
     query = analysis.query()
-    edits = [*_columns(analysis, text), *_selected(statement, query)]
+    chosen = [each.name for each in query.outputs] if names is None else names
+    edits = [*_columns(analysis, text), *_selected(statement, query, chosen)]
     for (start, end), new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
@@ -53,18 +56,21 @@ def _columns(analysis: Analysis, text: str) -> Iterator[tuple[Span, str]]:
         yield (start, end), f"{variable[0] if variable else ''}{name}"
 
 
-def _selected(statement: Statement, query: Query) -> Iterator[tuple[Span, str]]:
+def _selected(
+    statement: Statement, query: Query, names: Sequence[str]
+) -> Iterator[tuple[Span, str]]:
     if statement.rows is RowsPerMatch.ONE_ROW:
         return
-    chosen = iter(query.outputs)
-    for item in statement.select:
+    # There is one star at most, since no two columns have one name.
+    others = len(statement.select) - 1
+    behind = False
+    for number, item in enumerate(statement.select):
         if is_star(item, statement):
-            # There is one at most, since no two columns have one name.
-            count = len(query.outputs) - len(statement.select) + 1
-            names = [quoted_name(each.name) for each in islice(chosen, count)]
-            yield item.column.span, ", ".join(names)
+            of_star = names[number : len(names) - (others - number)]
+            yield item.column.span, ", ".join(map(quoted_name, of_star))
+            behind = True
             continue
-        source = next(chosen).source
+        source = query.outputs[number - len(statement.select) if behind else number].source
         node = parse(item.column.text).node
         if isinstance(source, tuple) and isinstance(node, Column) and node.path[-1] != source[-1]:
             yield item.column.span, quoted_name(source[-1])

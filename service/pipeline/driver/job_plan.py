@@ -38,8 +38,8 @@ def check_rules(
     problems = [problem for one in rules.loaded for problem in problems_of(one, schemas, ends=ends)]
     if problems:
         raise RuleSetError(problems)
-    spelled = tuple(with_columns_of(one, _records(one, schemas)) for one in rules.loaded)
-    plan = plan_for(replace(rules, loaded=spelled), record_types(schemas))
+    (spelled,) = spelled_out([RuleFile("", rules.loaded)], schemas, RuleSet())
+    plan = plan_for(replace(rules, loaded=spelled.loaded), record_types(schemas))
     check_columns(plan, schemas)
     return tuple(warnings_of(rules, schemas))
 
@@ -74,15 +74,19 @@ def _statement_problems(loaded: LoadedRule, source: str, schemas: ResolvedSchema
     return check_statement(loaded, first.columns, event_time)
 
 
-def spelled_out(files: Iterable[RuleFile], schemas: ResolvedSchemas) -> list[RuleFile]:
-    """The same files with rules in SQL that need no schemas to say what they put out."""
-    return [
-        replace(
-            file,
-            loaded=tuple(with_columns_of(one, _records(one, schemas)) for one in file.loaded),
-        )
-        for file in files
-    ]
+def spelled_out(
+    files: Iterable[RuleFile], schemas: ResolvedSchemas, running: RuleSet
+) -> list[RuleFile]:
+    """The same files with rules in SQL that need no schemas to say what they put out. Of a version
+    that is ``running``, that does not change when schemas do."""
+    rules = {rule.id: rule for rule in running.rules}
+
+    def of_rule(one: LoadedRule) -> LoadedRule:
+        if one.rule.query is None:
+            return one
+        return with_columns_of(one, _records(one, schemas), rules.get(one.rule.id))
+
+    return [replace(file, loaded=tuple(map(of_rule, file.loaded))) for file in files]
 
 
 def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:

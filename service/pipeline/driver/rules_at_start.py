@@ -123,7 +123,7 @@ class RulesAtStart:
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
-            files = spelled_out(overrides.applied(self.files or ()), self._schemas)
+            files = spelled_out(overrides.applied(self.files or ()), self._schemas, RuleSet())
             change = Change(valid(examine(files, self._source.name)).pausing(overrides.pauses({})))
         elif self.files is None or self.overrides is None:
             assert self._wrong is not None
@@ -131,7 +131,7 @@ class RulesAtStart:
         else:
             change = next_rules(
                 logged.rules,
-                spelled_out(overrides.applied(self.files), self._schemas),
+                spelled_out(overrides.applied(self.files), self._schemas, logged.rules),
                 lambda one: (
                     logged.against(one)
                     or problems_of(one, self._schemas, ends=self._settings.trigger.ends)

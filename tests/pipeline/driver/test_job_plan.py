@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,17 @@ import pytest
 
 from service.config import Settings
 from service.errors import ConfigurationError, Problem, RuleSetError
-from service.pipeline.decode.resolved_schemas import resolve_schemas
-from service.pipeline.driver.job_plan import check_rules, input_topics, within_limit
-from service.rules.folder import FolderSource, read_rules
+from service.pattern.document import load_rules
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas
+from service.pipeline.driver.job_plan import (
+    check_rules,
+    input_topics,
+    problems_of,
+    spelled_out,
+    within_limit,
+)
+from service.rules.folder import FolderSource, read_files, read_rules
+from service.rules.rule_set import RuleSet, assemble
 from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
 
 
@@ -131,3 +140,97 @@ def test_commands_load_no_service(module: str, without: str) -> None:
     program = f"import sys, {module}; print({without!r} in sys.modules)"
     asked = [sys.executable, "-c", program]
     assert subprocess.run(asked, check=True, capture_output=True, text=True).stdout == "False\n"
+
+
+TICK = record("Tick", symbol="string", price="double", ts="long")
+STATEMENT = """id: ticks
+sql: |
+  SELECT * FROM {source} MATCH_RECOGNIZE (
+    PARTITION BY symbol ORDER BY {order}
+    ALL ROWS PER MATCH
+    PATTERN (a b)
+    DEFINE b AS Price > 1
+  )
+"""
+
+
+def of_ticks(folder: Path, schema: dict[str, Any] = TICK, **source: object) -> ResolvedSchemas:
+    """The schemas of a job whose one input is ``ticks``."""
+    given = settings(folder, {"topics": ["t"], "event_time": "ts", **source})
+    given = given.model_copy(update={"inputs": {"ticks": given.inputs["i"]}})
+    registry: Any = FakeRegistry({1: schema}, t_value=[1])
+    return resolve_schemas(given, registry, ["t"])
+
+
+def told(schemas: ResolvedSchemas, statement: str) -> list[tuple[str, int, str]]:
+    """What of a rule does not fit the schemas, with line and help."""
+    (loaded,) = load_rules(statement, "ticks.yaml")
+    return [
+        (each.message, 0 if each.span is None else each.span.line, each.allowed or "")
+        for each in problems_of(loaded, schemas)
+    ]
+
+
+def test_inputs_of_statements(tmp_path: Path) -> None:
+    """FROM names an input of one record type, ORDER BY its event time."""
+    schemas = of_ticks(tmp_path)
+    assert told(schemas, STATEMENT.format(source="ticks", order="TS")) == []
+    assert told(schemas, STATEMENT.format(source="tick", order="ts")) == [
+        ("there is no input `tick`", 3, "did you mean `ticks`? inputs here: ticks")
+    ]
+    assert told(schemas, STATEMENT.format(source="ticks", order="price")) == [
+        ("rows come in the order of event time", 4, "ORDER BY ts")
+    ]
+    of_record = of_ticks(tmp_path, event_time="kafka_timestamp")
+    (found,) = told(of_record, STATEMENT.format(source="ticks", order="ts"))
+    assert found[:2] == (
+        "rows come in the order of event time, the time of their Kafka record",
+        4,
+    )
+
+
+def test_a_statement_reads_rows_of_one_type(tmp_path: Path) -> None:
+    """An input with several is refused by their names."""
+    schemas = of_ticks(tmp_path)
+    other = replace(schemas.types[0], number=1, name="bank.Quote")
+    schemas = replace(schemas, types=(*schemas.types, other))
+    assert told(schemas, STATEMENT.format(source="ticks", order="ts")) == [
+        (
+            "the input `ticks` has events of several record types: bank.Tick, bank.Quote",
+            3,
+            "an input whose rows are of one: inputs.ticks.record names it",
+        )
+    ]
+
+
+def test_statements_are_spelled_out(tmp_path: Path) -> None:
+    """A batch's rules say all that they put out; rules with steps, and rules that do not fit, stay
+    as they are."""
+    schemas = of_ticks(tmp_path)
+    (tmp_path / "a.yaml").write_text(STATEMENT.format(source="ticks", order="ts"), "utf-8")
+    (tmp_path / "b.yaml").write_text(STATEMENT.format(source="others", order="ts"), "utf-8")
+    (tmp_path / "c.yaml").write_text("id: c\nkey: k\npattern: [{step: a, where: n = 1}]", "utf-8")
+    files = read_files(tmp_path)
+    found, *others = spelled_out(files, schemas, RuleSet())
+    assert "SELECT symbol, ts, price FROM ticks" in found.loaded[0].text
+    assert "DEFINE b AS price > 1" in found.loaded[0].text
+    assert others == files[1:]
+    assert spelled_out([found], schemas, RuleSet()) == [found]
+
+
+def test_a_version_keeps_its_columns(tmp_path: Path) -> None:
+    """A column that the schema has got since is for the next version; one that is gone is a
+    change."""
+    (tmp_path / "a.yaml").write_text(STATEMENT.format(source="ticks", order="ts"), "utf-8")
+    files = read_files(tmp_path)
+    running = assemble(spelled_out(files, of_ticks(tmp_path), RuleSet())[0].loaded)
+    more = record("Tick", first="int", symbol="string", price="double", ts="long", size="int")
+    less = record("Tick", symbol="string", Price="double", ts="long")
+    (same,) = spelled_out(files, of_ticks(tmp_path, more), running)[0].loaded
+    assert same.text == running.loaded[0].text
+    assert same.rule == running.rules[0]
+    (other,) = spelled_out(files, of_ticks(tmp_path, less), running)[0].loaded
+    assert "SELECT symbol, ts, Price FROM" in other.text
+    (tmp_path / "a.yaml").write_text(files[0].loaded[0].text.replace("version: 1", "version: 2"))
+    (newer,) = spelled_out(read_files(tmp_path), of_ticks(tmp_path, more), running)[0].loaded
+    assert "SELECT symbol, ts, `first`, price, size FROM" in newer.text
