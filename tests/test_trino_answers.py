@@ -16,10 +16,11 @@ from tests.conformance.match_recognize import Case, difference
 CASES = list(cases(pathlib.Path(__file__).parent / "spec" / "trino-answers.jsonl"))
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["reference", "compiled"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_matcher(case: Case) -> None:
+def test_matcher(case: Case, compiled: bool) -> None:
     """The matcher gives Trino's answer, or refuses what Trino refuses."""
-    assert difference(case) is None
+    assert difference(case, compiled=compiled) is None
 
 
 def test_count_distinct() -> None:

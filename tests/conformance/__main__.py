@@ -25,6 +25,13 @@ class Way(StrEnum):
     SPARK = "spark"
 
 
+class Matcher(StrEnum):
+    """What runs MATCH_RECOGNIZE in this process."""
+
+    REFERENCE = "reference"
+    COMPILED = "compiled"
+
+
 class Form(StrEnum):
     """How cases are written."""
 
@@ -43,6 +50,9 @@ def main(
     written: Annotated[
         Form, typer.Option(help="How cases are written; Ververica's JSON for the core alone.")
     ] = Form.RULE,
+    matcher: Annotated[
+        Matcher, typer.Option(help="Of MATCH_RECOGNIZE: the plain matcher, or the compiled one.")
+    ] = Matcher.REFERENCE,
     only: Annotated[
         list[str] | None, typer.Option(help="Only cases whose id begins so; may be repeated.")
     ] = None,
@@ -64,7 +74,7 @@ def main(
     if in_sql and through is Way.SPARK:
         raise typer.BadParameter("MATCH_RECOGNIZE runs in this process alone: --through core")
     for case in in_sql:
-        found = match_recognize.difference(case)
+        found = match_recognize.difference(case, compiled=matcher is Matcher.COMPILED)
         if found is not None:
             failed.append(case)
             typer.echo(f"{case['id']}\n  {match_recognize.statement(case)}\n{found}\n")

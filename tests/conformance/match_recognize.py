@@ -24,6 +24,7 @@ from service.pattern.expressions import ColumnPath
 from service.pattern.sql import load_query
 from service.pattern.sql.query import Query, Sort
 from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType
+from tests.conformance.compiled_row_pattern import CompiledLocalRowPattern
 
 Case = Mapping[str, Any]
 
@@ -49,8 +50,9 @@ def query_of(case: Case) -> Query:
     return load_query(statement(case), case["id"], RecordType(columns))
 
 
-def difference(case: Case) -> str | None:
-    """How our answer differs from Trino's; ``None`` when it does not."""
+def difference(case: Case, *, compiled: bool = False) -> str | None:
+    """How our answer differs from Trino's; ``None`` when it does not. ``compiled``: that of the
+    compiled matcher."""
     expect = case["expect"]
     try:
         query = query_of(case)
@@ -64,7 +66,8 @@ def difference(case: Case) -> str | None:
         return f"  expected: refused: {expect['error']}\n  got: accepted{purpose}"
     plan = plan_query(query)
     for at_once in (False, True):
-        results = _results(plan, case, at_once=at_once)
+        job = CompiledLocalRowPattern(plan) if compiled else LocalRowPattern(plan)
+        results = _results(job, case, at_once=at_once)
         got = _answer(plan, results)
         if _shown(got) != _shown(expect):
             cut = "all rows at once" if at_once else "row by row"
@@ -72,9 +75,10 @@ def difference(case: Case) -> str | None:
     return None
 
 
-def _results(plan: RowPatternPlan, case: Case, *, at_once: bool) -> list[Result]:
-    job = LocalRowPattern(plan)
-    records = list(_records(plan.query, case))
+def _results(
+    job: LocalRowPattern | CompiledLocalRowPattern, case: Case, *, at_once: bool
+) -> list[Result]:
+    records = list(_records(job.plan.query, case))
     if at_once:
         job.advance(records[::-1], len(records))
     else:
