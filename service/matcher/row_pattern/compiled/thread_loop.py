@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.matcher.columnar.compilation import NONE, compiled
+from service.matcher.columnar.compilation import NONE, compiled, inlined
 from service.matcher.columnar.expression_loop import (
     DOUBLE,
     GREATER,
@@ -61,7 +61,7 @@ _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _LOWER = 0xFFFFFFFF
 
 
-@compiled
+@inlined
 def run_threads(program, programs, columns, rows, work, ask, control, key, until):
     """Every thread goes on as far as the rows before number ``until`` let it; beyond the last row,
     the partition has ended."""
@@ -87,7 +87,9 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 or top + 1 >= len(work.stack)
             ):
                 return FULL_THREADS
-            if _was_seen(program, work, control, at, node, length, slot):
+            if work.heads[at, 0] == control.serial and _was_seen(
+                program, work, at, node, length, slot
+            ):
                 break
             entry = work.seen[seen]
             entry.node, entry.length, entry.slot = node, length, slot
@@ -245,10 +247,9 @@ def labels_of(nodes, node, length, out):
 
 
 @compiled
-def _was_seen(program, work, control, at, node, length, slot):
-    """Whether a thread that nothing tells apart from this one stood here in this step."""
-    if work.heads[at, 0] != control.serial:
-        return False
+def _was_seen(program, work, at, node, length, slot):
+    """Whether a thread that nothing tells apart from this one stood here, as is known that some
+    did, in this step."""
     instruction = program.instructions[at]
     entry = work.heads[at, 1]
     same = False
@@ -305,7 +306,7 @@ def _same_past(distinction, program, work, node, other_node, length, slot, other
     return True
 
 
-@compiled
+@inlined
 def _answer(
     condition, row, place, slot, node, program, programs, columns, rows, work, ask, control
 ):  # fmt: skip
@@ -343,7 +344,7 @@ def _answer(
     return answers[0]
 
 
-@compiled
+@inlined
 def _computed(
     question, row, place, slot, node, program, programs, columns, rows, work, control
 ):  # fmt: skip
@@ -364,7 +365,7 @@ def _computed(
     return NO if stack[0].null or stack[0].whole == 0 else YES
 
 
-@compiled
+@inlined
 def _load(load, value, current, slot, node, program, columns, rows, work, control):
     """Put a value of the match on the stack; whether it is known."""
     value.null = 1
