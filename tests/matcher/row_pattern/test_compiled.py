@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.compiler.row_pattern import RowPatternPlan, plan_query
+from service.errors import StateError
 from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Objects
 from service.matcher.row_pattern import KeyState, Limits, MatchFound, Result, RowPatternMatcher
 from service.matcher.row_pattern.compiled import (
@@ -24,6 +26,7 @@ from service.matcher.row_pattern.compiled import (
     key_loop,
 )
 from service.matcher.row_pattern.compiled import matcher as compiled_matcher
+from service.matcher.row_pattern.compiled.snapshot import StoredRowPatterns, encode
 from service.model import Coordinates, Event
 from service.pattern.sql import load_query
 from service.pattern.types import (
@@ -201,9 +204,19 @@ class Both:
             ]
         return found
 
-    def reload(self) -> None:
-        """Make objects of the state, and arrays of these."""
-        self.states = self.compiled.states_of(self.wanted, self.names)
+    def reload(self, *, as_bytes: bool) -> None:
+        """Write the state to bytes, in two blocks, and read it; or make objects of it, and arrays
+        of these."""
+        if not as_bytes:
+            self.states = self.compiled.states_of(self.wanted, self.names)
+            return
+        keys = [f"key {number}" for number in range(len(self.wanted))]
+        deadlines = self.compiled.deadlines(self.states)
+        homes = np.arange(len(keys)) % 2
+        stored = StoredRowPatterns(encode(self.states, keys, deadlines, homes, 2))
+        rows, numbers = stored.find(TextSet.of(keys))
+        assert stored.deadlines().tolist() == deadlines[numbers].tolist()
+        self.states = stored.chosen(rows).take(np.argsort(numbers))
 
 
 @st.composite
@@ -224,7 +237,7 @@ def plans(draw: st.DrawFn) -> RowPatternPlan:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(plans(), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), VALUES), max_size=20),
        st.data())  # fmt: skip
 def test_many_keys(
@@ -242,7 +255,7 @@ def test_many_keys(
         rows.sort(key=lambda pair: (pair[1].time, pair[1].micros))
         both.advance(rows, now + data.draw(st.integers(-1, 3)))
         if data.draw(st.booleans()):
-            both.reload()
+            both.reload(as_bytes=data.draw(st.booleans()))
     both.advance([], now, closed=True)
 
 
@@ -292,6 +305,28 @@ def test_tables_grow(name: str, batch: int) -> None:
     while rows:
         both.advance(rows[:batch], len(values))
         del rows[:batch]
+
+
+def test_damaged_state() -> None:
+    """What points out of its key is refused; the loops would follow it."""
+    both = Both(_plan("MEASURES n AS m PATTERN (A B+ C) DEFINE B AS n > 0, C AS n < 0"))
+    both.advance([(key, both.event(0, {"n": 1})) for key in (0, 1)], 0)
+    both.advance([(key, both.event(1, {"n": 1})) for key in (0, 1)], 0)
+    for table, name, value in (
+        ("nodes", "previous", 5),
+        ("nodes", "label", -2),
+        ("threads", "node", 2),
+        ("keys", "start", -1),
+        ("keys", "next_row", 7),
+    ):
+        states = both.states.take(np.arange(2))
+        getattr(states, table)[name][-1] = value
+        (block,) = encode(states, ["x", "y"], both.compiled.deadlines(both.states))
+        stored = StoredRowPatterns([block])
+        with pytest.raises(StateError, match="damaged"):
+            stored.chosen(np.arange(2))
+    with pytest.raises(StateError, match="damaged"):
+        StoredRowPatterns([block[:-1]])
 
 
 def test_found_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
