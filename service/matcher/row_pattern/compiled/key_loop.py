@@ -8,6 +8,7 @@ Called again, it goes on where it was.
 from __future__ import annotations
 
 from service.matcher.columnar.compilation import FOREVER, NONE, compiled, inlined
+from service.matcher.row_pattern.compiled.condition_loop import clear, take
 from service.matcher.row_pattern.compiled.tables import (
     EDGE,
     EXCLUDED,
@@ -31,12 +32,10 @@ from service.matcher.row_pattern.compiled.thread_loop import (
     FULL_REGISTERS,
     FULL_THREADS,
     STEPPED,
-    clear,
     keep_nodes,
     keep_slots,
     labels_of,
     run_threads,
-    take,
 )
 
 DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
