@@ -307,6 +307,27 @@ def test_tables_grow(name: str, batch: int) -> None:
         del rows[:batch]
 
 
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_dropped_thread_beside_a_match(as_bytes: bool) -> None:
+    """A match that waits for a row of its measures, and the thread that time has ended before it,
+    are both remembered."""
+    both = Both(
+        _plan(
+            "MEASURES NEXT(n, 3) AS m PATTERN (A B C | A A) WITHIN INTERVAL '3' MILLISECONDS "
+            "DEFINE A AS n = 1, B AS n = 1, C AS n = 2"
+        )
+    )
+    for number in range(6):
+        rows = [(key, both.event(number, {"n": 1})) for key in (0, 1)][: 2 - number % 2]
+        found = both.advance(rows, number + 3 * (number == 1))
+        (state, *_) = both.wanted
+        if number == 1:
+            assert state.attempt is not None
+            assert None not in (state.attempt.found, state.attempt.dropped)
+        assert any(key == 0 for key, _ in found) is (number == 4)
+        both.reload(as_bytes=as_bytes)
+
+
 def test_damaged_state() -> None:
     """What points out of its key is refused; the loops would follow it."""
     both = Both(_plan("MEASURES n AS m PATTERN (A B+ C) DEFINE B AS n > 0, C AS n < 0"))
