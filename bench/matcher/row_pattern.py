@@ -151,9 +151,9 @@ class _RowPatterns:
         nothing = np.zeros(len(rows), np.int32)
         columns: list[Vector] = [
             Numbers(amount.view(np.float64), np.zeros(len(rows), bool))
-            if slot.kind == DOUBLE
+            if path in self._loops.columns_read
             else nulls_of(slot.kind, len(rows))
-            for slot in self._loops.slots
+            for path, slot in zip(self._plan.columns, self._loops.slots, strict=True)
         ]
         events = EventTable(time, nothing, nothing, offset, nothing, columns)
         bits = self._bits_of_kinds[kind]

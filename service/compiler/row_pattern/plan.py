@@ -64,7 +64,7 @@ def plan_query(query: Query) -> RowPatternPlan:
         *query.partition,
         *(each.path for each in query.order),
         *(each.source for each in query.outputs if isinstance(each.source, tuple)),
-        *(path for each in expressions for path in _columns(each)),
+        *(path for each in expressions for path in columns_of(each)),
     ]
     shifts = [
         value.position.shift
@@ -81,16 +81,16 @@ def plan_query(query: Query) -> RowPatternPlan:
     )
 
 
-def _columns(expression: Expression) -> Iterator[ColumnPath]:
+def columns_of(expression: Expression) -> Iterator[ColumnPath]:
     """The columns that an expression reads of any row."""
     yield from sorted(expression.columns)
     for value in expression.row_values:
-        yield from _columns_of(value)
+        yield from _columns_at(value)
 
 
-def _columns_of(value: RowValue) -> Iterator[ColumnPath]:
+def _columns_at(value: RowValue) -> Iterator[ColumnPath]:
     if isinstance(value, ColumnAt):
         yield value.path
     if isinstance(value, RowAggregate):
         for argument in value.arguments:
-            yield from _columns(argument)
+            yield from columns_of(argument)

@@ -226,9 +226,10 @@ def plans(draw: st.DrawFn) -> RowPatternPlan:
     rows = draw(st.sampled_from(ROWS))
     if "{-" in pattern and "UNMATCHED" in rows:
         rows = ROWS[0]
-    defines = [f"{name} AS {draw(st.sampled_from(list(CONDITIONS)))}" for name in "BC"]
+    conditions = st.one_of(st.sampled_from(["n > 0", "b"]), st.sampled_from(list(CONDITIONS)))
+    defines = [f"{name} AS {draw(conditions)}" for name in "BC"]
     if draw(st.booleans()):
-        defines.append(f"A AS {draw(st.sampled_from(list(CONDITIONS)))}")
+        defines.append(f"A AS {draw(conditions)}")
     within = draw(st.sampled_from(["", " WITHIN INTERVAL '6' MILLISECONDS"]))
     measures = MEASURES.format(ahead=draw(st.integers(0, 1)))
     return _plan(
@@ -266,8 +267,41 @@ def test_what_python_computes(condition: str, by_python: bool) -> None:
     assert bool(CompiledRowPattern(plan).computed_by_python) is by_python
 
 
+@settings(max_examples=50, deadline=None)
+@given(plans(), st.lists(VALUES, max_size=8))
+def test_columns_read(plan: RowPatternPlan, drawn: list[dict[str, Any]]) -> None:
+    """With the bits of rows, no other column makes a difference."""
+    both = Both(plan)
+    rows = [both.event(time, values) for time, values in enumerate(drawn)]
+    read = [path in both.compiled.columns_read for path in plan.columns]
+    less = [
+        each._replace(
+            columns=tuple(
+                value if is_read else None
+                for value, is_read in zip(each.columns, read, strict=True)
+            )
+        )
+        for each in rows
+    ]
+    names, slots = both.names, both.compiled.slots
+    whole, partial = EventTable.of(rows, names, slots), EventTable.of(less, names, slots)
+    bits, _ = both.compiled.bits(whole, names)
+    answers = []
+    for table in (whole, partial):
+        key = np.zeros(len(rows), np.int64)
+        run = both.compiled.run(RowPatternStates(), table, key, 9, names, bits=bits, closed=True)
+        answers.append(
+            [
+                (each.results.tolist(), each.labels.tolist(), repr(each.output.measures))
+                for each in run
+            ]
+        )
+    assert answers[0] == answers[1]
+
+
 def test_one_signature() -> None:
     """Whatever the plan, the loops are compiled once."""
+    compiled_matcher.prepare()
     loops = (key_loop.run, found_loops.output_rows, found_loops.find_rows, found_loops.places_of)
     for number, condition in enumerate(["n > 0", "s > LAST(A.s)", "d < PREV(d)"]):
         measures = "MEASURES n AS m, FIRST(s) AS s1" if number else "MEASURES d AS m"
