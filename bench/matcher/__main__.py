@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,7 @@ from bench.matcher.flink_operator import (
     FlinkUnavailableError,
     build,
 )
-from bench.matcher.measurement import DisagreementError, compare
+from bench.matcher.measurement import DisagreementError, compare, stay_on_one_core
 from bench.matcher.report import circumstances, json_lines, repetitions, table
 from bench.matcher.scenarios import SCENARIOS
 
@@ -49,7 +48,7 @@ def main(
             operator = build(folder / "flink")
         except FlinkUnavailableError as error:
             reason = str(error)
-    _stay_on_one_core()
+    stay_on_one_core()
     comparisons = []
     for scenario in SCENARIOS:
         if rule and scenario.name not in rule:
@@ -80,12 +79,6 @@ def main(
     typer.echo(", ".join(f"{name} {value}" for name, value in facts.items()))
     if json is not None:
         json.write_text(json_lines(comparisons, facts), "utf-8")
-
-
-def _stay_on_one_core() -> None:
-    """Keep this process, and the JVMs that it starts, on one core where the system can do so."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 if __name__ == "__main__":

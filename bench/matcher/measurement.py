@@ -8,6 +8,7 @@ includes its compiler and its collector.
 from __future__ import annotations
 
 import gc
+import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -65,6 +66,12 @@ class Comparison:
     def counts(self) -> Counts:
         """What all of them found."""
         return self.sides[0].counts
+
+
+def stay_on_one_core() -> None:
+    """Keep this process, and the JVMs that it starts, on one core where the system can do so."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def compare(

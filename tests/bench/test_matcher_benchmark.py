@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bench.matcher import row_pattern
 from bench.matcher.engines import ENGINES, Counts
 from bench.matcher.measurement import FLINK, DisagreementError, compare, run_once
 from bench.matcher.report import json_lines, table
@@ -120,3 +122,18 @@ def test_sides_that_disagree_are_an_error(tmp_path: Path) -> None:
     engines = (*ENGINES, Forgetful())
     with pytest.raises(DisagreementError, match="forgetful found 0 and 0 in the same events"):
         compare(SCENARIOS[0], engines, None, tmp_path, events=500, keys=9, batch=99, runs=1)
+
+
+@pytest.mark.parametrize("pair", row_pattern.PAIRS, ids=lambda pair: pair.steps.name)
+def test_row_patterns(pair: row_pattern.Pair) -> None:
+    """Both matchers of row patterns, and the rule of steps, find as many matches."""
+    rates = row_pattern.compare(pair, EVENTS, KEYS, BATCH, runs=1)
+    assert rates.counts.matches > 100
+    assert min(rates.compiled, rates.steps, rates.reference) > 0
+
+
+def test_row_patterns_that_disagree_are_an_error() -> None:
+    """As of the other benchmark."""
+    first, second, _ = row_pattern.PAIRS
+    with pytest.raises(DisagreementError, match="the rule of steps finds"):
+        row_pattern.compare(replace(first, clause=second.clause), EVENTS, KEYS, BATCH, runs=1)

@@ -54,7 +54,8 @@ class RowPatternPlan:
         something else."""
         rule = self.rule
         text = f"{rule.id}\n{rule.version}\n{', '.join(rule.events)}\n{self}\n{self.columns}"
-        text += f"\n{self.query.unions}\n{self.query.partition}"
+        results = [(each.name, each.source) for each in self.query.outputs]
+        text += f"\n{self.query.unions}\n{self.query.partition}\n{results}"
         return sha256(text.encode()).hexdigest()[:16]
 
     @property
@@ -104,7 +105,7 @@ def plan_rule(rule: Rule, query: Query) -> RowPatternPlan:
         *query.partition,
         *(each.path for each in query.order),
         *(each.source for each in query.outputs if isinstance(each.source, tuple)),
-        *(path for each in expressions for path in _columns(each)),
+        *(path for each in expressions for path in columns_of(each)),
     ]
     shifts = [
         value.position.shift
@@ -148,16 +149,16 @@ def _event_leaves(part: Leaf | And | Or) -> Iterator[Expression]:
         yield part.expression
 
 
-def _columns(expression: Expression) -> Iterator[ColumnPath]:
+def columns_of(expression: Expression) -> Iterator[ColumnPath]:
     """The columns that an expression reads of any row."""
     yield from sorted(expression.columns)
     for value in expression.row_values:
-        yield from _columns_of(value)
+        yield from _columns_at(value)
 
 
-def _columns_of(value: RowValue) -> Iterator[ColumnPath]:
+def _columns_at(value: RowValue) -> Iterator[ColumnPath]:
     if isinstance(value, ColumnAt):
         yield value.path
     if isinstance(value, RowAggregate):
         for argument in value.arguments:
-            yield from _columns(argument)
+            yield from columns_of(argument)

@@ -20,7 +20,8 @@ without one, that is a timeout. Its conditions never read rows beyond that time.
 ``Limits`` allow ends as if its time had passed, and is reported; the search goes on behind it.
 
 How the rows are cut into calls makes no difference. State is plain data; rows that nothing can read
-any more are dropped. This is the plain reference: a compiled form has to give the same answers.
+any more are dropped. This is the plain reference: the compiled form
+(:mod:`service.matcher.row_pattern.compiled`) has to give the same answers.
 """
 
 from service.matcher.row_pattern.matcher import Limits, RowPatternMatcher

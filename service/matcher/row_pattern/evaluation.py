@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from service.compiler.row_pattern import RowPatternPlan
 from service.model import Event
@@ -66,76 +66,34 @@ Value = Callable[[View], Any]
 Truth = Callable[[View], bool | None]
 
 
-class Fault(NamedTuple):
-    """What could not be computed: a condition of ``variable``, or, without one, a measure."""
+def _known(value: Value) -> Truth:
+    def run(view: View) -> bool | None:
+        try:
+            return value(view) is True
+        except NotYetKnownError:
+            return None
 
-    row: Event
-    variable: str | None
-    expression: str
-    error: Exception
+    return run
 
 
 class Binder:
-    """Makes functions of one plan's expressions. ``with_bits``: rows come with the conditions on
-    the row alone computed. What could not be computed is added to ``faults``."""
+    """Makes functions of one plan's expressions."""
 
-    def __init__(self, plan: RowPatternPlan, *, with_bits: bool = False) -> None:
-        self.faults: list[Fault] = []
-        atoms = enumerate(plan.event_atoms) if with_bits else ()
-        self._bits = {atom.expression: 1 << number for number, atom in atoms}
+    def __init__(self, plan: RowPatternPlan) -> None:
         query = plan.query
         self._event = query.event
         self._names = query.variables
         self._numbers = {variable: number for number, variable in enumerate(query.variables)}
         self._columns = {path: place for place, path in enumerate(plan.columns)}
 
-    def condition(self, variable: str, expression: Expression) -> Truth:
-        """Whether the condition of a variable holds; ``None`` where that depends on rows that may
-        still come."""
-        return self._truth(variable, boolean_structure(expression))
+    def condition(self, expression: Expression) -> Truth:
+        """Whether a condition holds; ``None`` where that depends on rows that may still come."""
+        return self._truth(boolean_structure(expression))
 
-    def measure(self, expression: Expression) -> Value:
-        """The value of a measure; NULL where it cannot be computed."""
-        value = self.expression(expression)
-
-        def run(view: View) -> Any:
-            try:
-                return value(view)
-            except NotYetKnownError:
-                raise
-            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
-                self._failed(view, None, expression, error)
-                return None
-
-        return run
-
-    def _failed(
-        self, view: View, variable: str | None, expression: Expression, error: Exception
-    ) -> None:
-        row = view.state.row(view.current)
-        self.faults.append(Fault(row, variable, expression.canonical, error))
-
-    def _known(self, variable: str, expression: Expression) -> Truth:
-        value = self.expression(expression)
-
-        def run(view: View) -> bool | None:
-            try:
-                return value(view) is True
-            except NotYetKnownError:
-                return None
-            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
-                self._failed(view, variable, expression, error)
-                return False
-
-        return run
-
-    def _truth(self, variable: str, part: Leaf | And | Or) -> Truth:
+    def _truth(self, part: Leaf | And | Or) -> Truth:
         if isinstance(part, Leaf):
-            bit = self._bits.get(part.expression)
-            if bit is not None:
-                return lambda view: bool(view.state.row(view.current).bits & bit)
-            return self._known(variable, part.expression)
-        parts = [self._truth(variable, each) for each in part.parts]
+            return _known(self.expression(part.expression))
+        parts = [self._truth(each) for each in part.parts]
         decisive = isinstance(part, Or)
 
         def run(view: View) -> bool | None:

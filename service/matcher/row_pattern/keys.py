@@ -138,7 +138,8 @@ class RowPatternRun:
                 if size >= _MOST_ROWS:
                     yield outputs
                     outputs, size = Outputs(), 0
-            rule.reporter.faults(rule.matcher.taken_faults(), outputs)
+            for name, result_number, error in found.output.failures:
+                rule.reporter.measure_failed(name, found.row(result_number), error, outputs)
             yield outputs
         if closed:
             return RowPatternUnits()

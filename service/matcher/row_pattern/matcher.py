@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan
-from service.matcher.row_pattern.evaluation import Binder, Fault, NotYetKnownError, View
+from service.matcher.row_pattern.evaluation import Binder, NotYetKnownError, View
 from service.matcher.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -33,22 +33,15 @@ class Limits:
 
 
 class RowPatternMatcher:
-    """Applies one plan to the rows of any number of keys, whose state the caller keeps.
+    """Applies one plan to the rows of any number of keys, whose state the caller keeps."""
 
-    ``with_bits``: rows come with the plan's conditions on the row alone computed, as their bits.
-    What cannot be computed is not true, or NULL; :meth:`taken_faults` says so.
-    """
-
-    def __init__(
-        self, plan: RowPatternPlan, limits: Limits | None = None, *, with_bits: bool = False
-    ) -> None:
-        binder = self._binder = Binder(plan, with_bits=with_bits)
-        self._closed = plan.closed if with_bits else 0
+    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
+        binder = Binder(plan)
         self._query = plan.query
         self._reach = plan.reach
         self._limits = limits or Limits()
         self._runner = ThreadRunner(plan, binder)
-        self._measures = [binder.measure(each.expression) for each in plan.query.measures]
+        self._measures = [binder.expression(each.expression) for each in plan.query.measures]
         names = plan.query.variables
         self._target = {number for number, name in enumerate(names) if name in plan.query.target}
 
@@ -67,13 +60,6 @@ class RowPatternMatcher:
         state.closed = True
         return self._results(state)
 
-    def taken_faults(self) -> list[Fault]:
-        """What could not be computed since this was last asked."""
-        # Attempts that overlap ask the same of a row.
-        faults = {(each.row.at, *each[1:3]): each for each in self._binder.faults}
-        self._binder.faults.clear()
-        return list(faults.values())
-
     def deadline(self, state: KeyState) -> int | None:
         """The time, in milliseconds, at which ``move_time`` will settle the attempt under way."""
         if state.attempt is None or self._query.within_ms is None or not state.attempt.threads:
@@ -86,10 +72,6 @@ class RowPatternMatcher:
             if state.attempt is None:
                 if state.next_start >= state.end:
                     break
-                if state.row(state.next_start).bits & self._closed:
-                    state.next_start += 1
-                    state.drop_before(state.next_start - self._reach)
-                    continue
                 state.attempt = self._runner.begin(state, state.next_start)
             if not self._is_final(state, state.attempt):
                 break

@@ -9,7 +9,6 @@ from service.compiler.row_pattern import RowPatternPlan
 from service.match_ids import match_id
 from service.matcher.outputs import Outputs
 from service.matcher.row_pattern.compiled import ConditionFailure
-from service.matcher.row_pattern.evaluation import Fault
 from service.matcher.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -72,12 +71,9 @@ class ResultReporter:
         for each in failures:
             self._dead_letter("condition_failed", each.row, each.error, each.variable, outputs)
 
-    def faults(self, faults: Iterable[Fault], outputs: Outputs) -> None:
-        """Append what could not be computed."""
-        for fault in faults:
-            reason = "measure_failed" if fault.variable is None else "condition_failed"
-            detail = f"{fault.expression}: {fault.error!r}"
-            self._dead_letter(reason, fault.row, detail, fault.variable, outputs)
+    def measure_failed(self, name: str, row: Event, error: str, outputs: Outputs) -> None:
+        """Append a measure that could not be computed; it is NULL."""
+        self._dead_letter("measure_failed", row, f"{name}: {error}", None, outputs)
 
     def _match(self, key: str | None, found: MatchFound, outputs: Outputs) -> None:
         steps = steps_of(self._plan, found.events, found.labels)

@@ -18,7 +18,7 @@ class ThreadRunner:
         self._program = plan.program
         numbers = {variable: number for number, variable in enumerate(plan.query.variables)}
         self._conditions = {
-            numbers[variable]: binder.condition(variable, condition)
+            numbers[variable]: binder.condition(condition)
             for variable, condition in plan.query.defines.items()
         }
         self._distinctions = [

@@ -6,7 +6,12 @@ row alone, ``key_loop`` and ``thread_loop`` are compiled by Numba, ``states`` is
 between two calls, ``found`` what is found. :class:`CompiledRowPattern` puts them together.
 """
 
-from service.matcher.row_pattern.compiled.found import ConditionFailure, Found, OutputColumns
+from service.matcher.row_pattern.compiled.found import (
+    ConditionFailure,
+    Found,
+    MeasureFailure,
+    OutputColumns,
+)
 from service.matcher.row_pattern.compiled.matcher import CompiledRowPattern, Run
 from service.matcher.row_pattern.compiled.states import RowPatternStates
 
@@ -14,6 +19,7 @@ __all__ = [
     "CompiledRowPattern",
     "ConditionFailure",
     "Found",
+    "MeasureFailure",
     "OutputColumns",
     "RowPatternStates",
     "Run",

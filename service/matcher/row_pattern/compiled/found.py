@@ -71,14 +71,24 @@ class ConditionFailure(NamedTuple):
     error: str
 
 
+class MeasureFailure(NamedTuple):
+    """A measure that could not be computed on a row of the result number ``result`` of a piece; it
+    is NULL."""
+
+    measure: str
+    result: int
+    error: str
+
+
 class OutputColumns(NamedTuple):
     """Rows of the result: for each the number of its result, its place in the match, the place of
-    the event, and a vector for each measure."""
+    the event, and a vector for each measure; and what could not be computed."""
 
     result: I64
     current: I64
     event: I64
     measures: tuple[Vector, ...]
+    failures: Sequence[MeasureFailure]
 
 
 @dataclass(frozen=True)
@@ -121,8 +131,11 @@ class Found:
         # A one-row match stands for its first row.
         if int(self._clause["rows"]) == tables.ONE_ROW:
             own = first
-        measures = tuple(self._measure(number) for number in range(len(self.compiled.measures)))
-        return OutputColumns(result_of, current, own, measures)
+        failures: list[MeasureFailure] = []
+        measures = tuple(
+            self._measure(number, failures) for number in range(len(self.compiled.measures))
+        )
+        return OutputColumns(result_of, current, own, measures, failures)
 
     def objects(self) -> Iterator[tuple[int, Result]]:
         """The number of the key, and what was found, as the reference matcher gives it."""
@@ -166,6 +179,10 @@ class Found:
         begin = int(self.rows.ends[key - 1]) if key else 0
         begin += first - int(self.bases[key])
         return tuple(map(self._event, self.rows.at[begin : begin + length].tolist()))
+
+    def row(self, result: int) -> Event:
+        """The first row of a result."""
+        return self._event(int(self.results["row"][result]))
 
     @property
     def _clause(self) -> Any:
@@ -233,7 +250,7 @@ class Found:
     def _rows_by_key(self) -> dict[int, KeyRows]:
         return {}
 
-    def _measure(self, number: int) -> Vector:
+    def _measure(self, number: int, failures: list[MeasureFailure]) -> Vector:
         """One measure of all output rows."""
         measure = self.compiled.plan.query.measures[number]
         node = measure.expression.node
@@ -241,13 +258,18 @@ class Found:
             found = self._vector(node.value)
             if found is not None:
                 return self._of_matches(found)
-        value = self.compiled.measures[number]
+        compute = self.compiled.measures[number]
         result_of, current = self._output_rows
-        views = (
-            self._view(result, place)
-            for result, place in zip(result_of.tolist(), current.tolist(), strict=True)
-        )
-        return Objects([None if view is None else value(view) for view in views])
+        values: list[Any] = []
+        for result, place in zip(result_of.tolist(), current.tolist(), strict=True):
+            view, value = self._view(result, place), None
+            if view is not None:
+                try:
+                    value = compute(view)
+                except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                    failures.append(MeasureFailure(measure.name, result, repr(error)))
+            values.append(value)
+        return Objects(values)
 
     def _of_matches(self, column: Vector) -> Vector:
         """The same, with NULL for unmatched rows."""

@@ -7,7 +7,8 @@ Called again, it goes on where it was.
 
 from __future__ import annotations
 
-from service.matcher.columnar.compilation import FOREVER, NONE, compiled
+from service.matcher.columnar.compilation import FOREVER, NONE, compiled, inlined
+from service.matcher.row_pattern.compiled.condition_loop import clear, take
 from service.matcher.row_pattern.compiled.tables import (
     CLOSED,
     EDGE,
@@ -32,17 +33,13 @@ from service.matcher.row_pattern.compiled.thread_loop import (
     FULL_REGISTERS,
     FULL_THREADS,
     STEPPED,
-    clear,
     keep_nodes,
     keep_slots,
     labels_of,
     run_threads,
-    take,
 )
 
 DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
-# What becomes of an attempt.
-_OPEN, _FINAL, _FULL = range(3)
 
 
 @compiled
@@ -136,37 +133,79 @@ def _close(work, out, control, key):
 @compiled
 def _apply(program, programs, columns, rows, work, out, ask, control, key):
     """One attempt after the other, as far as the rows go."""
+    clause = program.clause[0]
+    offset = control.first_row - control.base
     while True:
         control.number = key.matches + 1
         if not key.attempt:
-            status = _pass_over(program, rows, out, control, key)
+            status = _pass_over(clause, rows, out, control, key)
             if status != DONE:
                 return status
             if key.next_start >= control.end:
                 return DONE
-            status = _begin(program, programs, columns, rows, work, ask, control, key)
+            _begin(program, work, control, key)
+        begun = rows.at[offset + control.start]
+        deadline = FOREVER
+        if clause.within != FOREVER:
+            deadline = rows.time[begun] + clause.within
+        while control.threads:
+            until = key.next_row + 1
+            of_row = key.attempt and key.next_row < control.end
+            if of_row:
+                inside = True
+                if deadline != FOREVER:
+                    at = rows.at[offset + key.next_row]
+                    inside = rows.time[at] < deadline or (
+                        rows.time[at] == deadline and rows.micros[at] < rows.micros[begun]
+                    )
+                if inside and key.next_row - key.start >= clause.most_rows:
+                    key.limit = ROWS_LIMIT
+                if not inside or key.limit:
+                    _drop_threads(work, control, key)
+                    break
+            elif key.attempt:
+                if deadline != FOREVER and deadline <= key.time:
+                    _drop_threads(work, control, key)
+                    break
+                if not control.closed:
+                    return DONE
+            tidied = 0
+            while True:
+                status = run_threads(
+                    program, programs, columns, rows, work, ask, control, key, until
+                )
+                if status == FULL_NODES and tidied != status:
+                    keep_nodes(work, control, key)
+                    if 2 * control.nodes > len(work.nodes):
+                        break
+                elif status == FULL_REGISTERS and tidied != status:
+                    keep_slots(program, work, control)
+                    if 2 * control.slots > len(work.registers):
+                        break
+                else:
+                    break
+                tidied = status
             if status != STEPPED:
                 return status
-        control.full = STEPPED
-        became = _advance(program, programs, columns, rows, work, ask, control, key)
-        if became == _FULL:
-            return control.full
-        if became == _OPEN:
+            if of_row and control.threads > clause.most_threads:
+                key.limit = THREADS_LIMIT
+                _drop_threads(work, control, key)
+            key.attempt = 1
+            key.next_row = until
+        if key.found and len(program.ahead) and not _is_known(program, work, control, key):
             return DONE
-        if not _is_known(program, work, control, key):
-            return DONE
-        status = _room_to_settle(program, out, control, key)
+        status = _room_to_settle(clause, out, control, key)
         if status != DONE:
             return status
         _settle(program, rows, work, out, control, key)
-        _end_attempt(control, key)
-        _drop_rows(program, control, key)
+        key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
+        control.nodes, control.threads, control.slots = 0, 0, 1
+        _drop_rows(clause, control, key)
 
 
 @compiled
-def _pass_over(program, rows, out, control, key):
+def _pass_over(clause, rows, out, control, key):
     """Go on to the next row that may begin a match."""
-    clause = program.clause[0]
     wanted = clause.first_bits
     first, row = key.next_start, key.next_start
     offset = control.first_row - control.base
@@ -183,100 +222,27 @@ def _pass_over(program, rows, out, control, key):
         row += 1
     if row > first:
         key.next_start = row
-        _drop_rows(program, control, key)
+        _drop_rows(clause, control, key)
     return DONE
 
 
-@compiled
-def _begin(program, programs, columns, rows, work, ask, control, key):
-    """The attempt at the next row: its threads stand before it."""
+@inlined
+def _begin(program, work, control, key):
+    """The attempt at the next row: its only thread stands before it, and at the beginning of the
+    program."""
     control.start = key.next_start
     control.nodes, control.slots, control.threads = 0, 1, 1
     thread = work.threads[0]
     thread.at, thread.node, thread.length, thread.slot = 0, NONE, 0, 0
     if program.clause[0].words:
         clear(program, work)
-    key.found = 0
-    status = run_threads(program, programs, columns, rows, work, ask, control, key, control.start)
-    if status == STEPPED:
-        key.attempt = 1
-        key.start, key.next_row = control.start, control.start
-        key.limit = 0
-        key.dropped = 0
-    return status
+    key.start, key.next_row = control.start, control.start - 1
+    key.found, key.dropped, key.limit = 0, 0, 0
 
 
-@compiled
-def _end_attempt(control, key):
-    key.attempt = 0
-    key.found = 0
-    key.dropped = 0
-    key.limit = 0
-    control.nodes, control.threads, control.slots = 0, 0, 1
-
-
-@compiled
-def _drop_rows(program, control, key):
-    key.first = max(key.first, min(key.next_start - program.clause[0].reach, control.end))
-
-
-@compiled
-def _advance(program, programs, columns, rows, work, ask, control, key):
-    """Lets the threads take all rows that there are."""
-    clause = program.clause[0]
-    offset = control.first_row - control.base
-    begun = rows.at[offset + key.start]
-    deadline = FOREVER
-    if clause.within != FOREVER:
-        deadline = rows.time[begun] + clause.within
-    while control.threads:
-        until = key.next_row + 1
-        if key.next_row < control.end:
-            inside = clause.within == FOREVER
-            if not inside:
-                next_row = rows.at[offset + key.next_row]
-                inside = rows.time[next_row] < deadline or (
-                    rows.time[next_row] == deadline and rows.micros[next_row] < rows.micros[begun]
-                )
-            if not inside:
-                _drop_threads(work, control, key)
-                break
-            if key.next_row - key.start >= clause.most_rows:
-                key.limit = ROWS_LIMIT
-                _drop_threads(work, control, key)
-                break
-        elif deadline != FOREVER and deadline <= key.time:
-            _drop_threads(work, control, key)
-            break
-        elif not control.closed:
-            return _OPEN
-        status = _step(program, programs, columns, rows, work, ask, control, key, until)
-        if status != STEPPED:
-            control.full = status
-            return _FULL
-        if key.next_row < control.end and control.threads > clause.most_threads:
-            key.limit = THREADS_LIMIT
-            _drop_threads(work, control, key)
-        key.next_row = until
-    return _FINAL
-
-
-@compiled
-def _step(program, programs, columns, rows, work, ask, control, key, until):
-    """One more row for all threads; with what is not needed any more let go of where there is no
-    room."""
-    status = run_threads(program, programs, columns, rows, work, ask, control, key, until)
-    if status == FULL_NODES:
-        keep_nodes(work, control, key)
-        if 2 * control.nodes > len(work.nodes):
-            return status
-        status = run_threads(program, programs, columns, rows, work, ask, control, key, until)
-    if status == FULL_REGISTERS:
-        keep_slots(program, work, control)
-        if 2 * control.slots > len(work.registers):
-            return status
-        status = run_threads(program, programs, columns, rows, work, ask, control, key, until)
-    return status
+@inlined
+def _drop_rows(clause, control, key):
+    key.first = max(key.first, min(key.next_start - clause.reach, control.end))
 
 
 @compiled
@@ -291,7 +257,7 @@ def _drop_threads(work, control, key):
 @compiled
 def _is_known(program, work, control, key):
     """Whether the rows are there that the measures of a match read."""
-    if not key.found or key.found_length == 0 or control.closed or len(program.ahead) == 0:
+    if key.found_length == 0 or control.closed:
         return True
     length = key.found_length
     labels = work.one
@@ -339,10 +305,10 @@ def _exclude(work, node, length, labels):
 
 
 @compiled
-def _room_to_settle(program, out, control, key):
+def _room_to_settle(clause, out, control, key):
     """Whether there is room for all that comes of an attempt."""
     results = control.results + 3
-    if program.clause[0].rows == WITH_UNMATCHED:
+    if clause.rows == WITH_UNMATCHED:
         results += max(1, key.next_row - key.start)
     if control.results >= control.drain_at or control.labels >= 4 * control.drain_at:
         return DRAIN

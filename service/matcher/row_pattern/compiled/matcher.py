@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from service.compiler.row_pattern import RowPatternPlan, plan_query
+from service.compiler.row_pattern.plan import columns_of
 from service.matcher.columnar import expression_loop
 from service.matcher.columnar.compilation import FOREVER, I64, Table
 from service.matcher.columnar.events import EventTable, Names, SlotType, together
@@ -24,11 +26,15 @@ from service.matcher.row_pattern.compiled.states import (
     new_keys,
     states_of,
 )
-from service.matcher.row_pattern.evaluation import Binder, Fault
+from service.matcher.row_pattern.evaluation import Binder
 from service.matcher.row_pattern.matcher import Limits
 from service.matcher.row_pattern.state import KeyState
-from service.pattern.expressions import Expression
-from service.pattern.sql import load_query
+from service.pattern.expressions import ColumnPath, Expression
+from service.pattern.expressions.canonical import expression
+from service.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowReference
+from service.pattern.sql.query import Measure, Query
+from service.pattern.sql.row_pattern import Variable
+from service.pattern.sql.statement import RowsPerMatch, SkipTo
 from service.pattern.types import STRING, RecordType, column_type
 
 #: Results are handed out when there are so many, so that they never pile up.
@@ -52,8 +58,7 @@ class CompiledRowPattern:
             for path in plan.columns
         ]
         lowered, binder = lower(plan, limits), Binder(plan)
-        measures = [binder.measure(each.expression) for each in query.measures]
-        self._binder = binder
+        measures = [binder.expression(each.expression) for each in query.measures]
         bounds = limits.rows, limits.threads
         self.compiled = Compiled(plan, lowered, self.slots, measures, bounds)
         self.calls = [binder.expression(expression) for _, expression in lowered.calls]
@@ -64,16 +69,25 @@ class CompiledRowPattern:
         """The conditions on the row alone, by bit."""
         return self.compiled.lowered.bits
 
-    def taken_faults(self) -> list[Fault]:
-        """Measures that could not be computed, and are NULL, since this was last asked."""
-        faults = {(each.row.at, *each[1:3]): each for each in self._binder.faults}
-        self._binder.faults.clear()
-        return list(faults.values())
-
     @property
     def computed_by_python(self) -> Sequence[tuple[str, str]]:
         """The parts of conditions that have no compiled form: variable and text."""
         return [(name, part.canonical) for name, part in self.compiled.lowered.calls]
+
+    @cached_property
+    def columns_read(self) -> frozenset[ColumnPath]:
+        """The columns that are read with the bits of all rows known: any others may be NULL then,
+        as long as no state goes on as one of the reference matcher."""
+        lowered, query = self.compiled.lowered, self.plan.query
+        expressions = [expression for _, expression in lowered.calls]
+        expressions += [measure.expression for measure in query.measures]
+        return frozenset(
+            [
+                *(self.plan.columns[place] for place in lowered.columns),
+                *(path for each in expressions for path in columns_of(each)),
+                *(each.source for each in query.outputs if isinstance(each.source, tuple)),
+            ]
+        )
 
     def bits(self, events: EventTable, names: Names) -> tuple[I64, list[ConditionFailure]]:
         """The bits of rows, from their columns, and what could not be computed."""
@@ -338,11 +352,15 @@ def prepare() -> None:
 
     Raises OSError when they would have to be kept in a cache that cannot be written.
     """
-    text = (
-        "SELECT * FROM t MATCH_RECOGNIZE (MEASURES COUNT(*) AS n, FIRST(s) AS s PATTERN (A B+)"
-        " DEFINE B AS s = PREV(s))"
-    )
-    query = load_query(text, "prepare", RecordType({"s": STRING}))
+    values = ColumnAt(RowPosition(), ("s",)), RowAggregate("COUNT")
+    measures = [Measure("m", expression(RowReference(value)), STRING) for value in values]
+    # Not from a text: to make the parser of statements takes longer than all of this.
+    query = Query(
+        text="", source="", input="", partition=(), order=(), measures=tuple(measures),
+        rows=RowsPerMatch.ONE_ROW, skip=SkipTo.PAST_LAST_ROW, target=(), pattern=Variable("A"),
+        within_ms=None, variables=("A",), unions={}, defines={}, outputs=(),
+        event=RecordType({"s": STRING}),
+    )  # fmt: skip
     matcher = CompiledRowPattern(plan_query(query))
     nothing = np.zeros(0, np.int64)
     states, events = RowPatternStates(), EventTable.of([], Names(), matcher.slots)

@@ -106,7 +106,7 @@ CONTROL = record(
         (
             "key", "open", "closed", "watermark", "first_row", "base", "end", "threads", "nodes",
             "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
-            "first_node", "drain_at", "ended", "known", "number", "start", "full",
+            "first_node", "drain_at", "ended", "known", "number", "start",
         ),
         "i8",
     )

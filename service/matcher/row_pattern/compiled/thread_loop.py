@@ -1,67 +1,33 @@
 """Threads run the program, compiled: what :mod:`service.matcher.row_pattern.threads` does.
 
-A thread's rows are a chain of nodes that threads share. What conditions read of them is in
-registers, which a thread gets with each row it takes. A step writes behind what it was given, so
+A thread's rows are a chain of nodes that threads share. A step writes behind what it was given, so
 that a step for which a table is too small can be made again.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from service.matcher.columnar.compilation import NONE, compiled
-from service.matcher.columnar.expression_loop import (
-    DOUBLE,
-    GREATER,
-    LESS,
-    LOOK_BACK,
-    compare_doubles,
-    compare_wholes,
-    read,
-    step,
-)
+from service.matcher.columnar.compilation import NONE, compiled, inlined
+from service.matcher.row_pattern.compiled.condition_loop import answer_of, take
 from service.matcher.row_pattern.compiled.tables import (
-    AVERAGE,
-    BEST,
-    CLASSIFIER,
-    COUNT,
-    COUNTED,
     DONE,
     EDGE,
     END,
-    FIRST_ROWS,
-    FROM_REGISTER,
-    FROM_START,
     JUMP,
     LABEL,
-    LAST_ROWS,
-    LEAST,
-    MEAN,
     NO,
-    NUMBER,
-    OF_ALL,
-    OF_BIT,
-    OF_PROGRAM,
-    OF_PYTHON,
     OPEN,
-    PAST_NO,
-    PAST_YES,
     SAME_LABELS,
     SAME_WORDS,
     SAVE,
     SPLIT,
-    SUM,
-    TRACE,
     YES,
 )
 
 #: What a step returns: done, or which table is full.
 STEPPED, FULL_THREADS, FULL_NODES, FULL_REGISTERS = range(4)
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
-_LOWER = 0xFFFFFFFF
 
 
-@compiled
+@inlined
 def run_threads(program, programs, columns, rows, work, ask, control, key, until):
     """Every thread goes on as far as the rows before number ``until`` let it; beyond the last row,
     the partition has ended."""
@@ -87,7 +53,9 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 or top + 1 >= len(work.stack)
             ):
                 return FULL_THREADS
-            if _was_seen(program, work, control, at, node, length, slot):
+            if work.heads[at, 0] == control.serial and _was_seen(
+                program, work, at, node, length, slot
+            ):
                 break
             entry = work.seen[seen]
             entry.node, entry.length, entry.slot = node, length, slot
@@ -121,7 +89,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                         take(program, columns, work, slot, taken, variable, row, place)
                     answer = YES
                     if condition.first_test < condition.end_test:
-                        answer = _answer(
+                        answer = answer_of(
                             condition, row, place, taken, nodes, program, programs, columns, rows,
                             work, ask, control,
                         )  # fmt: skip
@@ -179,61 +147,6 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
 
 
 @compiled
-def take(program, columns, work, source, target, variable, row, place):
-    """Registers for the rows of ``source`` and one more, which is at ``place``."""
-    registers, doubles = work.registers, work.doubles
-    for word in range(program.clause[0].words):
-        registers[target, word] = registers[source, word]
-    for number in range(len(program.registers)):
-        register = program.registers[number]
-        if not program.sets[register.variables, variable]:
-            continue
-        kind, word = register.kind, register.word
-        if kind == LAST_ROWS:
-            for other in range(word + register.words - 1, word, -1):
-                registers[target, other] = registers[target, other - 1]
-            registers[target, word] = row
-        elif kind == FIRST_ROWS:
-            for other in range(word, word + register.words):
-                if registers[target, other] == NONE:
-                    registers[target, other] = row
-                    break
-        elif kind == TRACE:
-            mixed = (np.uint64(registers[target, word]) ^ np.uint64(row + 1)) * _PRIME
-            registers[target, word] = np.int64(mixed ^ (mixed >> np.uint64(29)))
-        elif register.column == NONE:
-            registers[target, word] += 1
-        elif not columns.nulls[place, register.column]:
-            whole = columns.wholes[place, register.column]
-            double = columns.doubles[place, register.column]
-            registers[target, word] += 1
-            if kind == AVERAGE or (kind == SUM and register.double):
-                doubles[target, word + 1] += double if register.double else np.float64(whole)
-            elif kind == SUM:
-                # In halves, so that only the result's own range counts.
-                registers[target, word + 1] += whole >> 32
-                registers[target, word + 2] += whole & _LOWER
-            elif kind != COUNT:
-                code = LESS if kind == LEAST else GREATER
-                if register.double:
-                    better = compare_doubles(code, double, doubles[target, word + 1])
-                else:
-                    better = compare_wholes(code, whole, registers[target, word + 1])
-                if better or registers[target, word] == 1:
-                    registers[target, word + 1] = whole
-
-
-@compiled
-def clear(program, work):
-    """The registers of a thread without rows, in slot 0."""
-    for number in range(len(program.registers)):
-        register = program.registers[number]
-        nothing = NONE if register.kind <= FIRST_ROWS else 0
-        for word in range(register.word, register.word + register.words):
-            work.registers[0, word] = nothing
-
-
-@compiled
 def labels_of(nodes, node, length, out):
     """Write the variables of so many rows."""
     place = length
@@ -245,10 +158,9 @@ def labels_of(nodes, node, length, out):
 
 
 @compiled
-def _was_seen(program, work, control, at, node, length, slot):
-    """Whether a thread that nothing tells apart from this one stood here in this step."""
-    if work.heads[at, 0] != control.serial:
-        return False
+def _was_seen(program, work, at, node, length, slot):
+    """Whether a thread that nothing tells apart from this one stood here, as is known that some
+    did, in this step."""
     instruction = program.instructions[at]
     entry = work.heads[at, 1]
     same = False
@@ -303,133 +215,6 @@ def _same_past(distinction, program, work, node, other_node, length, slot, other
             if one[row] != other[row]:
                 return False
     return True
-
-
-@compiled
-def _answer(
-    condition, row, place, slot, node, program, programs, columns, rows, work, ask, control
-):  # fmt: skip
-    """What the tests of a condition come to."""
-    answers, top = work.answers, -1
-    number = condition.first_test
-    while number < condition.end_test:
-        test = program.tests[number]
-        code = test.code
-        number += 1
-        if code == OF_BIT:
-            top += 1
-            answers[top] = YES if rows.bits[place] & test.operand else NO
-        elif code == OF_PROGRAM:
-            top += 1
-            question = programs.questions[test.operand]
-            answers[top] = _computed(
-                question, row, place, slot, node, program, programs, columns, rows, work, control
-            )
-        elif code == OF_PYTHON:
-            top += 1
-            answers[top] = ask(test.operand, row, node, control.known)
-        elif code in (PAST_NO, PAST_YES):
-            if answers[top] == (NO if code == PAST_NO else YES):
-                number = test.operand
-        else:
-            top -= 1
-            decisive = NO if code == OF_ALL else YES
-            if answers[top] == decisive or answers[top + 1] == decisive:
-                answers[top] = decisive
-            elif answers[top] == OPEN or answers[top + 1] == OPEN:
-                answers[top] = OPEN
-            else:
-                answers[top] = YES if code == OF_ALL else NO
-    return answers[0]
-
-
-@compiled
-def _computed(
-    question, row, place, slot, node, program, programs, columns, rows, work, control
-):  # fmt: skip
-    """What a program comes to."""
-    stack, top = work.values, -1
-    for number in range(question.first_operation, question.end_operation):
-        operation = programs.operations[number]
-        code = operation.code & (DOUBLE - 1)
-        if code == LOOK_BACK:
-            top += 1
-            if not _load(
-                program.loads[operation.operand], stack[top], row, slot, node, program, columns,
-                rows, work, control,
-            ):  # fmt: skip
-                return OPEN
-        else:
-            top = step(code, operation, place, columns, stack, top)
-    return NO if stack[0].null or stack[0].whole == 0 else YES
-
-
-@compiled
-def _load(load, value, current, slot, node, program, columns, rows, work, control):
-    """Put a value of the match on the stack; whether it is known."""
-    value.null = 1
-    value.whole = 0
-    value.double = 0.0
-    if load.code >= NUMBER:
-        _summary(load, value, slot, work, control)
-        return True
-    if load.place == FROM_REGISTER:
-        number = work.registers[slot, load.word + load.offset]
-        if number == NONE:
-            return True
-    elif load.offset > current - control.start:
-        return True
-    else:
-        number = current - load.offset
-        if load.place == FROM_START:
-            number = control.start + load.offset
-    number += load.shift
-    if load.code == CLASSIFIER:
-        if control.start <= number <= current:
-            value.whole = program.names[_label_at(work.nodes, node, current - number)]
-            value.null = 0
-        return True
-    if number < 0:
-        return True
-    if number >= control.known:
-        return control.ended != 0
-    read(rows.at[control.first_row + number - control.base], load.column, value, columns)
-    return True
-
-
-@compiled
-def _summary(load, value, slot, work, control):
-    """MATCH_NUMBER, or what a register has of all rows of its variables."""
-    registers, doubles, word = work.registers, work.doubles, load.word
-    if load.code == NUMBER:
-        value.whole = control.number
-        value.null = 0
-    elif load.code == COUNTED:
-        value.whole = registers[slot, word]
-        value.null = 0
-    elif registers[slot, word]:
-        value.null = 0
-        if load.code == BEST:
-            value.whole = registers[slot, word + 1]
-            value.double = doubles[slot, word + 1]
-        elif load.code == MEAN:
-            value.double = doubles[slot, word + 1] / registers[slot, word]
-        elif load.double:
-            value.double = doubles[slot, word + 1]
-        else:
-            low = registers[slot, word + 2]
-            high = registers[slot, word + 1] + (low >> 32)
-            value.whole = (high << 32) | (low & _LOWER)
-            value.null = not -(1 << 31) <= high < 1 << 31
-
-
-@compiled
-def _label_at(nodes, node, back):
-    """The variable of the row so many before the last one."""
-    while nodes[node].label == EDGE or back:
-        back -= nodes[node].label != EDGE
-        node = nodes[node].previous
-    return nodes[node].label
 
 
 @compiled

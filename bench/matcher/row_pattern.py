@@ -1,0 +1,288 @@
+"""``python -m bench.matcher.row_pattern``: MATCH_RECOGNIZE and rules of steps that say the same.
+
+Three sides over the same events, in turn, on one core: the compiled matcher of row patterns, the
+kernel with the rule in YAML, and the plain matcher that both forms of row patterns are held
+against, over a tenth of the events. Rows come as columns, with the bits of what reads a row alone
+computed before, as in the job; what is found is taken out as columns, of row patterns with their
+measures.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import process_time
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from bench.matcher.engines import Counts, Kernel
+from bench.matcher.measurement import DisagreementError, stay_on_one_core
+from bench.matcher.scenarios import Scenario
+from bench.matcher.stream import Stream, generate
+from service.compiler.row_pattern import RowPatternPlan, plan_query
+from service.matcher.columnar.compilation import I64
+from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.vectors import Numbers, Vector, nulls_of
+from service.matcher.row_pattern import (
+    KeyState,
+    MatchFound,
+    Result,
+    RowPatternMatcher,
+    TimedOut,
+)
+from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates, tables
+from service.model import Coordinates, Event
+from service.pattern.sql import load_query
+from service.pattern.types import DOUBLE, STRING, RecordType
+
+_EVENT = RecordType({"kind": STRING, "amount": DOUBLE})
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A clause, and the rule of steps that says the same."""
+
+    clause: str
+    steps: Scenario
+
+    @property
+    def plan(self) -> RowPatternPlan:
+        """The clause, compiled."""
+        text = f"SELECT * FROM events MATCH_RECOGNIZE ({self.clause})"  # noqa: S608  our own
+        return plan_query(load_query(text, self.steps.name, _EVENT))
+
+
+PAIRS = (
+    Pair(
+        "MEASURES FIRST(fail.amount) AS first_failure, COUNT(fail.*) AS attempts"
+        " PATTERN (fail{3,} ok) WITHIN INTERVAL '1' MINUTE"
+        " DEFINE fail AS kind = 'a', ok AS kind = 'b'",
+        Scenario(
+            "logins",
+            "log-in failures: fail{3,} ok",
+            """\
+pattern:
+  - {step: fail, where: kind = 'a', times: 3+, loop: consecutive, greedy: true}
+  - {step: ok, after: next, where: kind = 'b'}
+within: 1 minute
+after_match: skip_past_last_event
+""",
+            {"a": 0.7, "b": 0.3},
+        ),
+    ),
+    Pair(
+        "MEASURES S.amount AS high, LAST(D.amount) AS low, U.amount AS up"
+        " PATTERN (S D+ U) WITHIN INTERVAL '1' MINUTE"
+        " DEFINE S AS kind = 'a', D AS kind = 'a' AND amount < PREV(amount),"
+        " U AS kind = 'a' AND amount > PREV(amount)",
+        Scenario(
+            "v-shape",
+            "V-shape: S D+ U",
+            """\
+pattern:
+  - {step: s, where: kind = 'a'}
+  - step: d
+    after: next
+    where: kind = 'a' AND amount < COALESCE(LAST(d.amount), LAST(s.amount))
+    times: 1+
+    loop: consecutive
+  - {step: u, after: next, where: kind = 'a' AND amount > LAST(d.amount)}
+within: 1 minute
+after_match: skip_past_last_event
+""",
+            {"a": 1.0},
+        ),
+    ),
+    Pair(
+        "MEASURES H.amount AS high, L.amount AS low"
+        " PATTERN (H L) WITHIN INTERVAL '1' MINUTE"
+        " DEFINE H AS kind = 'a', L AS kind = 'a' AND amount < 0.5 * H.amount",
+        Scenario(
+            "drop",
+            "price drop: H L",
+            """\
+pattern:
+  - {step: h, where: kind = 'a'}
+  - {step: l, after: next, where: kind = 'a' AND amount < 0.5 * LAST(h.amount)}
+within: 1 minute
+after_match: skip_past_last_event
+""",
+            {"a": 1.0},
+        ),
+    ),
+)
+
+
+class _RowPatterns:
+    """A clause on its way through a stream. ``compiled``: the compiled matcher, else the plain one.
+
+    The columns that nothing but bits reads are left out for the compiled one.
+    """
+
+    def __init__(self, pair: Pair, *, compiled: bool) -> None:
+        self._plan = pair.plan
+        self._loops = CompiledRowPattern(self._plan)
+        self._names = Names()
+        self._kinds = list(pair.steps.weights)
+        rows = [self._event(0, number, 0.0, kind) for number, kind in enumerate(self._kinds)]
+        table = EventTable.of(rows, self._names, self._loops.slots)
+        self._bits_of_kinds, _ = self._loops.bits(table, self._names)
+        self._waiting: tuple[I64, ...] = ()
+        self._states = RowPatternStates()
+        self._plain = None if compiled else RowPatternMatcher(self._plan)
+        self._key_states: dict[int, KeyState] = {}
+
+    def advance(self, batch: Sequence[I64], watermark: int) -> Counts:
+        """Put the rows in order, run them, and take what was found."""
+        given: Sequence[I64] = batch
+        if self._waiting:
+            given = [np.concatenate(both) for both in zip(self._waiting, batch, strict=True)]
+        time = given[1]
+        self._waiting = tuple(column[time > watermark] for column in given)
+        rows = np.flatnonzero(time <= watermark)
+        rows = rows[np.lexsort((given[2][rows], time[rows], given[0][rows]))]
+        key, time, offset, kind, amount = (column[rows] for column in given)
+        if self._plain is not None:
+            return self._one_by_one(self._plain, key, time, offset, kind, amount, watermark)
+        nothing = np.zeros(len(rows), np.int32)
+        columns: list[Vector] = [
+            Numbers(amount.view(np.float64), np.zeros(len(rows), bool))
+            if path in self._loops.columns_read
+            else nulls_of(slot.kind, len(rows))
+            for path, slot in zip(self._plan.columns, self._loops.slots, strict=True)
+        ]
+        events = EventTable(time, nothing, nothing, offset, nothing, columns)
+        bits = self._bits_of_kinds[kind]
+        run = self._loops.run(self._states, events, key, watermark, self._names, bits=bits)
+        matches = timeouts = 0
+        for found in run:
+            kinds = np.bincount(found.results["kind"], minlength=tables.TIMED_OUT + 1)
+            matches += int(kinds[tables.MATCH])
+            timeouts += int(kinds[tables.TIMED_OUT])
+            assert len(found.output.result) == kinds[tables.MATCH]
+        self._states = run.states
+        return Counts(matches, timeouts)
+
+    def _one_by_one(
+        self, plain: RowPatternMatcher, key: I64, time: I64, offset: I64, kind: I64, amount: I64,
+        watermark: int,
+    ) -> Counts:  # fmt: skip
+        rows: dict[int, list[Event]] = {}
+        of_rows = zip(
+            *(each.tolist() for each in (key, time, offset, kind, amount.view(np.float64))),
+            strict=True,
+        )
+        for number, at, place, of_kind, value in of_rows:
+            event = self._event(at, place, value, self._kinds[of_kind])
+            rows.setdefault(number, []).append(event)
+        results: list[Result] = []
+        for number, events in rows.items():
+            results += plain.advance(self._key_states.setdefault(number, KeyState()), events)
+        for state in self._key_states.values():
+            results += plain.move_time(state, watermark)
+        matches = sum(isinstance(each, MatchFound) for each in results)
+        return Counts(matches, sum(isinstance(each, TimedOut) for each in results))
+
+    def _event(self, time: int, offset: int, amount: float, kind: str) -> Event:
+        values = {"amount": amount, "kind": kind}
+        columns = tuple(values[path[0]] for path in self._plan.columns)
+        return Event(time, Coordinates("events", 0, offset), 0, columns)
+
+
+def _row_patterns(pair: Pair, stream: Stream, *, compiled: bool) -> tuple[Counts, float]:
+    """What a matcher of row patterns finds, and the seconds that it takes."""
+    columns = (
+        stream.key, stream.time, np.arange(len(stream)), stream.kind, stream.amount.view(np.int64),
+    )  # fmt: skip
+    starts = (0, *stream.ends[:-1])
+    batches = [
+        tuple(column[start:end] for column in columns)
+        for start, end in zip(starts, stream.ends, strict=True)
+    ]
+    runner = _RowPatterns(pair, compiled=compiled)
+    return _timed(runner.advance, list(zip(batches, stream.watermarks, strict=True)))
+
+
+def _steps(pair: Pair, stream: Stream) -> tuple[Counts, float]:
+    """The same of the rule of steps."""
+    return _timed(Kernel().prepare(pair.steps.rule).advance, list(stream.batches()))
+
+
+def _timed(
+    advance: Callable[[Any, int], Counts], batches: Sequence[tuple[Any, int]]
+) -> tuple[Counts, float]:
+    gc.collect()
+    matches = timeouts = 0
+    began = process_time()
+    for batch, watermark in batches:
+        found = advance(batch, watermark)
+        matches += found.matches
+        timeouts += found.timeouts
+    return Counts(matches, timeouts), process_time() - began
+
+
+class Rates(NamedTuple):
+    """What was found, and events per second of each side."""
+
+    counts: Counts
+    compiled: float
+    steps: float
+    reference: float
+
+
+def compare(pair: Pair, events: int, keys: int, batch: int, runs: int) -> Rates:
+    """Time all sides; DisagreementError where they find different numbers of matches.
+
+    Timeouts differ: a rule of steps has one for each way that was open, a row pattern one for each
+    row at which the search began.
+    """
+    stream = generate(pair.steps, events, keys, batch)
+    short = generate(pair.steps, max(1, events // 10), max(1, keys // 10), batch)
+    few = generate(pair.steps, min(events, 1_000), keys, batch)
+    _row_patterns(pair, few, compiled=True)
+    _steps(pair, few)
+    seconds: dict[str, list[float]] = {"compiled": [], "steps": []}
+    for _ in range(runs):
+        counts, taken = _row_patterns(pair, stream, compiled=True)
+        seconds["compiled"].append(taken)
+        by_steps, taken = _steps(pair, stream)
+        seconds["steps"].append(taken)
+        _agree(pair, "rule of steps", by_steps.matches, counts.matches)
+    wanted, plain = _row_patterns(pair, short, compiled=False)
+    got, _ = _row_patterns(pair, short, compiled=True)
+    _agree(pair, "plain matcher", wanted.matches, got.matches)
+    _agree(pair, "plain matcher", wanted.timeouts, got.timeouts)
+    compiled, steps = (events / statistics.median(each) for each in seconds.values())
+    return Rates(counts, compiled, steps, len(short) / plain)
+
+
+def _agree(pair: Pair, side: str, its: int, ours: int) -> None:
+    if its != ours:
+        raise DisagreementError(
+            f"{pair.steps.name}: the {side} finds {its:,}, the compiled row pattern {ours:,}"
+        )
+
+
+def main(
+    events: Annotated[int, typer.Option(min=1, help="Events in a stream.")] = 1_000_000,
+    keys: Annotated[int, typer.Option(min=1, help="Keys.")] = 10_000,
+    batch: Annotated[int, typer.Option(min=1, help="Events before each watermark.")] = 100_000,
+    runs: Annotated[int, typer.Option(min=1, help="Timed runs of each side, in turn.")] = 3,
+) -> None:
+    """Events per second of MATCH_RECOGNIZE and of rules of steps, on one core."""
+    stay_on_one_core()
+    sides = "row pattern, compiled | rule of steps | ratio | row pattern, plain | ratio"
+    typer.echo(f"| clause | matches | {sides} |\n| --- |{' ---: |' * 6}")
+    for pair in PAIRS:
+        found = compare(pair, events, keys, batch, runs)
+        rates = f"{found.compiled:,.0f} | {found.steps:,.0f} | {found.compiled / found.steps:.2f}"
+        plain = f"{found.reference:,.0f} | {found.compiled / found.reference:.0f}"
+        typer.echo(f"| {pair.steps.about} | {found.counts.matches:,} | {rates} | {plain} |")
+
+
+if __name__ == "__main__":
+    typer.run(main)

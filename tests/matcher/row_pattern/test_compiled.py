@@ -1,0 +1,411 @@
+"""The compiled matcher over many keys is the reference over each of them, state and all."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.compiler.row_pattern import RowPatternPlan, plan_query
+from service.matcher.columnar.events import EventTable, Names
+from service.matcher.columnar.vectors import Objects
+from service.matcher.row_pattern import KeyState, Limits, MatchFound, Result, RowPatternMatcher
+from service.matcher.row_pattern.compiled import (
+    CompiledRowPattern,
+    Found,
+    RowPatternStates,
+    found_loops,
+    key_loop,
+)
+from service.matcher.row_pattern.compiled import matcher as compiled_matcher
+from service.model import Coordinates, Event
+from service.pattern.sql import load_query
+from service.pattern.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    RecordType,
+)
+
+EVENT = RecordType(
+    {
+        "n": BIGINT,
+        "i": INT,
+        "d": DOUBLE,
+        "s": STRING,
+        "t": STRING,
+        "b": BOOLEAN,
+        "c": DecimalType(5, 2),
+        "at": TIMESTAMP,
+        "list": ArrayType(BIGINT),
+    }
+)
+NAN = float("nan")
+
+
+def _or_null(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(values, values, st.none())
+
+
+VALUES = st.fixed_dictionaries(
+    {
+        "n": _or_null(st.sampled_from([0, 1, 2, 2**62, -(2**63)])),
+        "i": _or_null(st.sampled_from([0, 1, 2**31 - 1])),
+        "d": _or_null(st.sampled_from([0.0, 0.5, -1.25, NAN, float("inf")])),
+        "s": _or_null(st.sampled_from(["A", "B", "a", "B2", ""])),
+        "t": _or_null(st.sampled_from(["A", "a", "é"])),
+        "b": _or_null(st.booleans()),
+        "c": _or_null(st.sampled_from([Decimal("1.25"), Decimal("0.50"), Decimal("-3.00")])),
+        "at": _or_null(
+            st.sampled_from([dt.datetime(2024, 1, 1, hour, tzinfo=dt.UTC) for hour in (0, 5)])
+        ),
+        "list": _or_null(st.lists(st.integers(0, 2), max_size=2)),
+    }
+)
+#: Conditions on B and C, and whether some part of them is computed by Python.
+CONDITIONS = {
+    "n > 0": False,
+    "s = 'A' OR d > PREV(d)": False,
+    "d >= PREV(d, 2) AND s <> 'B'": False,
+    "NEXT(n) > n OR s = 'a'": False,
+    "s = PREV(t)": False,
+    "s = LAST(A.t)": False,
+    "FIRST(A.s, 1) = s OR FIRST(A.s) = t": False,
+    "CLASSIFIER() = s": False,
+    "PREV(CLASSIFIER()) = t": False,
+    "CLASSIFIER(U) = 'A' AND b": False,
+    "SUM(A.n) > 1": False,
+    "SUM(n) IS NULL": False,
+    "SUM(A.i) < 2 OR SUM(U.d) > 0": False,
+    "AVG(U.n) < d": False,
+    "AVG(A.d) >= 0": False,
+    "MIN(A.d) < d OR MAX(U.n) = n": False,
+    "MAX(A.c) > c": False,
+    "COUNT(A.d) = 1 OR COUNT(*) > 3": False,
+    "COUNT(A.*) + i < MATCH_NUMBER()": False,
+    "CASE WHEN LAST(A.n, 1) IS NULL THEN b ELSE n > 0 END": False,
+    "at > LAST(A.at) OR HOUR(at) = 5": False,
+    "COALESCE(LAST(C.c), c) = c": False,
+    "NOT (LAST(B.d) = d)": False,
+    "PREV(LAST(A.n), 1) = 1 OR NEXT(FIRST(A.n), 1) = 0": False,
+    "LOWER(s) = 'a'": False,
+    "list[0] = 1": False,
+    "LENGTH(LAST(A.s)) = 1": True,
+    "s > LAST(A.s)": True,
+    "ARRAY_AGG(A.n)[0] = n AND d > 0": True,
+    "SUM(A.c) > 1": True,
+    "COUNT(DISTINCT U.s) = 2": True,
+    "SUM(A.n + 1) > 2": True,
+    "NEXT(s) > s": True,
+    "MIN(U.s) = s": True,
+}
+PATTERNS = [
+    "A B+ C",
+    "A+ (B | C)*",
+    "(A | B)+? C",
+    "A {- B* -} C?",
+    "PERMUTE(A, B) C*",
+    "(A? B?)* C",
+]
+_MEASURES = (
+    "MATCH_NUMBER()",
+    "CLASSIFIER()",
+    "PREV(CLASSIFIER(), 1)",
+    "CLASSIFIER(B)",
+    "s",
+    "d",
+    "FINAL LAST(U.n, 1)",
+    "FIRST(B.c)",
+    "PREV(list, 1)",
+    "COUNT(*)",
+    "FINAL COUNT(U.*)",
+    "SUM(n)",
+    "B.at",
+    "NEXT(A.b, {ahead})",
+)
+MEASURES = "MEASURES " + ", ".join(f"{m} AS m{number}" for number, m in enumerate(_MEASURES))
+ROWS = [
+    "ONE ROW PER MATCH",
+    "ALL ROWS PER MATCH",
+    "ALL ROWS PER MATCH OMIT EMPTY MATCHES",
+    "ALL ROWS PER MATCH WITH UNMATCHED ROWS",
+]
+SKIPS = ["PAST LAST ROW", "TO NEXT ROW", "TO FIRST C", "TO LAST U"]
+
+
+def _plan(clause: str) -> RowPatternPlan:
+    return plan_query(load_query(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", "c.sql", EVENT))
+
+
+class Both:
+    """Both matchers on some keys. Behind each call they have to have found the same, and to
+    remember the same."""
+
+    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
+        self._plan = plan
+        self.reference, self.compiled = (
+            RowPatternMatcher(plan, limits),
+            CompiledRowPattern(plan, limits),
+        )
+        self.names, self.states, self.wanted = Names(), RowPatternStates(), list[KeyState]()
+        self._offset = self.pieces = 0
+
+    def event(self, time: int, values: dict[str, Any], micros: int = 0) -> Event:
+        """A row behind those there are."""
+        self._offset += 1
+        columns = tuple(values.get(path[0]) for path in self._plan.columns)
+        return Event(time, Coordinates("t", 0, self._offset), 0, columns, micros=micros)
+
+    def advance(
+        self, rows: Sequence[tuple[int, Event]], watermark: int, *, closed: bool = False
+    ) -> list[tuple[int, Result]]:
+        """Rows with the number of their key."""
+        rows = sorted(rows, key=lambda pair: pair[0])
+        count = max([len(self.wanted), *(key + 1 for key, _ in rows)])
+        self.wanted += [KeyState() for _ in range(count - len(self.wanted))]
+        wanted: list[tuple[int, Result]] = []
+        for key, state in enumerate(self.wanted):
+            results = self.reference.advance(state, [event for of, event in rows if of == key])
+            results += self.reference.move_time(state, watermark)
+            results += self.reference.close(state) if closed else []
+            wanted += [(key, result) for result in results]
+        events = EventTable.of([event for _, event in rows], self.names, self.compiled.slots)
+        run = self.compiled.run(
+            self.states, events, np.array([key for key, _ in rows], np.int64), watermark,
+            self.names, closed=closed,
+        )  # fmt: skip
+        pieces = list(run)
+        found = [result for piece in pieces for result in piece.objects()]
+        assert repr(found) == repr(wanted)
+        assert not any(piece.failures or piece.output.failures for piece in pieces)
+        self.pieces = len(pieces)
+        self.states = run.states
+        if not closed:
+            kept = self.compiled.key_states(self.states, self.names)
+            assert repr(kept) == repr(self.wanted)
+            deadlines = [self.reference.deadline(state) for state in self.wanted]
+            never = compiled_matcher.FOREVER
+            assert self.compiled.deadlines(self.states).tolist() == [
+                never if each is None else each for each in deadlines
+            ]
+        return found
+
+    def reload(self) -> None:
+        """Make objects of the state, and arrays of these."""
+        self.states = self.compiled.states_of(self.wanted, self.names)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> RowPatternPlan:
+    """Clauses with conditions and measures of all kinds."""
+    pattern = draw(st.sampled_from(PATTERNS))
+    rows = draw(st.sampled_from(ROWS))
+    if "{-" in pattern and "UNMATCHED" in rows:
+        rows = ROWS[0]
+    conditions = st.one_of(st.sampled_from(["n > 0", "b"]), st.sampled_from(list(CONDITIONS)))
+    defines = [f"{name} AS {draw(conditions)}" for name in "BC"]
+    if draw(st.booleans()):
+        defines.append(f"A AS {draw(conditions)}")
+    within = draw(st.sampled_from(["", " WITHIN INTERVAL '6' MILLISECONDS"]))
+    measures = MEASURES.format(ahead=draw(st.integers(0, 1)))
+    return _plan(
+        f"{measures} {rows} AFTER MATCH SKIP {draw(st.sampled_from(SKIPS))} "
+        f"PATTERN ({pattern}){within} SUBSET U = (A, B) DEFINE {', '.join(defines)}"
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(plans(), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), VALUES), max_size=20),
+       st.data())  # fmt: skip
+def test_many_keys(
+    plan: RowPatternPlan, drawn: list[tuple[int, int, dict[str, Any]]], data: st.DataObject
+) -> None:
+    """Columns of all types, in batches of any size, with the state as objects in between."""
+    both, now = Both(plan), 0
+    while drawn:
+        count = data.draw(st.integers(1, len(drawn)))
+        rows = []
+        for key, gap, values in drawn[:count]:
+            now += gap
+            rows.append((key, both.event(now, values, data.draw(st.sampled_from([0, 0, 500])))))
+        del drawn[:count]
+        rows.sort(key=lambda pair: (pair[1].time, pair[1].micros))
+        both.advance(rows, now + data.draw(st.integers(-1, 3)))
+        if data.draw(st.booleans()):
+            both.reload()
+    both.advance([], now, closed=True)
+
+
+@pytest.mark.parametrize(("condition", "by_python"), CONDITIONS.items())
+def test_what_python_computes(condition: str, by_python: bool) -> None:
+    """Everything else is compiled."""
+    plan = _plan(f"MEASURES n AS m PATTERN (A B C) SUBSET U = (A, B) DEFINE B AS {condition}")
+    assert bool(CompiledRowPattern(plan).computed_by_python) is by_python
+
+
+@settings(max_examples=50, deadline=None)
+@given(plans(), st.lists(VALUES, max_size=8))
+def test_columns_read(plan: RowPatternPlan, drawn: list[dict[str, Any]]) -> None:
+    """With the bits of rows, no other column makes a difference."""
+    both = Both(plan)
+    rows = [both.event(time, values) for time, values in enumerate(drawn)]
+    read = [path in both.compiled.columns_read for path in plan.columns]
+    less = [
+        each._replace(
+            columns=tuple(
+                value if is_read else None
+                for value, is_read in zip(each.columns, read, strict=True)
+            )
+        )
+        for each in rows
+    ]
+    names, slots = both.names, both.compiled.slots
+    whole, partial = EventTable.of(rows, names, slots), EventTable.of(less, names, slots)
+    bits, _ = both.compiled.bits(whole, names)
+    answers = []
+    for table in (whole, partial):
+        key = np.zeros(len(rows), np.int64)
+        run = both.compiled.run(RowPatternStates(), table, key, 9, names, bits=bits, closed=True)
+        answers.append(
+            [
+                (each.results.tolist(), each.labels.tolist(), repr(each.output.measures))
+                for each in run
+            ]
+        )
+    assert answers[0] == answers[1]
+
+
+def test_one_signature() -> None:
+    """Whatever the plan, the loops are compiled once."""
+    compiled_matcher.prepare()
+    loops = (key_loop.run, found_loops.output_rows, found_loops.find_rows, found_loops.places_of)
+    for number, condition in enumerate(["n > 0", "s > LAST(A.s)", "d < PREV(d)"]):
+        measures = "MEASURES n AS m, FIRST(s) AS s1" if number else "MEASURES d AS m"
+        both = Both(_plan(f"{measures} PATTERN (A B+) DEFINE B AS {condition}"))
+        both.advance([(0, both.event(time, {"n": 1})) for time in range(3)], 3)
+    assert [len(loop.signatures) for loop in loops] == [1, 1, 1, 1]
+
+
+#: Attempts that need more threads, nodes, registers and labels than there is room for at first.
+LONG = {
+    "threads that a sum tells apart": ("(A | B)* C", "C AS SUM(A.n) = -1", 8),
+    "and some of which are one": ("(A | B | D)* C", "C AS LAST(A.n, 2) = -1", 12),
+    "labels that tell apart": ("(A | B)* C", "C AS COUNT(DISTINCT CLASSIFIER()) = 9", 7),
+    "too many threads": ("(A | B)* C", "C AS SUM(A.n) = -1", 12),
+    "many rows": ("(A | B)* C", "A AS n > 0, B AS n > 0, C AS n < 0", 3_000),
+    "too many rows": ("(A | B)* C", "A AS n > 0, B AS n > 0, C AS n < 0", 4_100),
+    "a sum of many rows": ("A* C", "A AS SUM(n) > 0, C AS n < LAST(A.n)", 500),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("batch", [5, 700])
+def test_tables_grow(name: str, batch: int) -> None:
+    """The attempt of a key goes on over batches; the other key has another one."""
+    pattern, defines, length = LONG[name]
+    both = Both(
+        _plan(f"MEASURES COUNT(*) AS m PATTERN ({pattern}) DEFINE {defines}"),
+        Limits(rows=4_000, threads=1_000),
+    )
+    values = [1] * length + [-1, 1, 1]
+    if batch == 5:
+        values = values[-40:]
+    rows = [(number % 2, both.event(number, {"n": value})) for number, value in enumerate(values)]
+    rows += [(2, both.event(number, {"n": value})) for number, value in enumerate(values)]
+    while rows:
+        both.advance(rows[:batch], len(values))
+        del rows[:batch]
+
+
+def test_dropped_thread_beside_a_match() -> None:
+    """A match that waits for a row of its measures, and the thread that time has ended before it,
+    are both remembered."""
+    both = Both(
+        _plan(
+            "MEASURES NEXT(n, 3) AS m PATTERN (A B C | A A) WITHIN INTERVAL '3' MILLISECONDS "
+            "DEFINE A AS n = 1, B AS n = 1, C AS n = 2"
+        )
+    )
+    for number in range(6):
+        rows = [(key, both.event(number, {"n": 1})) for key in (0, 1)][: 2 - number % 2]
+        found = both.advance(rows, number + 3 * (number == 1))
+        (state, *_) = both.wanted
+        if number == 1:
+            assert state.attempt is not None
+            assert None not in (state.attempt.found, state.attempt.dropped)
+        assert any(key == 0 for key, _ in found) is (number == 4)
+        both.reload()
+
+
+def test_found_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Much that is found is handed out before the run is done."""
+    monkeypatch.setattr(compiled_matcher, "_DRAIN_AT", 100)
+    for rows in (ROWS[0], ROWS[3]):
+        both = Both(_plan(f"MEASURES n AS m {rows} PATTERN (A B) DEFINE A AS n = 1, B AS n = 1"))
+        given = [
+            (key, both.event(n, {"n": int(n % 5 < 3)})) for key in (0, 1) for n in range(1_000)
+        ]
+        found = both.advance(given, 1_000)
+        assert len(found) == (400 if rows == ROWS[0] else 1_600)
+        assert both.pieces > len(found) // 200
+
+
+@pytest.mark.parametrize("condition", ["n > 1", "n + LAST(A.n) > 1", "n > 1 AND s = LAST(A.s)"])
+def test_failed_condition(condition: str) -> None:
+    """Without types a value may be of a wrong one: the condition is not true of that row, and that
+    is told; the row is matched otherwise."""
+    matcher = _untyped(f"MEASURES n AS m PATTERN (A (B | C)) DEFINE A AS s = 'a', B AS {condition}")
+    rows = [("a", 1), ("a", "much"), ("a", 1), ("a", 2)]
+    found = _found(matcher, rows)
+    ((told,), results) = found.failures, [each for _, each in found.objects()]
+    assert [each.labels for each in results if isinstance(each, MatchFound)] == [
+        ("A", "C"),
+        ("A", "B"),
+    ]
+    assert (told.variable, told.row.at.offset) == ("B", 1)
+    assert "Error(" in told.error
+
+
+def test_failed_measure() -> None:
+    """It is NULL, and that is told; the match is there all the same."""
+    matcher = _untyped("MEASURES SUM(n) AS total, LAST(s) AS s PATTERN (A A) DEFINE A AS TRUE")
+    found = _found(matcher, [("a", 1), ("b", "much"), ("c", 3), ("d", 4)])
+    total, text = found.output.measures
+    assert (total, text) == (Objects([None, 7]), Objects(["b", "d"]))
+    ((name, result, error),) = found.output.failures
+    assert (name, result) == ("total", 0)
+    assert "Error(" in error
+
+
+def _untyped(clause: str) -> CompiledRowPattern:
+    return CompiledRowPattern(
+        plan_query(load_query(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", "c.sql"))
+    )
+
+
+def _found(matcher: CompiledRowPattern, rows: Sequence[tuple[str, Any]]) -> Found:
+    names = Names()
+    events = [
+        Event(
+            time,
+            Coordinates("t", 0, time),
+            0,
+            tuple({"s": s, "n": n}[path[0]] for path in matcher.plan.columns),
+        )
+        for time, (s, n) in enumerate(rows)
+    ]
+    table = EventTable.of(events, names, matcher.slots)
+    run = matcher.run(RowPatternStates(), table, np.zeros(len(rows), np.int64), 10, names)
+    (found,) = run
+    return found
