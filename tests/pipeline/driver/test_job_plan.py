@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,26 @@ def test_inputs_of_statements(tmp_path: Path) -> None:
         "rows come in the order of event time, the time of their Kafka record",
         4,
     )
+
+
+def test_a_job_with_a_statement(tmp_path: Path) -> None:
+    """It is compiled with the columns of its input; what does not fit is told with its file."""
+    (tmp_path / "a.yaml").write_text(STATEMENT.format(source="ticks", order="ts"), "utf-8")
+    (tmp_path / "b.sql").write_text(f"-- id: b\n{_statement('tick')}", "utf-8")
+    schemas = of_ticks(tmp_path)
+    rules = read_rules(tmp_path)
+    with pytest.raises(RuleSetError) as caught:
+        check_rules(rules, schemas)
+    (problem,) = caught.value.problems
+    assert (problem.source, problem.rule) == (str(tmp_path / "b.sql"), "b")
+    assert problem.message == "there is no input `tick`"
+    (tmp_path / "b.sql").write_text(f"-- id: b\n{_statement('ticks')}", "utf-8")
+    assert check_rules(read_rules(tmp_path), schemas) == ()
+
+
+def _statement(source: str) -> str:
+    text = STATEMENT.partition("sql: |\n")[2]
+    return textwrap.dedent(text.format(source=source, order="ts"))
 
 
 def test_a_statement_reads_rows_of_one_type(tmp_path: Path) -> None:
