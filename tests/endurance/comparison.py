@@ -89,9 +89,9 @@ def expected(stream: Stream, history: Iterable[Epoch]) -> Iterator[tuple[Name, b
         if alone is None:
             own = _of(epoch.rules, untouched=True)
             alone = LocalJob(compile_rules(own.enabled), _TYPES)
-            changing = Store(plan_for(others), _TYPES, _BUCKET_SIZE)
+            changing = Store(plan_for(others, _TYPES), _TYPES, _BUCKET_SIZE)
         assert changing is not None
-        changing.change(plan_for(others), _TYPES)
+        changing.change(plan_for(others, _TYPES), _TYPES)
         for begins, ends in epoch.cuts():
             records = stream.useful(begins, ends)
             newest = stream.newest(ends)

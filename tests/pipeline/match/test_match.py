@@ -213,7 +213,7 @@ def test_rows_of_matches(mode: str, topic: str, monkeypatch: pytest.MonkeyPatch)
     ]
     assert [record[2] for record in records[:2]] != [records[0][2]] * 2
     assert report.counts[Count.MATCH_ROWS, "ab"] == 3
-    assert report.counts[Count.RULE_DEAD_LETTERS, "ab", "output_too_large"] == 1
+    assert report.counts[Count.RULE_DEAD_LETTERS, "ab", "1", "output_too_large"] == 1
 
 
 def test_control_records(group: Group) -> None:
