@@ -158,7 +158,7 @@ def writing(change: Callable[[MatchProcessor], None]) -> type[Matching]:
 
     class ChangedMatching(Matching):
         def processor(self, rules: str) -> MatchProcessor:
-            return Changed(plan_of(rules), self.encoder, self.options)
+            return Changed(plan_of(rules, self.options.types), self.encoder, self.options)
 
     return ChangedMatching
 
