@@ -7,19 +7,17 @@ one. A call whose computation fails makes the condition not true of the event, a
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types as numba_types
 
 from service.compiler.plan import LookBackAtom, Plan
 from service.compiler.record_types import RecordTypes
 from service.matcher.columnar.compilation import NONE, Table
 from service.matcher.columnar.events import SlotType
-from service.matcher.columnar.expression_loop import ASK
 from service.matcher.columnar.programs import PythonCall
+from service.matcher.columnar.python_calls import PythonCalls
 from service.matcher.columnar.representation import (
     Representation,
     from_whole,
@@ -33,7 +31,6 @@ from service.pattern.expressions.canonical import expression as expression_of
 from service.pattern.expressions.nodes import Column, Reference
 from service.pattern.types import BOOLEAN, SqlType
 
-_SIGNATURE = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 5)
 #: 64-bit numbers of a value on the stack, and the places of its parts among them.
 _WIDTH, _WHOLE, _DOUBLE, _NULL = 3, 0, 1, 2
 
@@ -104,7 +101,7 @@ class _Walk:
         self.read = bind(argument, {path: place for place, path in enumerate(paths)}, {}, event)
 
 
-class Calls(numba_types.WrapperAddressProtocol):
+class Calls(PythonCalls[CallFailure]):
     """The calls of one run; the compiled loop is handed this.
 
     ``stack`` is what the loop works on, and ``nodes`` gives the table of nodes as it is now.
@@ -127,25 +124,7 @@ class Calls(numba_types.WrapperAddressProtocol):
         self._functions: dict[int, Callable[[int, int], Any]] = {}
         self._readers: dict[int, Callable[[int], Any]] = {}
         self._values: dict[tuple[int, int], Any] = {}
-        self._failures: dict[tuple[int, int, int], CallFailure] = {}
-        self._fatal: BaseException | None = None
-        self._callback = _SIGNATURE(self._call)
-
-    def __wrapper_address__(self) -> int:
-        address = ctypes.cast(self._callback, ctypes.c_void_p).value
-        assert address is not None
-        return address
-
-    def signature(self) -> Any:
-        """As Numba asks for it."""
-        return ASK
-
-    def failures(self) -> Iterator[CallFailure]:
-        """What failed since this was last asked. Raises what was no failure of a rule."""
-        if self._fatal is not None:
-            raise self._fatal
-        found, self._failures = self._failures, {}
-        yield from found.values()
+        super().__init__()
 
     def _call(self, number: int, event: int, last: int, top: int) -> int:
         try:

@@ -5,19 +5,14 @@ They see the match as the reference matcher shows it. A part whose computation f
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
-
-from numba import types as numba_types
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from service.matcher.columnar.compilation import Table
-from service.matcher.columnar.expression_loop import ASK
+from service.matcher.columnar.python_calls import PythonCalls
 from service.matcher.row_pattern.compiled import tables
 from service.matcher.row_pattern.evaluation import NotYetKnownError, Value, View
 from service.model import Event
-
-_SIGNATURE = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 5)
 
 
 class CallFailure(NamedTuple):
@@ -50,7 +45,7 @@ class KeyRows:
         return self._at[number - self._base]
 
 
-class Calls(numba_types.WrapperAddressProtocol):
+class Calls(PythonCalls[CallFailure]):
     """The calls of one run; the compiled loop is handed this. ``rows`` gives those of a key,
     ``nodes`` the table of nodes as it is now."""
 
@@ -62,25 +57,7 @@ class Calls(numba_types.WrapperAddressProtocol):
         nodes: Callable[[], Table],
     ) -> None:
         self._values, self._control, self._rows, self._nodes = values, controls[0], rows, nodes
-        self._failures: dict[tuple[int, int], CallFailure] = {}
-        self._fatal: BaseException | None = None
-        self._callback = _SIGNATURE(self._call)
-
-    def __wrapper_address__(self) -> int:
-        address = ctypes.cast(self._callback, ctypes.c_void_p).value
-        assert address is not None
-        return address
-
-    def signature(self) -> Any:
-        """As Numba asks for it."""
-        return ASK
-
-    def failures(self) -> Iterator[CallFailure]:
-        """What failed since this was last asked. Raises what was no failure of a rule."""
-        if self._fatal is not None:
-            raise self._fatal
-        found, self._failures = self._failures, {}
-        yield from found.values()
+        super().__init__()
 
     def _call(self, number: int, row: int, node: int, known: int) -> int:
         try:
