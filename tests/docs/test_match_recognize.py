@@ -6,11 +6,11 @@ import pathlib
 import re
 
 import pytest
+from typer.testing import CliRunner
 
+from service.cli.main import app
 from service.compiler.row_pattern import plan_query
-from service.errors import RuleSetError
 from service.pattern.sql import load_query, stream_refusals, stream_warnings
-from service.pattern.types import DOUBLE, RecordType
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "match-recognize.md").read_text("utf-8")
 
@@ -39,15 +39,32 @@ def test_program() -> None:
     assert str(program) == _block("`PATTERN (A {- B+? -} (C | D)*)` becomes").strip()
 
 
-def test_message() -> None:
-    """The mistake is told so."""
-    text = (
-        "SELECT * FROM ticks MATCH_RECOGNIZE (\n"
-        "  PARTITION BY price\n"
-        "  MEASURES FIRST(price) AS high,\n"
-        "  LAST(PREV(price)) AS low\n"
-        "  PATTERN (A) DEFINE A AS TRUE)"
-    )
-    with pytest.raises(RuleSetError) as caught:
-        load_query(text, "ticks.sql", RecordType({"price": DOUBLE}))
-    assert str(caught.value) == _block("All mistakes are told at once").strip()
+def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command tells of the mistakes so."""
+    monkeypatch.chdir(tmp_path)
+    rule = """-- id: ticks
+SELECT *
+FROM ticks MATCH_RECOGNIZE (
+  PARTITION BY symbol
+  MEASURES LAST(PREV(price)) AS low, COUNT(dwn.*) AS falls
+  PATTERN (start_ down+ up)
+  DEFINE down AS price < PREV(price), up AS price > PREV(price)
+)
+"""
+    pathlib.Path("ticks.sql").write_text(rule, "utf-8")
+    told = CliRunner().invoke(app, ["check", "ticks.sql"])
+    assert told.exit_code != 0
+    assert _block("## Check and explain", r"\n\$ spark-cep check ticks\.sql") == told.stderr
+
+
+def test_a_rule_is_explained_and_tested(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rule file of the page is explained as it says, and its test passes."""
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("brute-force.sql").write_text(_block("## Write a rule", "sql"), "utf-8")
+    told = CliRunner().invoke(app, ["explain", "brute-force.sql"])
+    assert told.exit_code == 0, told.stderr
+    command = "$ spark-cep explain brute-force.sql"
+    assert _block("## Check and explain", f"\n{re.escape(command)}") == told.stdout
+    exec(compile(_block("## Test a rule", "python"), "page", "exec"), {})  # noqa: S102  our own page
