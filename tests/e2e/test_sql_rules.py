@@ -50,8 +50,8 @@ class Ticks:
 
 
 def test_both_kinds_of_rules(scenario: Scenario) -> None:
-    """Share inputs, keys and state; what a batch begins the next ends, also over a restart; a key
-    that is NULL is one dead letter."""
+    """Share inputs, keys and state; what a batch begins the next ends, also over a restart; NULL is
+    a key to those in SQL, and for those of steps one dead letter."""
     ticks = Ticks(scenario)
     scenario.rule({"id": "v-shape", "sql": V_SHAPE})
     scenario.rule({"id": "two", "sql": TWO_IN_TIME})
@@ -68,7 +68,15 @@ def test_both_kinds_of_rules(scenario: Scenario) -> None:
     )
     ticks.send(("a", 1, 12), ("b", 1, 5), ("a", 2, 9), (None, 2, 1))
     scenario.run()
-    ticks.send(("a", 3, 8), ("a", 4, 10), ("b", 11, 20), ("a", 15, 11), ("c", 30, 1))
+    ticks.send(
+        (None, 3, 10),
+        (None, 4, 2),
+        ("a", 3, 8),
+        ("a", 4, 10),
+        ("b", 11, 20),
+        ("a", 15, 11),
+        ("c", 30, 1),
+    )
     scenario.run()
     outputs = scenario.decide()
     (found,) = [match for match in outputs.matches if match.body["rule_id"] == "v-shape"]
