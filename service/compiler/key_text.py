@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 #: What must be escaped in a part, as a character class of regular expressions.
@@ -20,6 +21,12 @@ def escaped(part: str) -> str:
     return part.translate(_ESCAPES)
 
 
-def key_text(parts: Sequence[str]) -> str:
-    """The key as one text, from which the parts can be told."""
-    return '["' + '","'.join(map(escaped, parts)) + '"]'
+def key_text(parts: Sequence[str | None]) -> str:
+    """The key as one text, from which the parts can be told. A part that is NULL is ``null``,
+    which no text is: texts are in quotes."""
+    return "[" + ",".join("null" if part is None else f'"{escaped(part)}"' for part in parts) + "]"
+
+
+def has_null(text: str) -> bool:
+    """Whether a part of the key with this text is NULL."""
+    return "null" in text and None in json.loads(text)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
+from service.compiler.key_text import has_null
 from service.compiler.lowering import lower
 from service.compiler.plan import LookBackAtom, Plan
 from service.compiler.record_types import RecordTypes
@@ -76,7 +77,10 @@ class PlannedRule:
 @dataclass(frozen=True)
 class Partitioning:
     """Rules with the same key expressions, those in SQL behind the others. ``key`` empty: one
-    global partition."""
+    global partition.
+
+    A key with a part that is NULL is a key to rules in SQL, as their standard has it, and none to
+    rules of steps: where there are both, such an event is :attr:`unseen_by_steps`."""
 
     key: tuple[Expression, ...]
     rules: tuple[PlannedRule, ...]
@@ -107,6 +111,19 @@ class Partitioning:
         """The bit of events that were read before rule ``number`` was there: they are not the
         rule's, though they waited for the watermark until it was."""
         return len(self.conditions) + number
+
+    def has_null(self, key: str | None) -> bool:
+        """Whether a part of a key is NULL."""
+        if len(self.key) > 1:
+            return key is not None and has_null(key)
+        return key is None and bool(self.key)
+
+    @cached_property
+    def unseen_by_steps(self) -> int:
+        """The :meth:`unseen` bits of all rules of steps, where there are others."""
+        if not self.row_pattern_rules:
+            return 0
+        return sum(1 << self.unseen(number) for number in range(len(self.step_plans)))
 
     def early(self, number: int) -> int:
         """The bit of events that were read before rule ``number`` began to drain."""
@@ -154,8 +171,20 @@ class Partitioning:
 
     def reads(self, name: str) -> bool:
         """Whether some rule of the partitioning reads input ``name``."""
-        events = [rule.plan.rule.events for rule in self.rules]
-        return any(not each or name in each for each in events)
+        return self.needs_key(name) or self.takes_null(name)
+
+    def needs_key(self, name: str) -> bool:
+        """Whether a rule of steps reads input ``name``: without a key, or with a part of it that is
+        NULL, an event of it is a dead letter."""
+        return _read(self.step_plans, name)
+
+    def takes_null(self, name: str) -> bool:
+        """Whether a rule in SQL reads input ``name``: NULL is a key as any other there."""
+        return _read((plan for _, _, plan in self.row_pattern_rules), name)
+
+
+def _read(plans: Iterable[AnyPlan], name: str) -> bool:
+    return any(not plan.rule.events or name in plan.rule.events for plan in plans)
 
 
 @dataclass(frozen=True)

@@ -64,19 +64,21 @@ class EventReader:
         self._evaluators: dict[tuple[str, str | None], _Evaluators] = {}
 
     def missing_key(self, record: Record) -> DeadLetter | None:
-        """The dead letter of an event whose key, or a part of it, is NULL."""
-        if None not in self._key_parts(record):
+        """The dead letter of an event whose key, or a part of it, is NULL, though a rule of steps
+        needs it."""
+        if not self._partitioning.needs_key(record.input) or None not in self._key_parts(record):
             return None
         return DeadLetter(record.at, "missing_key", f"a key is null: {self._partitioning.key_name}")
 
     def key(self, record: Record) -> str | None:
-        """The event's key; several parts joined. ``None`` for the global partition."""
+        """The event's key; several parts joined. ``None`` for the global partition, and where the
+        key's only part is NULL."""
         parts = self._key_parts(record)
         if not parts:
             return None
         if len(parts) == 1:
             return parts[0]
-        return key_text([str(part) for part in parts])
+        return key_text(parts)
 
     def _key_parts(self, record: Record) -> list[str | None]:
         parts: list[str | None] = []
@@ -102,8 +104,8 @@ class EventReader:
         return self._evaluators[at]
 
     def by_key(self, records: Iterable[Record], outputs: Outputs) -> dict[str | None, list[Event]]:
-        """The events that the partitioning's rules read, by key. Those without key are dead letters
-        in ``outputs``."""
+        """The events that the partitioning's rules read, by key. Those that lack a key which rules
+        of steps need are dead letters in ``outputs``, and there for rules in SQL alone."""
         events: dict[str | None, list[Event]] = {}
         for record in records:
             if not self._partitioning.reads(record.input):
@@ -111,16 +113,19 @@ class EventReader:
             letter = self.missing_key(record)
             if letter is not None:
                 outputs.dead_letters.append(letter)
-                continue
+                if not self._partitioning.takes_null(record.input):
+                    continue
             events.setdefault(self.key(record), []).append(self.event(record, outputs))
         return events
 
     def event(self, record: Record, outputs: Outputs) -> Event:
         """The event as the matcher wants it. A condition that fails is not true of it, and is
         named in ``outputs`` for each rule that has it."""
-        bits = 0
+        part = self._partitioning
+        unseen = part.unseen_by_steps
+        bits = unseen if unseen and part.has_null(self.key(record)) else 0
         tests = self._of(record).conditions
-        for number, condition in enumerate(self._partitioning.conditions):
+        for number, condition in enumerate(part.conditions):
             if condition.events and record.input not in condition.events:
                 continue
             if condition.of_type is not None and not _is_of(record.type, condition.of_type):
@@ -131,7 +136,7 @@ class EventReader:
                     bits |= 1 << number
             except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
                 outputs.dead_letters += self._failures(number, record, error)
-        columns = tuple(_column(record.values, slot.path) for slot in self._partitioning.slots)
+        columns = tuple(_column(record.values, slot.path) for slot in part.slots)
         return Event(record.time, record.at, bits, columns, None, record.type, record.micros)
 
     def _failures(self, number: int, record: Record, error: Exception) -> Iterator[DeadLetter]:

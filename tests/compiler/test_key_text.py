@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.compiler.key_text import ESCAPED, escaped, key_text
+from service.compiler.key_text import ESCAPED, escaped, has_null, key_text
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
@@ -19,10 +19,11 @@ def test_its_form() -> None:
     assert key_text(parts) == r'["a","","it\"s \\","ключ","\t\n\u001F' + '\x7f"]'
 
 
-@given(st.lists(TEXTS, min_size=1, max_size=4))
-def test_the_parts_can_be_told(parts: list[str]) -> None:
-    """Different parts are different keys."""
+@given(st.lists(TEXTS | st.sampled_from([None, "null", ",null]"]), min_size=1, max_size=4))
+def test_the_parts_can_be_told(parts: list[str | None]) -> None:
+    """Different parts are different keys, and NULL is no text."""
     assert json.loads(key_text(parts)) == parts
+    assert has_null(key_text(parts)) == (None in parts)
 
 
 @given(TEXTS)

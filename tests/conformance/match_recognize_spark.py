@@ -19,7 +19,14 @@ from typing import Any
 from service.errors import RuleSetError
 from service.matcher.row_pattern.results import SkipFault
 from service.pattern.sql.syntax import read_statement
-from tests.conformance.match_recognize import Case, difference_of, query_of, ranked, statement
+from tests.conformance.match_recognize import (
+    Case,
+    by_key,
+    difference_of,
+    query_of,
+    ranked,
+    statement,
+)
 from tests.e2e.outputs import Record
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import record
@@ -121,10 +128,9 @@ def _of_case(text: str, name: str) -> str:
     return f"{text[: behind.start()]} ORDER BY {_RANK} {text[behind.start() :]}"
 
 
-def _key(written: Record) -> list[str]:
+def _key(written: Record) -> list[str | None]:
     key = written.body["key"]
-    parts = json.loads(key) if key.startswith("[") else [key]
-    return [str(part) for part in parts]
+    return json.loads(key) if key.startswith("[") else [key]
 
 
 def _answer(case: Case, written: Sequence[Record]) -> Mapping[str, Any]:
@@ -134,7 +140,7 @@ def _answer(case: Case, written: Sequence[Record]) -> Mapping[str, Any]:
         return {"error": str(fault), "stage": "run"}
     names = [output.name for output in query_of(case).outputs]
     rows = []
-    for each in sorted(written, key=_key):
+    for each in sorted(written, key=lambda each: [*map(by_key, _key(each))]):
         values = each.body["measures"] if "measures" in each.body else each.body["columns"]
         rows.append([values[name] for name in names])
     return {"columns": names, "rows": rows}

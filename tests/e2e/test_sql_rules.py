@@ -50,8 +50,8 @@ class Ticks:
 
 
 def test_both_kinds_of_rules(scenario: Scenario) -> None:
-    """Share inputs, keys and state; what a batch begins the next ends, also over a restart; a key
-    that is NULL is one dead letter."""
+    """Share inputs, keys and state; what a batch begins the next ends, also over a restart; NULL is
+    a key to those in SQL, and for those of steps one dead letter."""
     ticks = Ticks(scenario)
     scenario.rule({"id": "v-shape", "sql": V_SHAPE})
     scenario.rule({"id": "two", "sql": TWO_IN_TIME})
@@ -68,7 +68,9 @@ def test_both_kinds_of_rules(scenario: Scenario) -> None:
     )
     ticks.send(("a", 1, 12), ("b", 1, 5), ("a", 2, 9), (None, 2, 1))
     scenario.run()
-    ticks.send(("a", 3, 8), ("a", 4, 10), ("b", 11, 20), ("a", 15, 11), ("c", 30, 1))
+    ticks.send(
+        ("a", 3, 8), ("a", 4, 10), ("b", 11, 20), ("a", 15, 11), ("c", 30, 1), (None, 3, 10)
+    )  # fmt: skip
     scenario.run()
     outputs = scenario.decide()
     (found,) = [match for match in outputs.matches if match.body["rule_id"] == "v-shape"]
@@ -83,6 +85,8 @@ def test_both_kinds_of_rules(scenario: Scenario) -> None:
         for row in outputs.match_rows
         if row.key == b"a"
     ]
+    of_null = [row for row in outputs.match_rows if row.key is None]
+    assert [(row.body["key"], row.body["offset"]) for row in of_null] == [(None, 3), (None, 9)]
     assert rows == [(0, None, 1, None), (2, None, 1, None), (4, "LOW", 1, 1), (5, "HIGH", 2, 2),
                     (7, None, 1, None)]  # fmt: skip
     steps, timeouts = outputs.of("steps")
@@ -90,7 +94,7 @@ def test_both_kinds_of_rules(scenario: Scenario) -> None:
     in_sql = outputs.of("two")[1]
     for found_timeouts in (timeouts, in_sql):
         assert [(each.key, each.time) for each in found_timeouts] == [("b", 11), ("c", 40)]
-    assert outputs.reasons() == [(3, "missing_key")]
+    assert outputs.reasons() == [(3, "missing_key"), (9, "missing_key")]
 
 
 def test_an_idle_key_is_settled_at_its_time(scenario: Scenario) -> None:

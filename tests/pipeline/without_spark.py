@@ -60,7 +60,7 @@ def found(
         encoder=_ENCODER,
         time_columns=tuple(t.event_time for t in schemas.types),
         key_texts=tuple(
-            tuple(part.key_name for part in plan.partitionings if part.reads(t.input))
+            tuple(part.key_name for part in plan.partitionings if part.needs_key(t.input))
             for t in schemas.types
         ),
         max_ahead_ms=None,

@@ -23,6 +23,7 @@ from service.codecs.framing import frame
 from service.compiler.rule_set import compile_rules
 from service.config.topics import KAFKA_TIMESTAMP
 from service.pattern.document import load_rules
+from service.pipeline.decode.decoder_plan import record_types
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from service.testkit import RuleTest
 from tests.pipeline.decode import schemas
@@ -76,8 +77,10 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
         value = frame(1 + numbers[event.type], body.getvalue())
         time = START_MS + event.after_ms
         records.append(Kafka(FULL[event.type], 0, offset, time, None, value))
-    plan = compile_rules(each.rule for each in load_rules(rules, "rules.yaml"))
-    outputs = found(plan, ResolvedSchemas(types, writers), records, END_MS)
+    schemas = ResolvedSchemas(types, writers)
+    loaded = load_rules(rules, "rules.yaml")
+    plan = compile_rules((each.rule for each in loaded), record_types(schemas))
+    outputs = found(plan, schemas, records, END_MS)
     return (
         sorted(
             (m.rule_id, m.match_id, m.key or "", repr(dict(m.measures))) for m in outputs.matches
@@ -107,7 +110,8 @@ LOOK_BACKS_OF_ONE = [
 
 
 def some_rules(random: Random, *, both: bool) -> str:
-    """Rules over one record type or two, some with look-backs, keys and measures of all kinds."""
+    """Rules over one record type or two, some with look-backs, keys and measures of all kinds; and
+    some in SQL, to which NULL is a key, with the keys of others and their own."""
     rules = []
     for number in range(4):
         of_two = both and random.random() < 0.5
@@ -131,6 +135,13 @@ def some_rules(random: Random, *, both: bool) -> str:
                 **({} if key is None else {"key": key}),
             }
         )
+    for number, columns in enumerate(random.sample(["k", "k, kind", "kind", "day", "ts, k"], 2)):
+        if not both or columns.startswith("k"):
+            condition = random.choice(["n >= PREV(n)", "x > FIRST(x)", "k IS NULL"])
+            query = f"""SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY {columns} ORDER BY seen
+              MEASURES COUNT(*) AS m, LAST(kind) AS l, FIRST(k) AS k2 PATTERN (one two+)
+              WITHIN INTERVAL '10' MINUTES DEFINE two AS {condition})"""
+            rules.append({"id": f"q-{number}", "sql": query})
     return yaml.safe_dump_all(rules)
 
 

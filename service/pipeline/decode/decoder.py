@@ -103,13 +103,15 @@ class SlotLanes:
 @dataclass(frozen=True)
 class Part:
     """One partitioning: its words among all; the parts of its key (none: all events have the same);
-    by record type whether a rule reads it; whether a rule emits the records' own bytes."""
+    by record type whether a rule reads it that needs a key, and one to which NULL is a key; whether
+    a rule emits the records' own bytes."""
 
     number: int
     first_word: int
     words: int
     key: tuple[KeyPart, ...]
-    reads: tuple[bool, ...]
+    needs_key: tuple[bool, ...]
+    takes_null: tuple[bool, ...]
     slots: tuple[SlotLanes, ...]
     relevance: Relevance
     keeps_payload: bool
@@ -183,9 +185,8 @@ class Decoder:
             texts = [KeyTexts(each, read, self.layouts, of) for each in part.key]
             keys.append(texts)
             missing = np.logical_or.reduce([t.missing for t in texts] or [~timed])
-            unkeyed.append(missing)
-            reads = np.array([*part.reads, False]).take(of)
-            faults[missing & reads & timed] = Fault.MISSING_KEY
+            unkeyed.append(missing & ~_of_types(part.takes_null, of))
+            faults[missing & _of_types(part.needs_key, of) & timed] = Fault.MISSING_KEY
         judged = faults > Fault.NOT_READ
         kept, whole = [], np.zeros(len(of), bool)
         carried = judged.copy()
@@ -308,7 +309,7 @@ class Decoder:
     def _concerned(self, part: Part, words: _Longs, of: NDArray[np.int32]) -> tuple[_Flags, _Flags]:
         """Which events must go to the matcher, and which with their own bytes."""
         if self.keep_all:
-            reads = np.array([*part.reads, False]).take(of)
+            reads = _of_types(part.needs_key, of) | _of_types(part.takes_null, of)
             return reads, reads
         masks, places = distinct_masks(words[:, part.first_word : part.first_word + part.words])
         answers = np.array([part.relevance.of(mask) for mask in masks], bool).reshape(-1, 2)
@@ -369,6 +370,11 @@ class Decoder:
                 at = np.zeros(len(rows), np.int64)
                 at[mine] = places
                 return packed.take(pa.array(at, mask=null))
+
+
+def _of_types(which: Sequence[bool], of: NDArray[np.int32]) -> _Flags:
+    """What holds by record type, of events; of no type (-1) nothing does."""
+    return np.array([*which, False]).take(of)
 
 
 def _in_millis(values: _Longs, where: EventTime) -> _Longs:

@@ -108,13 +108,15 @@ class _Plan:
         )  # fmt: skip
 
     def _part(self, number: int, first_word: int, part: Partitioning) -> Part:
-        reads = tuple(part.reads(t.input) for t in self._schemas.types)
+        inputs = [t.input for t in self._schemas.types]
+        reads = [part.reads(name) for name in inputs]
         return Part(
             number,
             first_word,
             -(-len(part.conditions) // WORD_BITS),
             tuple(self._key(expression, reads) for expression in part.key),
-            reads,
+            tuple(map(part.needs_key, inputs)),
+            tuple(map(part.takes_null, inputs)),
             tuple(self._slot(slot) for slot in part.slots),
             relevance(part),
             part.keeps_payload,

@@ -54,8 +54,9 @@ class KeyTexts:
             self.missing[rows] = np.array([v is None for v in found.values], bool)[found.places]
 
     def of_rows(self, rows: _Rows, here: _Flags) -> pa.Array:
-        """The texts of the rows that are ``here``."""
+        """The texts of the rows that are ``here`` and have one."""
         types = self._of[rows]
+        here = here & ~self.missing[rows]
         present = np.flatnonzero(np.bincount(types[here], minlength=1)).tolist()
         if len(present) == 1:
             return self._of_type(present[0], rows, ~here)
@@ -84,19 +85,30 @@ def keys_of(
         # All events have the same.
         return pa.nulls(len(rows), pa.string()), np.full(len(rows), SEED % key_groups, np.int32)
     texts = [part.of_rows(rows, here) for part in parts]
-    key = texts[0] if len(texts) == 1 else _joined(texts)
+    key = texts[0] if len(texts) == 1 else _joined(texts, here)
     group = np.empty(len(rows), np.int64)
     text_hashes(*pool(key), group)
+    group[key.is_null().to_numpy(zero_copy_only=False)] = SEED
     return key, (group % key_groups).astype(np.int32)
 
 
-def _joined(parts: Sequence[pa.Array]) -> pa.Array:
+def _joined(parts: Sequence[pa.Array], here: _Flags) -> pa.Array:
     """See :func:`service.compiler.key_text.key_text`."""
+    absent = len(here) - np.count_nonzero(here)
+    complete = all(part.null_count == absent for part in parts)
     between: list[Any] = [
         pa.array([None if t is None else escaped(t) for t in part.to_pylist()], pa.string())
         if pc.any(pc.match_substring_regex(part, ESCAPED)).as_py()
         else part
         for part in parts
     ]
-    joined = pc.binary_join_element_wise(*between, '","')
-    return pc.binary_join_element_wise('["', joined, '"]', "")
+    if complete:
+        # Most are, and it takes half the time.
+        joined = pc.binary_join_element_wise(*between, '","')
+        return pc.binary_join_element_wise('["', joined, '"]', "")
+    quoted = [pc.binary_join_element_wise('"', part, '"', "") for part in between]
+    joined = pc.binary_join_element_wise(
+        *quoted, ",", null_handling="replace", null_replacement="null"
+    )
+    key = pc.binary_join_element_wise("[", joined, "]", "")
+    return pc.if_else(pa.array(here), key, pa.scalar(None, pa.string()))

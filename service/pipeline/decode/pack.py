@@ -304,7 +304,7 @@ class Packer:
         return [self.encoder.dead_letter(letter) for letter in letters]
 
     def _unkeyed(self, rows: pa.RecordBatch) -> Iterator[Unkeyed]:
-        """Events whose key, or a part of it, is null."""
+        """Events whose key, or a part of it, is null, though a rule of steps needs it."""
         columns = ("topic", "partition", "offset", "time", "record_key", "value", "headers")
         for row in rows.select([*columns, TYPE_COLUMN]).to_pylist():
             yield Unkeyed(

@@ -66,7 +66,9 @@ class Packing:
             time_columns=tuple(t.event_time for t in schemas.types),
             key_texts=tuple(
                 tuple(
-                    part.key_name for part in plan.partitionings if part.key and part.reads(t.input)
+                    part.key_name
+                    for part in plan.partitionings
+                    if part.key and part.needs_key(t.input)
                 )
                 for t in schemas.types
             ),

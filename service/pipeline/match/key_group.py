@@ -310,6 +310,11 @@ class KeyGroup:
         keys, key = _encoded(rows.column(f"key_{number}"))
         words = [rows.column(word(number, w)).to_numpy() for w in range(shape.words)]
         masks, mask = distinct_masks(np.stack(words, axis=1))
+        unseen = partitioning.unseen_by_steps
+        if unseen:
+            without_key = np.array([partitioning.has_null(each) for each in keys], bool)[key]
+            mask = np.where(without_key, mask + len(masks), mask)
+            masks += [each | unseen for each in masks]
         topics, topic = _encoded(rows.column("topic"))
         topic_numbers = np.array([self._names.topic(name) for name in topics], np.int32)
         type_names = self._options.type_names
@@ -366,8 +371,6 @@ def _prefix(partitioning: Partitioning) -> str:
 
 def _encoded(column: pa.Array) -> tuple[list[Any], Any]:
     """A column's values, each once, and for each row the place of its value."""
-    if column.null_count == len(column):
-        return [None], np.zeros(len(column), np.int64)
-    encoded = column.dictionary_encode()
-    places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    encoded = column.dictionary_encode(null_encoding="encode")
+    places = encoded.indices.to_numpy().astype(np.int64)
     return encoded.dictionary.to_pylist(), places

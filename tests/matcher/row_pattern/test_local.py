@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from service.matcher.local import LocalJob, Record
 from service.matcher.partial import END_OF_TIME
 from service.model import Coordinates
+from service.pattern.document import load_rules
 from service.pattern.types import BIGINT, STRING, RecordType
 from tests.sql_rules import job_of, result_rows, sql_rule
 
@@ -107,13 +108,59 @@ def test_late_records() -> None:
 
 
 def test_nested_columns() -> None:
-    """A field of a record can be the key, and is NULL where the record is."""
-    clause = "MEASURES place.city AS c PATTERN (A) DEFINE A AS place.city IS NOT NULL"
+    """A field of a record can be the key, and is NULL where the record is, which is a key too."""
+    clause = "MEASURES place.city AS c PATTERN (A) DEFINE A AS TRUE"
     job = _job(clause, key="place.city")
     job.advance([_record(0, 1, "x", 0)], 1)
     job.advance([Record(Coordinates("t", 0, 1), 2, {"place": None}, "t")], 2)
-    assert result_rows(job) == [("x", ("x", "x"))]
-    assert [letter.reason for letter in job.outputs.dead_letters] == ["missing_key"]
+    assert result_rows(job) == [("x", ("x", "x")), (None, (None, None))]
+    assert job.outputs.dead_letters == []
+
+
+def test_null_is_a_key() -> None:
+    """NULL is equal to NULL and to nothing else, in each part of a key: neither to the empty text
+    nor to its name."""
+    clause = "MEASURES v AS m, COUNT(*) AS n PATTERN (A+ B) DEFINE A AS v = 0, B AS v = 1"
+    keys = [
+        (one, other) for one in (None, "", "null", "[null]") for other in (None, "", "null", "x")
+    ]
+    for key in ("k", "k, place.city"):
+        job = _job(clause, key=key)
+        for value in (0, 0, 1):
+            records = []
+            for one, other in keys:
+                at = Coordinates("t", 0, job.watermark + len(records))
+                row = {"k": one, "v": value, "place": {"city": other}}
+                records.append(Record(at, max(0, job.watermark + 1), row, "t"))
+            job.advance(records, records[0].time)
+            job.reload()
+        found = {values[:-2]: values[-1] for _, values in result_rows(job)}
+        wanted = {(one,) if key == "k" else (one, other) for one, other in keys}
+        assert found == dict.fromkeys(wanted, 9 if key == "k" else 3)
+        assert len({each.match_id for each in job.outputs.matches}) == len(wanted)
+
+
+def test_beside_rules_of_steps() -> None:
+    """Where a rule of steps has the same key, an event without it is a dead letter of that rule,
+    which does not see it, also after a restart; the rule in SQL does."""
+    pair = [sql_rule(
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES B.v AS m "
+        "PATTERN (A B) DEFINE A AS v = 0, B AS v = 1)"
+    )]  # fmt: skip
+    steps = """{id: s, key: k, events: t, pattern: [
+      {step: a, where: v = 0}, {step: b, after: next, where: v = 1}]}"""
+    pair += [loaded.rule for loaded in load_rules(steps, "rules")]
+    job = job_of(pair, EVENT)
+    for offset, (key, value) in enumerate([(None, 0), ("x", 0), (None, 1), ("x", 1)]):
+        job.advance([_record(offset, offset + 5, key, value)], offset)
+        job.reload()
+    job.advance([], 20)
+    assert sorted((m.rule_id, m.key or "") for m in job.outputs.matches) == [
+        ("q", ""), ("q", "x"), ("s", "x"),
+    ]  # fmt: skip
+    assert [(each.at.offset, each.reason) for each in job.outputs.dead_letters] == [
+        (0, "missing_key"), (2, "missing_key"),
+    ]  # fmt: skip
 
 
 def test_within_to_the_microsecond() -> None:

@@ -148,11 +148,11 @@ class _Reference:
             found |= {f"slot_{p}_{s}": None for s in range(len(part.slots))}
             if timed:
                 assert event_type is not None
-                key, keep, relevant, of_part = self._of_part(p, part, event_type, event)
+                unkeyed, keep, relevant, of_part = self._of_part(p, part, event_type, event)
                 keep_any, relevant_any = keep_any or keep, relevant_any or relevant
-                if key is None and part.key and part.reads(event_type.input):
+                if unkeyed and part.needs_key(event_type.input):
                     fault = Fault.MISSING_KEY
-                elif keep:
+                if keep and not (unkeyed and not part.takes_null(event_type.input)):
                     found |= of_part
             row |= found
         judged = fault > Fault.NOT_READ
@@ -216,15 +216,15 @@ class _Reference:
 
     def _of_part(
         self, p: int, part: Partitioning, event_type: EventType, event: Mapping[str, Any]
-    ) -> tuple[str | None, bool, bool, dict[str, Any]]:
+    ) -> tuple[bool, bool, bool, dict[str, Any]]:
         mask = sum(
             1 << n for n, each in enumerate(part.conditions) if holds(each, event_type, event)
         )
         parts = [evaluated(each, event_type.columns, event) for each in part.key]
         texts = [None if value is None else caster(STRING)(value) for value in parts]
         key = None
-        if texts and None not in texts:
-            key = texts[0] if len(texts) == 1 else key_text([str(text) for text in texts])
+        if texts:
+            key = texts[0] if len(texts) == 1 else key_text(texts)
         hashed = SEED
         if key is not None:
             data = np.frombuffer(key.encode() or b"\0", np.uint8)
@@ -242,7 +242,7 @@ class _Reference:
                 sum(1 << i for i, bit in enumerate(rule.bits) if mask >> bit & 1)
             )
         ]
-        keep, relevant = bool(list(part.touched(mask))), bool(wanting)
+        keep, relevant = bool(list(part.touched(mask))) or bool(wanting), bool(wanting)
         if self._options.keep_all:
             keep = relevant = part.reads(event_type.input)
         found = {
@@ -251,7 +251,7 @@ class _Reference:
             f"mask_{p}": mask,
             **slots,
         }
-        return key, keep, relevant, found
+        return None in texts, keep, relevant, found
 
 
 def holds(condition: Condition, event_type: EventType, event: Mapping[str, Any]) -> bool:

@@ -33,7 +33,7 @@ from service.pattern.document import load_rules
 from service.pattern.types import column_type
 from service.pipeline.decode import evaluation
 from service.pipeline.decode.decoder import MOST_FAILURES
-from service.pipeline.decode.decoder_plan import DecodeOptions, check_columns
+from service.pipeline.decode.decoder_plan import DecodeOptions, check_columns, record_types
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from tests.e2e import poison
@@ -190,6 +190,21 @@ def some_setting(random: Random) -> Setting:
     return Setting(planned(rules), catalogue, DecodeOptions(16, ahead, keep_all))
 
 
+def with_rules_in_sql(random: Random, setting: Setting) -> Setting:
+    """The same and some rules in SQL, beside one of steps with the same key and one without."""
+    documents = [
+        {
+            "id": f"q-{number}",
+            "sql": f"SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY {key} ORDER BY ts"
+            f" MEASURES {random.choice(EMITTED[:8])} AS m PATTERN (a b) DEFINE a AS n > 3)",
+        }
+        for number, key in enumerate(random.sample(["k", "k, ts", "ts, k, kind", "day"], 3))
+    ]
+    steps = rule("s", "kind = 'a'", "n > 3", key=["k", "ts"], events="events")
+    rules = [plan.rule for plan in (*setting.plan.plans, *planned([*documents, steps]).plans)]
+    return setting._replace(plan=compile_rules(rules, record_types(setting.catalogue)))
+
+
 def values(random: Random, catalogue: ResolvedSchemas, count: int) -> list[bytes | None]:
     """Records as their writers write them."""
     found: list[bytes | None] = []
@@ -224,11 +239,14 @@ def differences(setting: Setting, records: Sequence[Kafka]) -> dict[int, Any]:
 
 
 @EACH
-@given(seed=st.integers(0, 2**32))
-def test_the_same_rows_as_the_reference(seed: int) -> None:
-    """Rules over everything, of writers of all kinds, unions of records, in several topics."""
+@given(seed=st.integers(0, 2**32), in_sql=st.booleans())
+def test_the_same_rows_as_the_reference(seed: int, in_sql: bool) -> None:
+    """Rules over everything, of writers of all kinds, unions of records, in several topics; also
+    rules in SQL, to which NULL is a key."""
     random = Random(seed)
     setting = some_setting(random)
+    if in_sql:
+        setting = with_rules_in_sql(random, setting)
     odd = [None, b"", b"\0", frame(UNKNOWN, b""), frame(UNREADABLE, b"x"), b"\7abcdef"]
     records = sent(random, [*values(random, setting.catalogue, RECORDS), *odd])
     assert differences(setting, records) == {}

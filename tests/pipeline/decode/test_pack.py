@@ -149,6 +149,23 @@ def test_refused_records_travel_in_packets_of_the_same_size(fault: Fault) -> Non
         assert sum(len(OutputRecords.decode(packet).records) for packet in made) == 20
 
 
+def test_null_is_a_key_to_some_rules() -> None:
+    """An event that is without key to others only is told of as such, and goes to the group of
+    NULL; late, it is told of once."""
+    batch = rows([5, 5], Fault.MISSING_KEY)
+    groups = pa.array([2, None], pa.int32())
+    batch = batch.set_column(batch.schema.get_field_index("group_0"), "group_0", groups)
+    made = list(packer(AsTheyAre())(iter([batch])))
+    (events,) = map(rows_of, packets_of(iter(made), PacketKind.EVENTS))
+    assert events.select(["key_0", "offset", "first"]).to_pylist() == [
+        {"key_0": None, "offset": 0, "first": False}
+    ]
+    (unkeyed,) = map(UnkeyedEvents.decode, packets_of(iter(made), PacketKind.UNKEYED))
+    assert [(each.offset, each.detail) for each in unkeyed.events] == [
+        (0, "a key is null: k"), (1, "a key is null: k"),
+    ]  # fmt: skip
+
+
 def test_conditions_that_fail_count_for_their_rules() -> None:
     """By version, for the circuit breaker."""
     decoder = AsTheyAre()

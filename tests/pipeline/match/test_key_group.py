@@ -21,7 +21,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
+from service.compiler.rule_set import (
+    Partitioning,
+    RuleSetPlan,
+    compile_rules,
+    plan_together,
+)
 from service.errors import StateError
 from service.matcher.columnar.events import SlotType
 from service.matcher.columnar.keys import KeysMatcher
@@ -31,7 +36,7 @@ from service.matcher.outputs import Outputs
 from service.model import Coordinates, LateEvent
 from service.packing import pack, unpack
 from service.pattern.document import load_rules
-from service.pattern.tree import Contiguity, Rule, Step, Times
+from service.pattern.tree import Contiguity, Rule, Step, Times, Within
 from service.pattern.types import BIGINT, STRING, RecordType
 from service.pipeline.match.key_group import _MOST_MEANINGS, KeyGroup, MatchOptions
 from service.pipeline.match.spool import SLICE
@@ -50,6 +55,7 @@ from service.pipeline.wire.event_packets import (
 from service.pipeline.wire.packets import Unkeyed
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
+from tests.sql_rules import sql_rule
 
 #: So small that buckets are split.
 BUCKET_SIZE = 600
@@ -167,10 +173,13 @@ class Store:
         ):
             rows: list[dict[str, Any]] = []
             for record in records:
-                if not part.reads(record.input) or reader.missing_key(record):
+                if not part.reads(record.input):
+                    continue
+                if reader.missing_key(record) and not part.takes_null(record.input):
                     continue
                 event = reader.event(record, Outputs())
-                if not any(True for _ in part.touched(event.bits)):
+                in_sql = part.takes_null(record.input)
+                if not in_sql and not any(True for _ in part.touched(event.bits)):
                     continue
                 value = json.dumps(record.values).encode()
                 shape = PackedPartitioning.of(number, part, micros=True)
@@ -292,15 +301,23 @@ def rule_sets(draw: st.DrawFn) -> list[Rule]:
 
 
 @st.composite
-def batches(draw: st.DrawFn, keys: str = "klmn") -> list[tuple[list[Record], int]]:
-    """Events of several keys, in some disorder, with the watermark after each batch; some late."""
+def batches(
+    draw: st.DrawFn, keys: Sequence[str | None] = "klmn", *, name: bool = False
+) -> list[tuple[list[Record], int]]:
+    """Events of several keys, in some disorder, with the watermark after each batch; some late.
+    ``name``: some have none."""
+    no_name = {"name": None} if name else {}
     events = [(key, one) for key in keys for one in draw(streams(5))]
     order = draw(st.permutations(range(len(events))))
     records = [
         Record(
             Coordinates(draw(st.sampled_from("tsz")), number % 2, number),
             events[place][1].time,
-            {**events[place][1].values, "key": events[place][0]},
+            {
+                **events[place][1].values,
+                **(no_name if number % 3 == 1 else {}),
+                "key": events[place][0],
+            },
             type="Event",
         )
         for number, place in enumerate(sorted(order, key=lambda n: events[n][1].time + n % 4))
@@ -333,6 +350,75 @@ def test_equal_to_the_local_job(
         assert {late.at for late in store.late} <= {late.at for late in job.late}
     # What is left in the end, where no rule has an end of its own, is what is remembered.
     assert bool(store.entries) == any(True for _ in job.rule_states())
+
+
+TYPES_OF_T = RecordTypes((("t", *TYPES.known[0][1:]),))
+#: Rules of both kinds, by id; those of steps share their keys with those in SQL.
+BOTH_KINDS = compile_rules(
+    [
+        *(
+            Rule(
+                f"steps {n}",
+                1,
+                (
+                    Step("p", None, condition("name = 'a'")),
+                    Step("q", after, condition("price >= LAST(p.price)")),
+                ),
+                events=("t",),
+                key=key,
+                within=Within(9),
+            )
+            for n, (key, after) in enumerate(
+                [
+                    ((condition("key"),), Contiguity.FOLLOWED_BY),
+                    ((condition("key"), condition("name")), Contiguity.NEXT),
+                ]
+            )
+        ),
+        *(
+            sql_rule(
+                f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY {key} ORDER BY price "
+                f"MEASURES COUNT(*) AS n {pattern} DEFINE B AS price > PREV(price))",
+                rule_id=f"sql {n}",
+            )
+            for n, (key, pattern) in enumerate(
+                [
+                    ("key", "PATTERN (A+ B)"),
+                    ("key, name", "PATTERN (A B) WITHIN INTERVAL '9' MILLISECONDS"),
+                    ("name", "PATTERN (A B*)"),
+                ]
+            )
+        ),
+    ],
+    TYPES_OF_T,
+).plans
+
+
+@property_of
+@given(
+    st.lists(st.sets(st.integers(0, len(BOTH_KINDS) - 1), min_size=1), min_size=1, max_size=3),
+    batches(["k", "", "null", None], name=True),
+)
+def test_null_among_keys(chosen: list[set[int]], stream: list[tuple[list[Record], int]]) -> None:
+    """NULL is a key to rules in SQL beside all others, over batches, buckets and changes of other
+    rules; to rules of steps it is none. Each event that lacks a key that they need is one dead
+    letter, or late, and once."""
+    sets = [plan_together(BOTH_KINDS[n] for n in sorted(each)) for each in chosen]
+    stay = [BOTH_KINDS[n] for n in sorted(set.intersection(*chosen))]
+    store = Store(sets[0], TYPES_OF_T, bucket_size=200)
+    jobs = [LocalJob(plan_together([plan]), TYPES_OF_T) for plan in stay]
+    for number, (records, watermark) in enumerate(stream):
+        records = [replace(record, input="t") for record in records]  # noqa: PLW2901
+        store.change(sets[min(number, len(sets) - 1)], TYPES_OF_T)
+        store.advance(records, watermark)
+        for job in jobs:
+            job.advance(records, watermark)
+    for plan, job in zip(stay, jobs, strict=True):
+        rule_id = plan.rule.id
+        assert findings(store.outputs, rule_id) == findings(job.outputs)
+    letters = Counter(each.at for each in store.outputs.dead_letters)
+    assert {each.at for job in jobs for each in job.outputs.dead_letters} <= letters.keys()
+    assert set((letters + Counter(each.at for each in store.late)).values()) <= {1}
 
 
 def without_payload(found: Any) -> Any:
