@@ -78,11 +78,11 @@ def encoded(event: dict[str, Any]) -> Encoded:
     return event["user_id"], body.getvalue()
 
 
-def logins(count: int, weights: Mapping[str, int] = _TYPES) -> Stream:
-    """The first ``count`` events of such types, closed an hour later."""
+def logins(count: int, users: int = 50_000, weights: Mapping[str, int] = _TYPES) -> Stream:
+    """The first ``count`` events of so many users and such types, closed an hour later."""
     end = _FIRST_MS + count // 10 + _HOUR_MS
     return Stream(
         SCHEMA,
-        (encoded(event) for event in events(count, weights=weights)),
+        (encoded(event) for event in events(count, users, weights)),
         lambda partition: encoded(closing(partition, end)),
     )

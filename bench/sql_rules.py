@@ -21,6 +21,8 @@ from bench.outputs import row_line_of
 from bench.testbed import TestBed, Topic
 from bench.throughput import runs_of, warm_up_events
 
+#: In short streams, too, so that they have matches.
+_EVENTS_OF_USER = 40
 TYPES = {"login_ok": 3, "login_fail": 1}
 #: What tells the sides' matches apart: ours names all of their rows.
 _ROWS = {"first_row": "FIRST(kafka_offset)", "last_row": "LAST(kafka_offset)"}
@@ -126,7 +128,7 @@ def sql_rules(
     fewer events, with RocksDB."""
     ours, theirs = bed.our_side(), bed.peer(program)
     topic, small, few, fewest = (
-        bed.filled(name, logins(count, TYPES), count)
+        bed.filled(name, logins(count, count // _EVENTS_OF_USER, TYPES), count)
         for name, count in (
             ("logins-alone", events),
             ("logins-alone-warm-up", warm_up_events(events)),
