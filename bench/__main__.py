@@ -22,6 +22,7 @@ from bench import many_rules as by_rules
 from bench import memory as peaks
 from bench import rule_changes as changing
 from bench import scaling as scales
+from bench import sql_rules as in_sql
 from bench import start as starts
 from bench import state_growth as states
 from bench import throughput as whole_job
@@ -114,6 +115,28 @@ def relevant(
     _measure(
         "relevant",
         lambda bed, program: whole_job.relevant(bed, program, events=events, runs=runs),
+        runs,
+        cores,
+        record=record,
+    )
+
+
+@app.command()
+def sql(
+    events: Events = 2_000_000,
+    rocksdb_events: Annotated[
+        int, typer.Option(min=10_000, help="Events next to Flink SQL with RocksDB.")
+    ] = 50_000,
+    runs: Runs = 3,
+    cores: Cores = None,
+    record: Record = False,
+) -> None:
+    """Rules in SQL, next to the same in YAML and to Flink SQL's MATCH_RECOGNIZE."""
+    _measure(
+        "sql",
+        lambda bed, program: in_sql.sql_rules(
+            bed, program, events=events, rocksdb_events=rocksdb_events, runs=runs
+        ),
         runs,
         cores,
         record=record,
@@ -343,6 +366,7 @@ def everything(record: Record = False) -> None:
     throughput(record=record)
     payments(record=record)
     relevant(record=record)
+    sql(record=record)
     state_growth()
     rules(record=record)
     latency()

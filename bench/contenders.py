@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,9 @@ class RefusedError(Exception):
 @dataclass(frozen=True)
 class Course:
     """What is run over: the topic, and a small one to warm up on. ``rule`` with its window, one for
-    each of ``shares``; ``rules`` is the folder of ours. ``lines``: what is compared of each output;
-    ``ended``: timeouts of partial matches that a match has ended do not count."""
+    each of ``shares``; ``rules`` is the folder of ours. ``statement``: of Flink SQL, for Flink in
+    place of ``rule``. ``lines``: what is compared of each output; ``ended``: timeouts of partial
+    matches that a match has ended do not count; ``timeouts``: whether any do."""
 
     topic: Topic
     warm_up: Topic
@@ -44,8 +45,10 @@ class Course:
     within_ms: int = MINUTE_MS
     shares: tuple[str, ...] = ("",)
     batch: int = BATCH
+    statement: str = ""
     lines: LineOf = line_of
     ended: bool = False
+    timeouts: bool = True
 
 
 def job(
@@ -78,6 +81,8 @@ def job(
             found = found_by_job(bed.broker.bootstrap, matches, timeouts, course.lines)
             if course.ended and (more := without_ended(found)[1]):
                 raise DisagreementError(f"{name} wrote {more} timeouts of what a match had ended")
+            if not course.timeouts:
+                found = replace(found, timeouts=frozenset())
         bed.forget([*topics.values(), f"{run}.marks"])
         shutil.rmtree(settings["state"]["checkpoint"], ignore_errors=True)
         return Run(topic.records, answer["seconds"], answer, found)
@@ -118,6 +123,7 @@ def flink(
             topic.name,
             course.rule,
             within_ms=course.within_ms,
+            statement=course.statement,
             state=state,
             filtered=filtered,
             shares=course.shares,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import fastavro
@@ -38,16 +38,18 @@ _PARSED = fastavro.parse_schema(SCHEMA)
 _TYPES = {"login_ok": 10, "login_fail": 8, "view": 40, "click": 30, "purchase": 7, "logout": 5}
 
 
-def events(count: int, users: int = 50_000) -> Iterator[dict[str, Any]]:
-    """The first ``count`` events."""
+def events(
+    count: int, users: int = 50_000, weights: Mapping[str, int] = _TYPES
+) -> Iterator[dict[str, Any]]:
+    """The first ``count`` events, of types as often as their ``weights`` say."""
     source = random.Random(7)
-    types, weights = list(_TYPES), list(_TYPES.values())
+    types, shares = list(weights), list(weights.values())
     for number in range(count):
         user = source.randrange(users)
         time = _FIRST_MS + number // 10 + source.randrange(-_DISORDER_MS, 0)
         yield {
             "user_id": f"user-{user:07d}",
-            "event_type": source.choices(types, weights)[0],
+            "event_type": source.choices(types, shares)[0],
             "amount": source.random() * 500,
             "ts": time,
             "ip": f"10.{user % 256}.{number % 256}.7",
@@ -76,11 +78,11 @@ def encoded(event: dict[str, Any]) -> Encoded:
     return event["user_id"], body.getvalue()
 
 
-def logins(count: int) -> Stream:
-    """The first ``count`` events, closed an hour later."""
+def logins(count: int, users: int = 50_000, weights: Mapping[str, int] = _TYPES) -> Stream:
+    """The first ``count`` events of so many users and such types, closed an hour later."""
     end = _FIRST_MS + count // 10 + _HOUR_MS
     return Stream(
         SCHEMA,
-        (encoded(event) for event in events(count)),
+        (encoded(event) for event in events(count, users, weights)),
         lambda partition: encoded(closing(partition, end)),
     )

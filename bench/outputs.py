@@ -12,7 +12,7 @@ import json
 import struct
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.resources import files
@@ -149,8 +149,19 @@ def full_line_of(kind: str, record: dict[str, Any]) -> str:
     end = str(_millis(record["time"])) if kind == "m" else ""
     head = ",".join([record["rule_id"], *parts, str(_millis(record["start"])), end])
     measures = record["measures"] if kind == "m" else {}
-    told = [f"{name}={_text_of(value)}" for name, value in measures.items()]
-    return canonical("|".join([line_of(kind, {**record, "key": head}), *told]))
+    return canonical("|".join([line_of(kind, {**record, "key": head}), *_told(measures)]))
+
+
+def row_line_of(kind: str, record: dict[str, Any]) -> str:
+    """A line of a match as a row: key, offsets of its first and last event, and measures. Events of
+    a key are in one partition; a double is told as in a full line."""
+    events = [event for step in record["steps"] for event in step["events"]]
+    rows = {"first_row": events[0]["offset"], "last_row": events[-1]["offset"]}
+    return canonical("|".join([kind, record["key"], *_told({**rows, **record["measures"]})]))
+
+
+def _told(measures: Mapping[str, object]) -> list[str]:
+    return [f"{name}={_text_of(value)}" for name, value in measures.items()]
 
 
 def _millis(time: datetime) -> int:

@@ -19,6 +19,7 @@ _TITLES = {
     "throughput": "Throughput",
     "payments": "Payments",
     "relevant": "All events relevant, and looking back",
+    "sql": "Rules in SQL",
     "state-growth": "State grows",
     "rules": "Rules grow",
     "cliffs": "Kinds of condition",

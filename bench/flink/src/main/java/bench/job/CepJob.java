@@ -25,7 +25,7 @@ import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
- * Runs Flink CEP over a topic, as often as asked: one line of JSON on standard input is a {@link
+ * Runs Flink CEP, or Flink SQL, over a topic, as often as asked: one line of JSON on standard input is a {@link
  * Request}, one on standard output the answer. All runs share the JVM, so that the first ones warm
  * it up. The end of the input ends the program.
  *
@@ -126,12 +126,16 @@ public final class CepJob {
 
     private static DataStream<String> logins(
             StreamExecutionEnvironment environment, Request request) {
+        DataStream<Login> logins = events(environment, request, new LoginReader());
+        if (!request.statement().isEmpty()) {
+            return SqlStatement.over(environment, logins, request.statement());
+        }
         Duration within = Duration.ofMillis(request.withinMs());
         List<Rule<Login, ?>> rules = new ArrayList<>();
         for (String share : request.shares()) {
             rules.add(LoginRules.named(request.rule(), share, within));
         }
-        return found(events(environment, request, new LoginReader()), rules, request);
+        return found(logins, rules, request);
     }
 
     private static <E extends Event> DataStream<E> events(

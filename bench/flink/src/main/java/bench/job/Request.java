@@ -7,6 +7,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
  *
  * @param rule a name of {@link LoginRules}; or {@code payments_decimal} or {@code
  *     payments_double}: all of {@link PaymentRules}, over amounts of that type
+ * @param statement of Flink SQL over log-ins, see {@link SqlStatement}; empty: {@code rule} counts
  * @param shares ends of user ids, one operator for each; one that is empty: all users
  * @param state {@code hashmap} or {@code rocksdb}
  * @param filter {@code pre}: only relevant events reach keyBy, as an expert would have it;
@@ -21,6 +22,7 @@ record Request(
         String topic,
         String output,
         String rule,
+        String statement,
         String[] shares,
         String state,
         String filter,
