@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from pathlib import Path
+from itertools import chain, groupby
 from typing import Final
 
 from service.errors import Problem
@@ -53,7 +52,8 @@ def next_rules(
     if running.rules and not files and not allow_empty:
         return Change(running, (_empty(running),))
     by_id = {one.rule.id: one for one in running.loaded}
-    good: list[LoadedRule] = []
+    newest = _newest(meanings)
+    good: dict[str, list[LoadedRule]] = {}
     bad: set[str] = set()
     bad_ids: set[str] = set()
     rejected: list[Problem] = []
@@ -63,8 +63,11 @@ def next_rules(
         if not problems:
             for one in file.loaded:
                 wrong = [*check(one)]
-                problems += wrong or _reused(one, by_id.get(one.rule.id), meanings)
-            problems += conflicts([*good, *file.loaded])
+                problems += wrong or _reused(one, by_id.get(one.rule.id), meanings, newest)
+            # Of the good ones those of the same ids: the cost stays linear.
+            ids = dict.fromkeys(one.rule.id for one in file.loaded)
+            beside = [one for rule in ids for one in good.get(rule, ())]
+            problems += conflicts([*beside, *file.loaded])
         if problems:
             if file.rule is None:
                 bad.add(_place(file.name))
@@ -72,14 +75,14 @@ def next_rules(
                 bad_ids.add(file.rule)
             rejected += problems
         else:
-            good += file.loaded
-    ids = {one.rule.id for one in good}
+            for one in file.loaded:
+                good.setdefault(one.rule.id, []).append(one)
     kept = [
         one
         for one in running.loaded
-        if (one.rule.id in bad_ids or _place(one.places.source) in bad) and one.rule.id not in ids
+        if (one.rule.id in bad_ids or _place(one.places.source) in bad) and one.rule.id not in good
     ]
-    rules = assemble([*good, *kept])
+    rules = assemble([*chain.from_iterable(good.values()), *kept])
     rules = replace(rules, draining=_draining(running, rules), carried=_carried(running, rules))
     if len(rules.enabled) > most:
         return Change(running, (*rejected, _too_many(rules, most)))
@@ -109,9 +112,12 @@ def _carried(before: RuleSet, rules: RuleSet) -> tuple[LoadedRule, ...]:
     any batch had it has none, so those before it are named, too."""
     found: list[LoadedRule] = []
     then = {one.rule.id: one for one in before.running}
+    until_then: dict[str, list[LoadedRule]] = {}
+    for one in before.carried:
+        until_then.setdefault(one.rule.id, []).append(one)
     for rule in rules.enabled:
         was = then.get(rule.id)
-        carried = [one for one in before.carried if one.rule.id == rule.id]
+        carried = until_then.get(rule.id, [])
         if was is not None and was.rule.version < rule.version:
             carries = rule.previous_version is PreviousVersion.CARRY
             carried = [was, *carried][:_MOST_CARRIED] if carries else []
@@ -130,11 +136,22 @@ def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:
 
 def _place(source: str) -> str:
     """A folder may be mounted elsewhere at the next start."""
-    return Path(source).name
+    return source.rpartition("/")[2]
+
+
+def _newest(versions: Iterable[Version]) -> dict[str, int]:
+    """The highest version of each id."""
+    newest: dict[str, int] = {}
+    for rule, version in versions:
+        newest[rule] = max(version, newest.get(rule, version))
+    return newest
 
 
 def _reused(
-    one: LoadedRule, running: LoadedRule | None, meanings: Mapping[Version, str]
+    one: LoadedRule,
+    running: LoadedRule | None,
+    meanings: Mapping[Version, str],
+    newest: Mapping[str, int],
 ) -> list[Problem]:
     rule, version = one.rule.id, one.rule.version
     if running is not None and running.rule.version == version:
@@ -145,8 +162,8 @@ def _reused(
         message = f"version {version} of this rule ran before, and meant something else"
     else:
         return []
-    newest = max((known for of, known in meanings if of == rule), default=version)
-    allowed = f"a changed rule has a higher version: {max(newest, version) + 1}"
+    known = max(newest.get(rule, version), version)
+    allowed = f"a changed rule has a higher version: {known + 1}"
     return [one.places.problem(message, ("version",), allowed=allowed)]
 
 

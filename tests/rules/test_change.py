@@ -10,7 +10,7 @@ from service.errors import Problem
 from service.pattern.document import LoadedRule, examine_rules
 from service.rules.change import Change, next_rules
 from service.rules.overrides import Override, Overrides, Placed, RollbackOrder
-from service.rules.rule_set import RuleFile, RuleSet, assemble
+from service.rules.rule_set import RuleFile, RuleSet, assemble, conflicts
 from service.rules.texts import meaning
 
 RULE = "{{id: {0}, version: {1}, key: k, pattern: [{{step: a, where: n = {2}}}]}}"
@@ -315,3 +315,25 @@ def test_what_is_not_carried_over(files: list[RuleFile]) -> None:
     rules = change(running(file("a", text("a"))), file("a", text("a", 2, 2, CARRY))).rules
     assert carried(rules) == [1]
     assert carried(change(rules, *files).rules) == []
+
+
+def test_the_cost_of_a_change_grows_with_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with their square: each rule is held against those of its id, a few times."""
+    held = 0
+
+    def counting(loaded: Iterable[LoadedRule]) -> list[Problem]:
+        nonlocal held
+        several = list(loaded)
+        held += len(several)
+        return conflicts(several)
+
+    monkeypatch.setattr("service.rules.change.conflicts", counting)
+    monkeypatch.setattr("service.rules.rule_set.conflicts", counting)
+    costs = []
+    for count in (10, 40):
+        files = [file(f"r{number}", text(f"r{number}")) for number in range(count)]
+        before, held = running(*files), 0
+        found = change(before, *files[1:], file("r0", text("r0", 2, 2)), most=count)
+        assert (versions(found.rules)["r0"], found.rejected) == (2, ())
+        costs.append(held)
+    assert costs[1] == 4 * costs[0]
