@@ -50,8 +50,6 @@ def next_rules(
     """The rules that run next. ``most``: how many may be enabled; with more, or with none where
     there were some and ``allow_empty`` is off, all of ``running`` goes on. ``meanings``: what
     versions that ran before meant (:func:`~service.rules.texts.meaning`)."""
-    if running.rules and not files and not allow_empty:
-        return Change(running, (_empty(running),))
     by_id = {one.rule.id: one for one in running.loaded}
     newest = _newest(meanings)
     judged = []
@@ -80,6 +78,8 @@ def next_rules(
     kept = [one for rule in by_id for one in bad.leave(rule, good.get(rule, ()))]
     kept = [one for one in kept if not conflicts([*good.get(one.rule.id, ()), one])]
     rules = assemble([*chain.from_iterable(good.values()), *kept])
+    if running.rules and not rules.rules and not allow_empty:
+        return Change(running, (*rejected, _empty(running)))
     rules = replace(rules, draining=_draining(running, rules), carried=_carried(running, rules))
     if len(rules.enabled) > most:
         return Change(running, (*rejected, _too_many(rules, most)))

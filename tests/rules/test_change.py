@@ -248,6 +248,13 @@ def test_all_at_once_is_a_mistake() -> None:
     assert (found.rules, len(found.rejected)) == (before, 1)
     assert "the 1 there were run on" in messages(found)[0]
     assert change(before, allow_empty=True).rules == RuleSet()
+    for bad in ("# nothing", "id: ["):
+        found = change(before, file("other", bad))
+        assert (found.rules, len(found.rejected)) == (before, 2)
+        assert "the 1 there were run on" in messages(found)[1]
+        assert change(before, file("other", bad), allow_empty=True).rules == RuleSet()
+    off = file("b", text("b", 1, 1, "enabled: false"))
+    assert versions(change(before, off).rules) == {"b": 1}
     found = change(before, file("b", text("b"), text("c")), most=1)
     assert found.rules == before
     assert messages(found) == ["2 rules would run; all rules of before run on"]
