@@ -68,7 +68,7 @@ def next_rules(
     rejected: list[Problem] = []
     for file, problems in judged:
         if not file.problems:
-            problems += conflicts(chain(_beside(file, good, bad), file.loaded))
+            problems.extend(conflicts(chain(_beside(file, good, bad), file.loaded)))
         if problems:
             bad.add(file, problems)
             rejected += problems
