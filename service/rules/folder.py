@@ -14,7 +14,7 @@ from pathlib import Path
 from service.errors import Problem, RuleSetError
 from service.pattern.sql_file import SUFFIX as SQL_SUFFIX
 from service.rules.rule_set import RuleFile, RuleSet, examine, valid
-from service.rules.source import MOST_BYTES, check_count, decoded, not_read, rule_file, too_large
+from service.rules.source import MOST_BYTES, Entries, check_count, decoded, not_read, too_large
 
 SUFFIXES = (".yaml", ".yml", ".json", SQL_SUFFIX)
 
@@ -33,6 +33,7 @@ class FolderSource:
         self._settle_seconds = settle_seconds
         self._begun = False
         self._taken: Stamp | None = None
+        self._entries = Entries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~service.rules.source.RuleSource`."""
@@ -44,7 +45,7 @@ class FolderSource:
             found = self._settled()
         if found is None:
             return None
-        files = read_files(self._path)
+        files = read_files(self._path, self._entries)
         if begun and stamp(self._path) != found:
             # A rule that moves from file to file would be there twice, or not at all.
             return None
@@ -74,23 +75,25 @@ def examine_rules(path: Path) -> RuleSet:
     return examine(read_files(path), str(path), "files named *.yaml, *.yml, *.json or *.sql")
 
 
-def read_files(path: Path) -> list[RuleFile]:
+def read_files(path: Path, entries: Entries | None = None) -> list[RuleFile]:
     """Each file of a folder, or one file, with its rules and its problems; ``RuleSetError`` when
-    the folder cannot be read. What has not changed since is not read into rules again."""
+    the folder cannot be read. ``entries``: what was read before."""
     try:
         files = [path] if path.is_file() else rule_files(path)
     except OSError as error:
         raise _not_read(path, error) from error
     check_count(len(files), "rule files", str(path))
     inside = path.resolve()
-    return [_read_file(file, path, inside) for file in files]
+    entries = entries or Entries()
+    entries.next_snapshot()
+    return [_read_file(file, path, inside, entries) for file in files]
 
 
-def _read_file(file: Path, path: Path, inside: Path) -> RuleFile:
+def _read_file(file: Path, path: Path, inside: Path, entries: Entries) -> RuleFile:
     try:
         if file is not path and not file.resolve().is_relative_to(inside):
             raise RuleSetError([_leads_out(file, path)])
-        return rule_file(_text(file), str(file))
+        return entries.file(_text(file), str(file))
     except RuleSetError as error:
         return RuleFile(str(file), (), tuple(error.problems))
 

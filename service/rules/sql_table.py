@@ -30,10 +30,10 @@ from service.rules.rule_set import RuleFile
 from service.rules.source import (
     MOST_BYTES,
     MOST_ENTRIES,
+    Entries,
     away,
     check_count,
     not_read,
-    rule_entry,
     too_large,
 )
 
@@ -61,6 +61,7 @@ class SqlTableSource:
             raise ConfigurationError(message) from error
         self._statement = _newest(given.table)
         self._rows: Sequence[_Row] | None = None
+        self._entries = Entries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~service.rules.source.RuleSource`."""
@@ -72,6 +73,7 @@ class SqlTableSource:
         check_count(len(rows), "rows", self.name)
         if rows == self._rows:
             return None
+        self._entries.next_snapshot()
         files = [self._entry(*row) for row in rows]
         self._rows = rows
         return files
@@ -123,7 +125,8 @@ class SqlTableSource:
             return _wrong(name, "pattern", text, "the rule's text", rule)
         if len(text) > MOST_BYTES:
             return RuleFile(name, (), tuple(too_large(name, "column pattern").problems), rule)
-        return rule_entry(rule_text(rule, version, text, self._beside), name, rule, version)
+        written = rule_text(rule, version, text, self._beside)
+        return self._entries.entry(written, name, rule, version)
 
     def _reason(self, error: SQLAlchemyError) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error

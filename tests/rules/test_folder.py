@@ -14,6 +14,7 @@ from service.errors import Problem, RuleSetError
 from service.rules import folder as rules_folder
 from service.rules.folder import FolderSource, read_files, read_rules, stamp
 from service.rules.rule_set import RuleFile, RuleSet, assemble
+from service.rules.source import Entries
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 
@@ -291,10 +292,10 @@ def test_a_folder_that_changes_while_it_is_read(
     mount(tmp_path, "b", x__yaml=rule("moves"), y__yaml=rule("stays", 2))
     found: list[list[RuleFile]] = []
 
-    def meanwhile(path: Path) -> list[RuleFile]:
+    def meanwhile(path: Path, entries: Entries) -> list[RuleFile]:
         if not found:
             mount(tmp_path, "c", w__yaml=rule("moves"), y__yaml=rule("stays", 2))
-        found.append(read_files(path))
+        found.append(read_files(path, entries))
         return found[-1]
 
     monkeypatch.setattr(rules_folder, "read_files", meanwhile)
