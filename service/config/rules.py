@@ -193,8 +193,8 @@ class Rules(Section):
     allow_empty: bool = setting(
         False,
         description=(
-            "Whether all rules may go while the job runs. If not, an empty source is taken for a "
-            "mistake, and the rules that there were run on."
+            "Whether all rules may go while the job runs. If not, a source that is empty, or would "
+            "leave no rule, is taken for a mistake, and the rules that there were run on."
         ),
     )
 

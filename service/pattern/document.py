@@ -136,7 +136,9 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
             )
         return None, problems
     rule_id = data.get("id")
-    around = replace(document.places, rule=rule_id if isinstance(rule_id, str) else None)
+    # Also where it is no valid Unicode: problems are written to logs and topics.
+    named = rule_id.encode(errors="replace").decode() if isinstance(rule_id, str) else None
+    around = replace(document.places, rule=named)
     in_sql = sql_rule.FIELD in data
     if in_sql:
         unsaid = sql_rule.said_twice(data, around)

@@ -1,17 +1,17 @@
 """From the rules that run and what a source holds now to the rules that run next.
 
 A file, or an entry of another source, is taken whole or not at all: one with a problem is rejected,
-and the rules that came from it before run on. So a bad file disturbs no other rule. What a version
+and the rules that came from it before, or that it speaks of, run on. So a bad file disturbs no
+other rule. What a version
 means cannot change, since match ids contain the version: not against the rules that run, nor
 against those that ran before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from pathlib import Path
+from itertools import chain, groupby
 from typing import Final
 
 from service.errors import Problem
@@ -50,40 +50,86 @@ def next_rules(
     """The rules that run next. ``most``: how many may be enabled; with more, or with none where
     there were some and ``allow_empty`` is off, all of ``running`` goes on. ``meanings``: what
     versions that ran before meant (:func:`~service.rules.texts.meaning`)."""
-    if running.rules and not files and not allow_empty:
-        return Change(running, (_empty(running),))
     by_id = {one.rule.id: one for one in running.loaded}
-    good: list[LoadedRule] = []
-    bad: set[str] = set()
-    bad_ids: set[str] = set()
-    rejected: list[Problem] = []
-    # Where two files have the same version, the one that runs is the first.
-    for file in sorted(files, key=lambda each: not _runs(each, by_id)):
+    newest = _newest(meanings)
+    judged = []
+    for file in files:
         problems = [*file.problems]
         if not problems:
             for one in file.loaded:
                 wrong = [*check(one)]
-                problems += wrong or _reused(one, by_id.get(one.rule.id), meanings)
-            problems += conflicts([*good, *file.loaded])
+                problems += wrong or _reused(one, by_id.get(one.rule.id), meanings, newest)
+        judged.append((file, problems))
+    # Bad files first, for others are held against what they leave running. Where two files have the
+    # same version, the one that runs is the first.
+    judged.sort(key=lambda each: (not each[1], not _runs(each[0], by_id)))
+    bad = _BadFiles(by_id)
+    good: dict[str, list[LoadedRule]] = {}
+    rejected: list[Problem] = []
+    for file, problems in judged:
+        if not file.problems:
+            problems.extend(conflicts(chain(_beside(file, good, bad), file.loaded)))
         if problems:
-            if file.rule is None:
-                bad.add(_place(file.name))
-            else:
-                bad_ids.add(file.rule)
+            bad.add(file, problems)
             rejected += problems
         else:
-            good += file.loaded
-    ids = {one.rule.id for one in good}
-    kept = [
-        one
-        for one in running.loaded
-        if (one.rule.id in bad_ids or _place(one.places.source) in bad) and one.rule.id not in ids
-    ]
-    rules = assemble([*good, *kept])
+            for one in file.loaded:
+                good.setdefault(one.rule.id, []).append(one)
+    kept = [one for rule in by_id for one in bad.leave(rule, good.get(rule, ()))]
+    kept = [one for one in kept if not conflicts([*good.get(one.rule.id, ()), one])]
+    rules = assemble([*chain.from_iterable(good.values()), *kept])
+    if running.rules and not rules.rules and not allow_empty:
+        return Change(running, (*rejected, _empty(running)))
     rules = replace(rules, draining=_draining(running, rules), carried=_carried(running, rules))
     if len(rules.enabled) > most:
         return Change(running, (*rejected, _too_many(rules, most)))
     return Change(rules, tuple(rejected))
+
+
+class _BadFiles:
+    """Files that are rejected, and which of the rules that are ``running``, by id, they leave so:
+    those that came from them, and those that they speak of. What an author renames or moves may be
+    wrong, too."""
+
+    def __init__(self, running: Mapping[str, LoadedRule]) -> None:
+        self._running = running
+        self._places: set[str] = set()
+        self._named: set[str] = set()
+        #: Of entries that stand for one rule.
+        self._entries: set[str] = set()
+
+    def add(self, file: RuleFile, problems: Iterable[Problem]) -> None:
+        if file.rule is not None:
+            self._entries.add(file.rule)
+            return
+        self._places.add(_place(file.name))
+        self._named |= {one.rule.id for one in file.loaded}
+        self._named |= {problem.rule for problem in problems if problem.rule is not None}
+
+    def leave(self, rule: str, versions: Iterable[LoadedRule]) -> list[LoadedRule]:
+        """The running version of a rule, if it runs on beside these ``versions``, which are
+        good: unless one is the same, or its own file is good and has another one instead."""
+        one = self._running.get(rule)
+        if one is None or any(each.rule.version == one.rule.version for each in versions):
+            return []
+        place = _place(one.places.source)
+        replaced = any(_place(each.places.source) == place for each in versions)
+        left = (place in self._places or rule in self._named) and not replaced
+        return [one] if left or rule in self._entries else []
+
+
+def _beside(
+    file: RuleFile, good: Mapping[str, Sequence[LoadedRule]], bad: _BadFiles
+) -> Iterator[LoadedRule]:
+    """What a file's rules are held against: what there is of the same ids, and no more, so that the
+    cost stays linear."""
+    of_file: dict[str, list[LoadedRule]] = {}
+    for one in file.loaded:
+        of_file.setdefault(one.rule.id, []).append(one)
+    for rule, versions in of_file.items():
+        there = good.get(rule, ())
+        yield from there
+        yield from bad.leave(rule, [*there, *versions])
 
 
 def _draining(before: RuleSet, rules: RuleSet) -> tuple[Drain, ...]:
@@ -109,9 +155,12 @@ def _carried(before: RuleSet, rules: RuleSet) -> tuple[LoadedRule, ...]:
     any batch had it has none, so those before it are named, too."""
     found: list[LoadedRule] = []
     then = {one.rule.id: one for one in before.running}
+    until_then: dict[str, list[LoadedRule]] = {}
+    for one in before.carried:
+        until_then.setdefault(one.rule.id, []).append(one)
     for rule in rules.enabled:
         was = then.get(rule.id)
-        carried = [one for one in before.carried if one.rule.id == rule.id]
+        carried = until_then.get(rule.id, [])
         if was is not None and was.rule.version < rule.version:
             carries = rule.previous_version is PreviousVersion.CARRY
             carried = [was, *carried][:_MOST_CARRIED] if carries else []
@@ -130,11 +179,22 @@ def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:
 
 def _place(source: str) -> str:
     """A folder may be mounted elsewhere at the next start."""
-    return Path(source).name
+    return source.rpartition("/")[2]
+
+
+def _newest(versions: Iterable[Version]) -> dict[str, int]:
+    """The highest version of each id."""
+    newest: dict[str, int] = {}
+    for rule, version in versions:
+        newest[rule] = max(version, newest.get(rule, version))
+    return newest
 
 
 def _reused(
-    one: LoadedRule, running: LoadedRule | None, meanings: Mapping[Version, str]
+    one: LoadedRule,
+    running: LoadedRule | None,
+    meanings: Mapping[Version, str],
+    newest: Mapping[str, int],
 ) -> list[Problem]:
     rule, version = one.rule.id, one.rule.version
     if running is not None and running.rule.version == version:
@@ -145,8 +205,8 @@ def _reused(
         message = f"version {version} of this rule ran before, and meant something else"
     else:
         return []
-    newest = max((known for of, known in meanings if of == rule), default=version)
-    allowed = f"a changed rule has a higher version: {max(newest, version) + 1}"
+    known = max(newest.get(rule, version), version)
+    allowed = f"a changed rule has a higher version: {known + 1}"
     return [one.places.problem(message, ("version",), allowed=allowed)]
 
 

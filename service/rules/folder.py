@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from service.errors import Problem, RuleSetError
+from service.errors import Problem, RuleSetError, printable
 from service.pattern.sql_file import SUFFIX as SQL_SUFFIX
 from service.rules.rule_set import RuleFile, RuleSet, examine, valid
-from service.rules.source import MOST_BYTES, check_count, decoded, not_read, rule_file, too_large
+from service.rules.source import MOST_BYTES, Entries, check_count, decoded, not_read, too_large
 
 SUFFIXES = (".yaml", ".yml", ".json", SQL_SUFFIX)
 
@@ -28,11 +28,12 @@ class FolderSource:
     behind the other. The first read waits for nothing."""
 
     def __init__(self, path: Path, settle_seconds: float = 0.5) -> None:
-        self.name = str(path)
+        self.name = shown_name(path)
         self._path = path
         self._settle_seconds = settle_seconds
         self._begun = False
         self._taken: Stamp | None = None
+        self._entries = Entries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~service.rules.source.RuleSource`."""
@@ -44,7 +45,7 @@ class FolderSource:
             found = self._settled()
         if found is None:
             return None
-        files = read_files(self._path)
+        files = read_files(self._path, self._entries)
         if begun and stamp(self._path) != found:
             # A rule that moves from file to file would be there twice, or not at all.
             return None
@@ -71,28 +72,36 @@ def read_rules(path: Path) -> RuleSet:
 
 def examine_rules(path: Path) -> RuleSet:
     """The same with its problems. ``RuleSetError`` when the folder cannot be read."""
-    return examine(read_files(path), str(path), "files named *.yaml, *.yml, *.json or *.sql")
+    return examine(read_files(path), shown_name(path), "files named *.yaml, *.yml, *.json or *.sql")
 
 
-def read_files(path: Path) -> list[RuleFile]:
+def read_files(path: Path, entries: Entries | None = None) -> list[RuleFile]:
     """Each file of a folder, or one file, with its rules and its problems; ``RuleSetError`` when
-    the folder cannot be read. What has not changed since is not read into rules again."""
+    the folder cannot be read. ``entries``: what was read before."""
     try:
         files = [path] if path.is_file() else rule_files(path)
     except OSError as error:
         raise _not_read(path, error) from error
-    check_count(len(files), "rule files", str(path))
+    check_count(len(files), "rule files", shown_name(path))
     inside = path.resolve()
-    return [_read_file(file, path, inside) for file in files]
+    entries = entries or Entries()
+    entries.next_snapshot()
+    return [_read_file(file, path, inside, entries) for file in files]
 
 
-def _read_file(file: Path, path: Path, inside: Path) -> RuleFile:
+def shown_name(path: Path) -> str:
+    """What messages, records and metrics call a file: text that can be written, also where its name
+    is not UTF-8; no two have the same."""
+    return printable(str(path).replace("\\", r"\\"))
+
+
+def _read_file(file: Path, path: Path, inside: Path, entries: Entries) -> RuleFile:
     try:
         if file is not path and not file.resolve().is_relative_to(inside):
             raise RuleSetError([_leads_out(file, path)])
-        return rule_file(_text(file), str(file))
+        return entries.file(_text(file), shown_name(file))
     except RuleSetError as error:
-        return RuleFile(str(file), (), tuple(error.problems))
+        return RuleFile(shown_name(file), (), tuple(error.problems))
 
 
 Stamp = tuple[tuple[str, int, int, int], ...]
@@ -113,7 +122,9 @@ def stamp(path: Path) -> Stamp:
 
 
 def _not_read(path: Path, error: OSError) -> RuleSetError:
-    return not_read(str(error.strerror), str(path), "a folder of rule files that may be read")
+    return not_read(
+        str(error.strerror), shown_name(path), "a folder of rule files that may be read"
+    )
 
 
 def rule_files(folder: Path) -> list[Path]:
@@ -128,16 +139,16 @@ def rule_files(folder: Path) -> list[Path]:
 def _leads_out(file: Path, folder: Path) -> Problem:
     return Problem(
         message="the link leads out of the folder of rules",
-        source=str(file),
-        allowed=f"files, and links to files, below {folder}",
+        source=shown_name(file),
+        allowed=f"files, and links to files, below {shown_name(folder)}",
     )
 
 
 def _text(file: Path) -> str:
     try:
         if file.stat().st_size > MOST_BYTES:
-            raise too_large(str(file), "file")
-        return decoded(file.read_bytes(), str(file), "file")
+            raise too_large(shown_name(file), "file")
+        return decoded(file.read_bytes(), shown_name(file), "file")
     except OSError as error:
         message = f"the file cannot be read: {error.strerror}"
-        raise RuleSetError([Problem(message=message, source=str(file))]) from error
+        raise RuleSetError([Problem(message=message, source=shown_name(file))]) from error

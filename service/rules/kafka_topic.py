@@ -14,7 +14,7 @@ from service.config import Kafka, RulesTopic, reveal
 from service.errors import Problem, RuleSetError
 from service.rules.compacted_topic import CompactedTopic
 from service.rules.rule_set import RuleFile
-from service.rules.source import decoded, rule_entry
+from service.rules.source import Entries, decoded
 
 _GROUP: Final = "spark-cep-rules"
 
@@ -31,6 +31,7 @@ class KafkaTopicSource:
         )
         self.name = self._topic.name
         self._given: list[RuleFile] | None = None
+        self._entries = Entries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~service.rules.source.RuleSource`. ConfigurationError when the properties are
@@ -38,8 +39,10 @@ class KafkaTopicSource:
         if not self._topic.read() and self._given is not None:
             return None
         records = self._topic.records
+        self._entries.next_snapshot()
         found = [
-            _entry(key, record.value, self._topic.place(record)) for key, record in records.items()
+            _entry(key, record.value, self._topic.place(record), self._entries)
+            for key, record in records.items()
         ]
         if found == self._given:
             return None
@@ -51,14 +54,14 @@ class KafkaTopicSource:
         self._topic.close()
 
 
-def _entry(key: bytes | None, value: bytes, name: str) -> RuleFile:
+def _entry(key: bytes | None, value: bytes, name: str, entries: Entries) -> RuleFile:
     try:
         if not key:
             allowed = "the rule's id as the key"
             raise RuleSetError([Problem("the record has no key", name, allowed=allowed)])
         rule = decoded(key, name, "key")
         try:
-            return rule_entry(decoded(value, name, "value"), name, rule)
+            return entries.entry(decoded(value, name, "value"), name, rule)
         except RuleSetError as error:
             return RuleFile(name, (), tuple(error.problems), rule)
     except RuleSetError as error:

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -21,6 +22,8 @@ from service.rules.rule_set import RuleFile
 from service.rules.source import decoded, rule_entry
 
 _SECONDS: Final = 10.0
+#: Of one rule each, that are not read again with each change of others.
+_MOST_ORDERS: Final = 100
 
 
 class _Part(BaseModel):
@@ -105,8 +108,11 @@ class Overrides:
             # One that is not there may be in an entry that cannot be read.
             if max(versions) <= order.instead_of if versions else broken:
                 found = [_without(file, rule) for file in found]
-                found.append(rule_entry(order.rule, placed.place, rule, order.version))
+                found.append(_ordered(order.rule, placed.place, rule, order.version))
         return found
+
+
+_ordered = lru_cache(_MOST_ORDERS)(rule_entry)
 
 
 def _without(file: RuleFile, rule: str) -> RuleFile:

@@ -7,8 +7,7 @@ problem, and hides no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Protocol
 
@@ -42,9 +41,34 @@ class RuleSource(Protocol):
         Nothing is read after it."""
 
 
-@lru_cache(maxsize=MOST_ENTRIES)
+class Entries:
+    """Rules and problems of texts. What was read before is not read again, as long as it is in the
+    newest snapshot or the one before: a text may hold a thousand rules."""
+
+    def __init__(self) -> None:
+        self._newest: dict[tuple[object, ...], RuleFile] = {}
+        self._before: dict[tuple[object, ...], RuleFile] = {}
+
+    def next_snapshot(self) -> None:
+        """Another one begins."""
+        self._before, self._newest = self._newest, {}
+
+    def file(self, text: str, name: str) -> RuleFile:
+        """See :func:`rule_file`."""
+        return self._kept(rule_file, text, name)
+
+    def entry(self, text: str, name: str, rule: str, version: int | None = None) -> RuleFile:
+        """See :func:`rule_entry`."""
+        return self._kept(rule_entry, text, name, rule, version)
+
+    def _kept(self, read: Callable[..., RuleFile], *given: object) -> RuleFile:
+        found = self._newest.get(given) or self._before.get(given) or read(*given)
+        self._newest[given] = found
+        return found
+
+
 def rule_file(text: str, name: str) -> RuleFile:
-    """The rules and problems of a file's text; what was read before is not read again."""
+    """The rules and problems of a file's text."""
     in_sql = PurePath(name).suffix.lower() == SQL_SUFFIX
     examine = document.examine_sql_file if in_sql else document.examine_rules
     try:
@@ -54,7 +78,6 @@ def rule_file(text: str, name: str) -> RuleFile:
     return RuleFile(name, tuple(rules), tuple(problems))
 
 
-@lru_cache(maxsize=MOST_ENTRIES)
 def rule_entry(text: str, name: str, rule: str, version: int | None = None) -> RuleFile:
     """The same of an entry that stands for one rule: its text has this id, and this version where
     one is given, or says nothing of them."""

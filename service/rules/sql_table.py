@@ -24,16 +24,16 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from service.config import RulesTable, without
+from service.documents.reading import MOST_CHARACTERS
 from service.errors import ConfigurationError, Problem
 from service.pattern.ververica.rewriting import rule_text
 from service.rules.rule_set import RuleFile
 from service.rules.source import (
-    MOST_BYTES,
     MOST_ENTRIES,
+    Entries,
     away,
     check_count,
     not_read,
-    rule_entry,
     too_large,
 )
 
@@ -41,6 +41,8 @@ _POSTGRESQL: Final = "postgresql"
 _PSYCOPG: Final = "postgresql+psycopg"
 _LOCKED: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _NOT_NOW: Final = re.compile("starting up|shutting down|recovery|too many|remaining connection")
+#: Characters, of which no id has so many.
+_MOST_OF_ID: Final = 200
 _Row = tuple[object, object, object]
 
 
@@ -61,6 +63,7 @@ class SqlTableSource:
             raise ConfigurationError(message) from error
         self._statement = _newest(given.table)
         self._rows: Sequence[_Row] | None = None
+        self._entries = Entries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~service.rules.source.RuleSource`."""
@@ -72,6 +75,7 @@ class SqlTableSource:
         check_count(len(rows), "rows", self.name)
         if rows == self._rows:
             return None
+        self._entries.next_snapshot()
         files = [self._entry(*row) for row in rows]
         self._rows = rows
         return files
@@ -95,8 +99,7 @@ class SqlTableSource:
             if connection.dialect.name == _POSTGRESQL:
                 limit = sa.func.set_config("statement_timeout", f"{self._seconds * 1000:.0f}", True)
                 connection.execute(sa.select(limit))
-            found = connection.execute(self._statement).fetchmany(MOST_ENTRIES + 1)
-            return [(row[0], row[1], row[2]) for row in found]
+            return [(row[0], row[1], row[2]) for row in connection.execute(self._statement)]
 
     @contextmanager
     def _limited(self, connection: sa.Connection) -> Iterator[None]:
@@ -121,9 +124,10 @@ class SqlTableSource:
             return _wrong(name, "version", version, "a whole number", rule)
         if not isinstance(text, str):
             return _wrong(name, "pattern", text, "the rule's text", rule)
-        if len(text) > MOST_BYTES:
+        if len(text) > MOST_CHARACTERS:
             return RuleFile(name, (), tuple(too_large(name, "column pattern").problems), rule)
-        return rule_entry(rule_text(rule, version, text, self._beside), name, rule, version)
+        written = rule_text(rule, version, text, self._beside)
+        return self._entries.entry(written, name, rule, version)
 
     def _reason(self, error: SQLAlchemyError) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
@@ -152,13 +156,17 @@ def _engine(url: sa.URL, given: RulesTable) -> sa.Engine:
 
 def _newest(table: str) -> sa.Select[Any]:
     """The row of each id that no other has a higher version than; rows without id or version, too,
-    which are wrong."""
+    which are wrong. No more of them, and of their texts, than tells that there is too much: a
+    client may hold all that a server sends."""
     schema, _, name = table.rpartition(".")
     columns = ("id", "version", "pattern")
     rules = sa.table(name, *map(sa.column, columns), schema=schema or None)
     newer = rules.alias("newer")
     there_is_newer = sa.exists().where(newer.c.id == rules.c.id, newer.c.version > rules.c.version)
-    return sa.select(*rules.c).where(~there_is_newer).order_by(rules.c.id, rules.c.version)
+    cut = sa.func.substr
+    rule, text = cut(rules.c.id, 1, _MOST_OF_ID), cut(rules.c.pattern, 1, MOST_CHARACTERS + 1)
+    newest = sa.select(rule, rules.c.version, text).where(~there_is_newer)
+    return newest.order_by(rules.c.id, rules.c.version).limit(MOST_ENTRIES + 1)
 
 
 def _is_away(error: SQLAlchemyError) -> bool:

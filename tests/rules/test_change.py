@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from service.errors import Problem
 from service.pattern.document import LoadedRule, examine_rules
 from service.rules.change import Change, next_rules
 from service.rules.overrides import Override, Overrides, Placed, RollbackOrder
-from service.rules.rule_set import RuleFile, RuleSet, assemble
+from service.rules.rule_set import RuleFile, RuleSet, assemble, conflicts
 from service.rules.texts import meaning
 
 RULE = "{{id: {0}, version: {1}, key: k, pattern: [{{step: a, where: n = {2}}}]}}"
@@ -87,6 +88,64 @@ def test_a_bad_file_leaves_what_came_from_it(bad: str, told: str) -> None:
     assert told in messages(found)[0]
 
 
+def entry(rule: str, *texts: str) -> RuleFile:
+    """A document of a URL, which stands for this rule."""
+    return replace(file("url", *texts), rule=rule)
+
+
+_SHADOW = "mode: shadow"
+_V1, _V2 = text("a"), text("a", 2, 2)
+_BROKEN = text("a", 3).replace("n = 1", "n =")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "left"),
+    [
+        # Its new name has a mistake in it; in its text, against the schema, in what it means.
+        ([file("a-1", _V1)], [file("a-2", _BROKEN)], 1),
+        ([file("a-1", _V1)], [file("a-2", text("a", 2, 99))], 1),
+        ([file("a-1", _V1)], [file("a-2", text("a", 1, 2))], 1),
+        # It is moved to a file with a mistake elsewhere.
+        ([file("a", _V1, text("b"))], [file("a", text("b")), file("c", _V2, "id: c")], 1),
+        # An older version is there, too.
+        ([file("old", _V1), file("new", _V2)], [file("old", _V1), file("new", _BROKEN)], 2),
+        ([file("old", _V1), file("new", _V2)], [file("old", _V1), file("new", "id: [")], 2),
+        ([file("old", _V1), file("new", _V2)], [file("old", _V1), file("other", _BROKEN)], 2),
+        ([entry("a", _V1), entry("a", _V2)], [entry("a", _V1), entry("a", _BROKEN)], 2),
+        # A newer one that is off.
+        (
+            [file("old", _V1), file("new", text("a", 2, 2, "enabled: false"))],
+            [file("old", "id: ["), file("new", text("a", 2, 2, "enabled: false"))],
+            1,
+        ),
+        # A newer one in shadow mode would stop it.
+        ([file("old", _V1)], [file("old", "id: ["), file("new", text("a", 2, 2, _SHADOW))], 1),
+        # Its own file is good, and says what runs.
+        ([file("a", _V2)], [file("a", _V1), file("draft", _BROKEN)], 1),
+        ([file("a", _V1)], [file("a", _V2), file("draft", _BROKEN)], 2),
+        ([file("a", _V1)], [file("a", text("a", 2, 2, _SHADOW)), file("draft", _BROKEN)], 2),
+        ([entry("a", _V2)], [entry("a", _V1), replace(entry("", "key: k"), rule=None)], 1),
+        # It is moved, or renamed, without a mistake.
+        ([file("a-1", _V1)], [file("a-2", _V2), file("draft", _BROKEN)], 2),
+        ([file("a-1", _V1)], [file("a-2", _V1), file("draft", _BROKEN)], 1),
+        # It is gone, and the bad file does not speak of it.
+        ([file("a", _V1)], [file("draft", _BROKEN.replace("id: a", "id: c"))], None),
+        ([file("a", _V1), file("b", text("b"))], [file("b", text("b", 2, 99))], None),
+    ],
+)
+def test_what_a_bad_file_leaves(
+    before: list[RuleFile], now: list[RuleFile], left: int | None
+) -> None:
+    """The rules that it speaks of, also those that came from elsewhere; a version that runs is not
+    exchanged for an older one. Which rules there are, good files say."""
+    beside = file("beside", text("beside"))
+    found = change(running(*before, beside), *now, beside)
+    assert versions(found.rules).get("a") == left
+    assert len(found.rejected) >= 1
+    # The order of files does not matter.
+    assert change(running(*before, beside), beside, *now[::-1]).rules.texts == found.rules.texts
+
+
 def test_a_bad_file_that_never_ran() -> None:
     """Nothing runs instead of it."""
     found = change(running(file("a", text("a"))), file("a", text("a")), file("b", "id: ["))
@@ -151,9 +210,6 @@ def test_a_rollback_to_another_meaning() -> None:
         assert [problem.source for problem in found.rejected] == ["overrides/0/4"] * (version - 1)
 
 
-_SHADOW = "mode: shadow"
-
-
 def test_a_shadow_version_stops_no_live_one() -> None:
     """It is rejected, with the file of the live one, which runs on; with an id of its own it runs
     beside it, and once the live one is gone or switched off under the same."""
@@ -192,6 +248,13 @@ def test_all_at_once_is_a_mistake() -> None:
     assert (found.rules, len(found.rejected)) == (before, 1)
     assert "the 1 there were run on" in messages(found)[0]
     assert change(before, allow_empty=True).rules == RuleSet()
+    for bad in ("# nothing", "id: ["):
+        found = change(before, file("other", bad))
+        assert (found.rules, len(found.rejected)) == (before, 2)
+        assert "the 1 there were run on" in messages(found)[1]
+        assert change(before, file("other", bad), allow_empty=True).rules == RuleSet()
+    off = file("b", text("b", 1, 1, "enabled: false"))
+    assert versions(change(before, off).rules) == {"b": 1}
     found = change(before, file("b", text("b"), text("c")), most=1)
     assert found.rules == before
     assert messages(found) == ["2 rules would run; all rules of before run on"]
@@ -315,3 +378,25 @@ def test_what_is_not_carried_over(files: list[RuleFile]) -> None:
     rules = change(running(file("a", text("a"))), file("a", text("a", 2, 2, CARRY))).rules
     assert carried(rules) == [1]
     assert carried(change(rules, *files).rules) == []
+
+
+def test_the_cost_of_a_change_grows_with_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with their square: each rule is held against those of its id, a few times."""
+    held = 0
+
+    def counting(loaded: Iterable[LoadedRule]) -> list[Problem]:
+        nonlocal held
+        several = list(loaded)
+        held += len(several)
+        return conflicts(several)
+
+    monkeypatch.setattr("service.rules.change.conflicts", counting)
+    monkeypatch.setattr("service.rules.rule_set.conflicts", counting)
+    costs = []
+    for count in (10, 40):
+        files = [file(f"r{number}", text(f"r{number}")) for number in range(count)]
+        before, held = running(*files), 0
+        found = change(before, *files[1:], file("r0", text("r0", 2, 2)), most=count)
+        assert (versions(found.rules)["r0"], found.rejected) == (2, ())
+        costs.append(held)
+    assert costs[1] == 4 * costs[0]

@@ -14,6 +14,7 @@ from service.errors import Problem, RuleSetError
 from service.rules import folder as rules_folder
 from service.rules.folder import FolderSource, read_files, read_rules, stamp
 from service.rules.rule_set import RuleFile, RuleSet, assemble
+from service.rules.source import Entries
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 
@@ -189,6 +190,29 @@ def test_unreadable_files_are_problems(tmp_path: Path) -> None:
     assert [p.message for p in missing] == ["the rules cannot be read: No such file or directory"]
 
 
+def test_names_that_are_not_utf_8(tmp_path: Path) -> None:
+    """Or hold control characters: the files are read like others, and what they are called can be
+    written everywhere, and is another one for each."""
+    names = [b"a\xff.yaml", b"a\\udcff.yaml", b"a\n.yaml", b"a\\n.yaml"]
+    for number, name in enumerate(names):
+        (tmp_path / os.fsdecode(name)).write_text(rule(f"r{number}"))
+    (tmp_path / os.fsdecode(b"b\xff.yaml")).write_text("id: [")
+    (tmp_path / os.fsdecode(b"c\xff.yaml")).symlink_to("/etc/hostname")
+    files = FolderSource(tmp_path).read() or []
+    assert sorted(one.rule.id for file in files for one in file.loaded) == ["r0", "r1", "r2", "r3"]
+    told = {file.name for file in files}
+    told |= {one.places.source for file in files for one in file.loaded}
+    told |= {str(problem.source) for file in files for problem in file.problems}
+    assert len(told) == 6
+    assert all(name.isprintable() and name.isascii() for name in told)
+
+
+def test_an_id_that_nobody_can_write(tmp_path: Path) -> None:
+    """It is wrong, and is named so that it can be."""
+    problems = refused(tmp_path, a__yaml='id: "\\ud800"\nkey: k\npattern: [{step: a}]\n')
+    assert [(p.rule, p.message) for p in problems] == [("?", "the text is not valid Unicode")]
+
+
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of files is limited, and the limit is in the error."""
     monkeypatch.setattr("service.rules.source.MOST_ENTRIES", 1)
@@ -291,10 +315,10 @@ def test_a_folder_that_changes_while_it_is_read(
     mount(tmp_path, "b", x__yaml=rule("moves"), y__yaml=rule("stays", 2))
     found: list[list[RuleFile]] = []
 
-    def meanwhile(path: Path) -> list[RuleFile]:
+    def meanwhile(path: Path, entries: Entries) -> list[RuleFile]:
         if not found:
             mount(tmp_path, "c", w__yaml=rule("moves"), y__yaml=rule("stays", 2))
-        found.append(read_files(path))
+        found.append(read_files(path, entries))
         return found[-1]
 
     monkeypatch.setattr(rules_folder, "read_files", meanwhile)

@@ -12,10 +12,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from service.errors import ConfigurationError, RulesAwayError, RuleSetError
 from service.rules.source import RuleSource
 from service.rules.sources import source_of
+from service.rules.sql_table import SqlTableSource
 from tests.postgres import PASSWORD, Postgres
 from tests.rules.stores import PostgresStore, SqliteStore, settings
 from tests.rules.test_folder import rule
@@ -78,7 +80,7 @@ def test_rows_that_are_none(table: SqliteStore, source: RuleSource) -> None:
     table.execute(insert, "no-version", None, "text")
     table.execute(insert, "no-pattern", 1, None)
     table.execute(insert, "bytes", 1, b"id: bytes")
-    table.execute(insert, "large", 1, "#" * 4_000_001)
+    table.execute(insert, "large", 1, "#" * 1_000_001)
     files = source.read() or ()
     assert [one.rule.id for file in files for one in file.loaded] == ["good"]
     told = {str(each.source): each.message for file in files for each in file.problems}
@@ -122,6 +124,36 @@ def test_too_many_rows(
     table.put("b", rule("b"))
     with pytest.raises(RuleSetError, match=r"holds 2 rows[\s\S]*at most 1"):
         source.read()
+
+
+@pytest.mark.parametrize("kind", ["table", "postgres_table"])
+def test_the_server_sends_no_more_than_is_read(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of rows and of texts: a client may hold all of them before it gives out the first. Older
+    versions do not count."""
+    monkeypatch.setattr("service.rules.sql_table.MOST_ENTRIES", 3)
+    monkeypatch.setattr("service.rules.sql_table.MOST_CHARACTERS", 100)
+    store: SqliteStore | PostgresStore = request.getfixturevalue(kind)
+    for version in range(1, 9):
+        store.put("a", rule("a", version), version)
+    store.put("b", "ä" * 200)
+    store.put("c", "ä" * 100)
+    counts: list[int] = []
+    with closing(store.source()) as source:
+        assert isinstance(source, SqlTableSource)
+        told = {file.rule: [each.message for each in file.problems] for file in source.read() or ()}
+        assert told.keys() == {"a", "b", "c"}
+        assert (told["a"], told["b"]) == ([], ["the column pattern is too large"])
+        assert [len(str(row[2])) for row in source._ask()] == [len(rule("a", 8)), 101, 100]
+        for number in range(7):
+            store.put(f"d{number}", rule(f"d{number}"))
+        sa.event.listen(
+            source._engine, "after_cursor_execute", lambda *given: counts.append(given[1].rowcount)
+        )
+        assert len(source._ask()) == 4
+    # SQLite sends nothing before it is asked for, and counts nothing.
+    assert counts[-1] == (-1 if kind == "table" else 4)
 
 
 def test_a_file_is_never_made(tmp_path: Path) -> None:
