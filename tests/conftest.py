@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.kafka_access import KafkaAccess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# How long an example takes depends on what else the machine does.
+settings.register_profile("no deadline", parent=settings(), deadline=None)
+settings.load_profile("no deadline")
 # Short-lived JVMs: the second compiler would work for nothing.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
