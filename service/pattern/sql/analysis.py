@@ -25,12 +25,13 @@ from service.pattern.sql.outputs import outputs_of
 from service.pattern.sql.places import Found, problem
 from service.pattern.sql.program_size import MAX_PROGRAM, program_size
 from service.pattern.sql.query import Measure, Query, Sort
-from service.pattern.sql.row_pattern import Exclusion, Span, Variable, walk
+from service.pattern.sql.row_pattern import Exclusion, Permutation, Span, Variable, walk
 from service.pattern.sql.statement import Fragment, Named, RowsPerMatch, Statement
 from service.pattern.sql.syntax import read_statement
 from service.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, column_type
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE"
+_COUNTED = 10**12
 
 
 def load_query(text: str, source: str, event: RecordType | None = None) -> Query:
@@ -162,11 +163,20 @@ class Analysis:
             )
         size = program_size(statement.pattern)
         if size > MAX_PROGRAM:
+            shown = f"{size:,}" if size < _COUNTED else f"more than {_COUNTED:,}"
             self._refuse(
-                f"the pattern makes {size:,} instructions; the limit is {MAX_PROGRAM:,}",
+                f"the pattern makes {shown} instructions; the limit is {MAX_PROGRAM:,}",
                 statement.pattern.span,
-                "lower bounds of quantifiers, fewer parts of PERMUTE",
+                self._smaller(),
             )
+
+    def _smaller(self) -> str:
+        for node in walk(self._statement.pattern):
+            if isinstance(node, Permutation) and program_size(node) > MAX_PROGRAM:
+                return (
+                    f"fewer than the {len(node.parts):,} parts of PERMUTE, which makes all orders"
+                )
+        return "lower bounds of quantifiers"
 
     def _scope(self, defined: str | None) -> RowPatternScope:
         return RowPatternScope(self._unions, defined, self._event)

@@ -49,6 +49,7 @@ MAX_TEXT = 50_000
 MAX_NESTING = 64
 _MOST_SYNTAX_ERRORS = 20
 _MOST_EXPECTED = 8
+_MOST_DIGITS = 9
 # What is not closed reaches to the end of the text, so that this takes linear time.
 _NOT_CODE = re.compile(
     r"(?P<string>'(?:[^'\\]|\\.|'')*(?:'|\Z))"
@@ -337,6 +338,12 @@ class _Reader(Transformer[Token, Any]):
         return self._bounds(meta, *children)
 
     def _bounds(self, meta: Meta, low: Token | None, high: Token | None) -> tuple[int, int | None]:
+        for bound in (low, high):
+            if bound is not None and len(bound) > _MOST_DIGITS:
+                message = f"`{bound[:_MOST_DIGITS]}…` is too large a number"
+                allowed = f"a number of at most {_MOST_DIGITS} digits"
+                self.found.append(Found(message, _span(meta), allowed))
+                return 1, 1
         least, most = int(low or 0), None if high is None else int(high)
         if most == 0:
             allowed = "an upper bound of 1 or more"

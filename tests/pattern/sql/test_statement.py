@@ -240,6 +240,41 @@ def test_refused(clause: str, place: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "shown"),
+    [
+        ("A (){500000000}", "500,000,001"),
+        ("A " + "(" * 8 + ")" + "{1000})" * 7 + "{1000}", "more than 1,000,000,000,000"),
+        ("A " + "(" * 40 + ")" + "{2})" * 39 + "{2}", "more than 1,000,000,000,000"),
+        ("A (" + "()" * 20_000 + "){5000}", "100,000,001"),
+        ("A (^){1000000}", "1,000,001"),
+        ("A ($ | ()){,1000000}", "5,000,001"),
+        ("{- A (){20000} -}", "20,003"),
+        ("PERMUTE(" + ", ".join(["A"] * 3000) + ")", "more than 1,000,000,000,000"),
+    ],
+)
+def test_too_large(pattern: str, shown: str) -> None:
+    """What would be written out for hours is refused at once, also where it comes to nothing."""
+    begin = time.monotonic()
+    ((_, message),) = problems(f"PARTITION BY k PATTERN ({pattern}) DEFINE A AS TRUE")
+    assert message == f"the pattern makes {shown} instructions; the limit is 10,000"
+    assert time.monotonic() - begin < 2
+
+
+def test_digits() -> None:
+    """A number that Python does not even read."""
+    found = problems(f"PARTITION BY k PATTERN (A{{{'9' * 5000}}}) DEFINE A AS TRUE")
+    assert [message for _, message in found] == ["`999999999…` is too large a number"]
+
+
+def test_permute_size() -> None:
+    """Where PERMUTE is what makes it too large, it is named."""
+    with pytest.raises(RuleSetError) as caught:
+        query("PARTITION BY k PATTERN (A PERMUTE(A,B,C,D,E,F,G)) DEFINE A AS TRUE")
+    (found,) = caught.value.problems
+    assert found.allowed == "fewer than the 7 parts of PERMUTE, which makes all orders"
+
+
+@pytest.mark.parametrize(
     ("measure", "message"),
     [
         ("LAST(SUM(A.v))", "SUM cannot stand inside a navigation"),
