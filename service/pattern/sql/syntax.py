@@ -63,6 +63,7 @@ _TERMINALS = {
     "NUMBER": "an expression",
     "STRING": "an expression",
     "SIGN": "an expression",
+    "DISTINCT_FROM": "an expression",
     "COUNT": "a whole number",
     "RELUCTANT": "?",
     "$END": "the end",
