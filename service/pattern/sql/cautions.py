@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from service.errors import Problem
-from service.pattern.expressions import ColumnPath
-from service.pattern.expressions.canonical import name
-from service.pattern.expressions.nodes import ClassifierAt, ColumnAt, RowReference, walk
+from service.pattern.expressions import ColumnPath, bind
+from service.pattern.expressions.canonical import expression, name
+from service.pattern.expressions.nodes import (
+    Call,
+    ClassifierAt,
+    ColumnAt,
+    Node,
+    RowReference,
+    walk,
+)
 from service.pattern.sql import row_pattern
 from service.pattern.sql.places import Found, problem
 from service.pattern.sql.query import Query
@@ -90,7 +97,10 @@ def _takes_any(node: RowPattern, query: Query) -> bool:
     """Whether a part can take rows without any condition."""
     match node:
         case Variable(name=variable):
-            return variable not in query.defines
+            if variable in query.defines:
+                return _always_true(query.defines[variable].node)
+            # One that could not be read is a condition all the same.
+            return variable not in query.define_starts
         case Empty() | Anchor():
             return False
         case Quantified(part=part) | Exclusion(part=part):
@@ -102,6 +112,18 @@ def _takes_any(node: RowPattern, query: Query) -> bool:
             some = needed or parts
             taken = [_takes_any(part, query) for part in some]
             return all(taken) if needed else any(taken)
+
+
+def _always_true(condition: Node) -> bool:
+    """Whether a condition holds whatever is in the row, as ``TRUE`` and ``1 = 1 OR v > 1`` do."""
+    match condition:
+        case Call(operator="AND", arguments=parts):
+            return all(map(_always_true, parts))
+        case Call(operator="OR", arguments=parts):
+            return any(map(_always_true, parts))
+    read = expression(condition)
+    constant = read.is_event_only and not read.columns
+    return constant and bind(read, {}, {})((), ()) is True
 
 
 def _may_be_empty(node: RowPattern) -> bool:
