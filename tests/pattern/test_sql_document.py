@@ -161,9 +161,26 @@ def test_what_no_stream_can_run() -> None:
         "$",
         "$ never holds: a stream has no last row",
     )
+    (warning,) = load(document(endless.replace("ok)", "ok $)"))).warnings
+    said = "a job whose input does not end refuses this rule: $ never holds"
+    assert warning.message.startswith(said)
     (warning,) = load(document(endless.replace(" ok)", " ok+)"))).warnings
     assert underlined(warning) == "ok+"
     assert "a match is final only when a row comes" in warning.message
+
+
+@pytest.mark.parametrize(
+    ("order", "place", "message"),
+    [
+        ("ts DESC", "ts", "rows come in ascending order"),
+        ("ts, outcome", "outcome", "rows of equal time come by topic, partition and offset"),
+    ],
+)
+def test_order_of_no_job(order: str, place: str, message: str) -> None:
+    """It is refused whatever column has the time of events."""
+    text = STATEMENT.replace("ORDER BY ts", f"ORDER BY {order}")
+    (problem,) = problems(document(text))
+    assert (underlined(problem), problem.message) == (place, message)
 
 
 def test_longest_window() -> None:

@@ -55,7 +55,8 @@ def found_endless(query: Query) -> list[Found]:
 
 
 def found_order(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
-    """What is wrong with the order of rows, which is that of event time."""
+    """What is wrong with the order of rows, which is that of event time. ``None``: it is not known
+    which column that is."""
     return list(_order(query, event_time))
 
 
@@ -143,13 +144,15 @@ def _may_be_empty(node: RowPattern) -> bool:
 
 
 def _order(query: Query, event_time: ColumnPath | None) -> Iterator[Found]:
-    if event_time is None:
+    if not query.order:
         return
-    if not event_time:
+    if event_time == ():
         for item in query.order:
             message = "rows come in the order of event time, the time of their Kafka record"
             yield Found(message, item.span, "no ORDER BY; or a column as the input's event_time")
         return
+    # Whichever column has the time: there is one, and it ascends.
+    event_time = event_time or query.order[0].path
     allowed = f"ORDER BY {name(event_time)}"
     for place, item in enumerate(query.order):
         if place == 0 and item.path != event_time:
