@@ -18,6 +18,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.tree import Meta
 
 from service.pattern.expressions.canonical import name as canonical_name
+from service.pattern.sql.around import around_clause
 from service.pattern.sql.places import Found
 from service.pattern.sql.row_pattern import (
     Alternation,
@@ -76,27 +77,31 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found
     too_much = _beyond_limits(text)
     if too_much is not None:
         return None, [too_much]
-    found: list[Found] = []
+    within, found = around_clause(text, _NOT_CODE.sub(_placeholder, text))
 
     def skip(error: UnexpectedInput) -> bool:
         if _at_end(error):
             if not found:
-                found.append(_syntax_error(text, error))
+                found.append(_syntax_error(within, error))
             return False
-        new = _syntax_error(text, error)
-        if found and not text[found[-1].span[1] : new.span[0]].strip():
+        new = _syntax_error(within, error)
+        if found and not within[found[-1].span[1] : new.span[0]].strip():
             # More than one thing too many: what follows would be read as what it is not.
             return False
         found.append(new)
         return len(found) < _MOST_SYNTAX_ERRORS
 
     try:
-        tree = _parser().parse(text, on_error=skip)
+        tree = _parser().parse(within, on_error=skip)
     except UnexpectedInput:
-        return None, found
+        return None, sorted(found, key=lambda each: each.span)
     reader = _Reader(text, source)
     statement: Statement = reader.transform(tree)
     return statement, found + reader.found
+
+
+def _placeholder(part: re.Match[str]) -> str:
+    return ("_" if part["quoted"] else " ") * len(part[0])
 
 
 def plain_text(text: str) -> str:

@@ -260,6 +260,65 @@ def test_refused(clause: str, place: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "behind", "place", "message"),
+    [
+        ("t", "WHERE m > 1", "WHERE", "`WHERE` cannot follow the clause"),
+        ("t", "where", "where", "`where` cannot follow the clause"),
+        ("t", "AS r WHERE m > 1", "WHERE", "`WHERE` cannot follow the clause"),
+        ("t", "GROUP BY k", "GROUP", "`GROUP` cannot follow the clause"),
+        ("t", "r ORDER BY m", "ORDER", "`ORDER` cannot follow the clause"),
+        ("t", "LIMIT 5;", "LIMIT", "`LIMIT` cannot follow the clause"),
+        ("t", "HAVING m > 'x", "HAVING", "`HAVING` cannot follow the clause"),
+        ("t", "UNION ALL SELECT * FROM u", "UNION", "`UNION` cannot follow the clause"),
+        ("t", ", u", ",", "`,` cannot follow the clause"),
+        ("t", "; SELECT * FROM u", "SELECT", "a rule is one statement"),
+        ("t JOIN u ON t.k = u.k", "", "JOIN", "`JOIN` cannot stand in FROM"),
+        ("t AS x, u", "", ",", "`,` cannot stand in FROM"),
+        ("t WHERE v > 1", "", "WHERE", "`WHERE` cannot stand in FROM"),
+        ("(SELECT * FROM t WHERE v > 1) AS u", "", "(", "a sub-query cannot stand in FROM"),
+    ],
+)
+def test_around_the_clause(source: str, behind: str, place: str, message: str) -> None:
+    """What a query may have there, and a rule has not: one problem, and what is to be done."""
+    clause = "(PARTITION BY k MEASURES v AS m PATTERN (A) DEFINE A AS v = 1)"
+    text = f"SELECT * FROM {source} MATCH_RECOGNIZE {clause} {behind}"
+    with pytest.raises(RuleSetError) as caught:
+        load_query(text, "r.sql", EVENT)
+    (found,) = caught.value.problems
+    assert found.span is not None
+    assert text[found.span.column - 1 :][: found.span.length] == place
+    assert found.message.startswith(message)
+    assert found.allowed
+
+
+@pytest.mark.parametrize(
+    ("source", "behind"),
+    [
+        ("t", "AS r;"),
+        ("t", '"where" -- WHERE'),
+        ("t AS r", "/* ORDER */ x ;"),
+        ("`a b`.c r", "\n;"),
+        ("t", "AS LIMIT"),
+    ],
+)
+def test_what_may_stand_around(source: str, behind: str) -> None:
+    """Names, and quoted ones whatever they are."""
+    clause = "(PARTITION BY k MEASURES v AS m PATTERN (A) DEFINE A AS v = 1)"
+    load_query(f"SELECT * FROM {source} MATCH_RECOGNIZE {clause} {behind}", "r.sql", EVENT)
+
+
+def test_mistakes_inside_and_behind() -> None:
+    """The clause is read all the same."""
+    text = "SELECT * FROM (t) MATCH_RECOGNIZE (PATTERN (A) DEFINE B AS v = 1) LIMIT 1"
+    with pytest.raises(RuleSetError) as caught:
+        load_query(text, "r.sql", EVENT)
+    said = [each.message.partition(" cannot")[0] for each in caught.value.problems]
+    assert said[0] == "a sub-query"
+    assert said[-1] == "`LIMIT`"
+    assert "`B` is not in the pattern" in said
+
+
+@pytest.mark.parametrize(
     ("pattern", "shown"),
     [
         ("A (){500000000}", "500,000,001"),
