@@ -186,14 +186,26 @@ def test_order_of_no_job(order: str, place: str, message: str) -> None:
 def test_longest_window() -> None:
     """Like that of all rules, at the statement."""
     (problem,) = problems(document(STATEMENT.replace("'10' MINUTE", "'40000' DAY")))
-    assert problem.message.startswith("`within` is ")
-    assert underlined(problem).startswith("SELECT")
+    assert problem.message == "WITHIN takes at most 5214 weeks 2 days"
+    assert underlined(problem) == "INTERVAL '40000' DAY"
 
 
 def test_names_of_columns() -> None:
     """They can be names of a record's fields."""
     (problem,) = problems(document(STATEMENT.replace("AS failures", 'AS "of all"')))
     assert problem.message == "`of all` cannot be the name of a column of the result"
+    assert underlined(problem) == '"of all"'
+    renamed = STATEMENT.replace("SELECT *", "SELECT failures AS `Größe`")
+    (problem,) = problems(document(renamed))
+    assert underlined(problem) == "`Größe`"
+
+
+@pytest.mark.parametrize("window", ["'0' MINUTE", "'-1' MINUTE", "'0.0001' SECOND"])
+def test_no_window(window: str) -> None:
+    """It is told once, where it stands."""
+    (problem,) = problems(document(STATEMENT.replace("'10' MINUTE", window)))
+    assert problem.message == "WITHIN takes at least a millisecond"
+    assert underlined(problem) == f"INTERVAL {window}"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "7", "[a]"])

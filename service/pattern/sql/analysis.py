@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from service.documents.nearest import instead
+from service.durations import MAX_DURATION_MS, format_duration
 from service.errors import MOST_PROBLEMS, RuleSetError
 from service.pattern.expressions import (
     ColumnPath,
@@ -19,7 +20,7 @@ from service.pattern.expressions import (
     parse,
     parse_of_rows,
 )
-from service.pattern.expressions.nodes import Column, Literal
+from service.pattern.expressions.nodes import Column, Literal, Node
 from service.pattern.expressions.row_scope import RowPatternScope, column_of
 from service.pattern.sql.outputs import outputs_of
 from service.pattern.sql.places import Found, problem
@@ -32,6 +33,8 @@ from service.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, column_
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE"
 _COUNTED = 10**12
+# In place of one that is wrong, so that nothing else is told for want of a window.
+_SOME_WINDOW = 1
 
 
 def load_query(text: str, source: str, event: RecordType | None = None) -> Query:
@@ -247,14 +250,22 @@ class Analysis:
         if text is None:
             return None
         try:
-            node = parse(text.text).node
+            node: Node | None = parse(text.text).node
         except ExpressionError as error:
-            self._place(text, error)
-            return None
+            if text.text.upper().startswith("INTERVAL"):
+                self._place(text, error)
+                return _SOME_WINDOW
+            node = None
         value = node.value if isinstance(node, Literal) else None
         if not isinstance(value, timedelta):
             self._refuse("WITHIN takes an interval of fixed length", text.span, _WITHIN)
-            return None
-        if value < timedelta(milliseconds=1):
+            return _SOME_WINDOW
+        milliseconds = value // timedelta(milliseconds=1)
+        if milliseconds < 1:
             self._refuse("WITHIN takes at least a millisecond", text.span, _WITHIN)
-        return value // timedelta(milliseconds=1)
+            return _SOME_WINDOW
+        if milliseconds > MAX_DURATION_MS:
+            most = format_duration(MAX_DURATION_MS)
+            self._refuse(f"WITHIN takes at most {most}", text.span, _WITHIN)
+            return _SOME_WINDOW
+        return milliseconds

@@ -30,6 +30,21 @@ _INPUT = re.compile(
     rf"\s*(?:{_NAME}(?:\s*\.\s*{_NAME})*(?:\s+(?:AS\s+)?{_NAME})?)?\s*", re.IGNORECASE
 )
 _RESULT = re.compile(rf"\s*(?:(?:AS\s+)?{_NAME})?\s*(?P<end>;\s*)?", re.IGNORECASE)
+_PARTS = (
+    r"PARTITION\s+BY",
+    r"ORDER\s+BY",
+    r"(?:ONE|ALL)\s+ROWS?\s+PER\s+MATCH",
+    r"AFTER\s+MATCH\s+SKIP",
+    r"PATTERN(?=\s*\()",
+    r"WITHIN(?=\s+INTERVAL\b)",
+    r"SUBSET(?=\s+\w+\s*=\s*\()",
+    r"DEFINE(?=\s+\w+\s+AS\b)",
+)
+_PART = re.compile("|".join(rf"\b({part})" for part in _PARTS) + r"|[()]", re.IGNORECASE)
+_ORDER = (
+    "PARTITION BY, ORDER BY, MEASURES, … PER MATCH, AFTER MATCH SKIP, PATTERN, WITHIN, SUBSET, "
+    "DEFINE, in this order"
+)
 _NEXT = re.compile(r"\w+|[(,]")
 
 
@@ -67,6 +82,28 @@ def around_clause(text: str, code: str) -> tuple[str, list[Found]]:
             found.append(Found(message, word.span(), _INSTEAD[word[0].upper()]))
             text = text[: word.start()]
     return text, found
+
+
+def parts_out_of_order(code: str) -> Found | None:
+    """The first part of the clause that stands behind one that it must precede. An expression
+    cannot contain the words of one, so it would be told as a part of the expression before it."""
+    begins = re.search(r"\bMATCH_RECOGNIZE\s*\(", code, re.IGNORECASE)
+    depth, last = 1, None
+    for part in _PART.finditer(code, len(code) if begins is None else begins.end()):
+        depth += (part[0] == "(") - (part[0] == ")")
+        if not depth:
+            break
+        if depth > 1 or part.lastindex is None:
+            continue
+        if last is not None and part.lastindex < (last.lastindex or 0):
+            message = f"{_plain(part)} must stand before {_plain(last)}"
+            return Found(message, part.span(), _ORDER)
+        last = part
+    return None
+
+
+def _plain(part: re.Match[str]) -> str:
+    return " ".join(part[0].upper().split())
 
 
 def _outer(code: str) -> Iterator[tuple[str, int]]:

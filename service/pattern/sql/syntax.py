@@ -18,7 +18,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.tree import Meta
 
 from service.pattern.expressions.canonical import name as canonical_name
-from service.pattern.sql.around import around_clause
+from service.pattern.sql.around import around_clause, parts_out_of_order
 from service.pattern.sql.places import Found
 from service.pattern.sql.row_pattern import (
     Alternation,
@@ -77,7 +77,11 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found
     too_much = _beyond_limits(text)
     if too_much is not None:
         return None, [too_much]
-    within, found = around_clause(text, _NOT_CODE.sub(_placeholder, text))
+    code = _NOT_CODE.sub(_placeholder, text)
+    misplaced = parts_out_of_order(code)
+    if misplaced is not None:
+        return None, [misplaced]
+    within, found = around_clause(text, code)
 
     def skip(error: UnexpectedInput) -> bool:
         if _at_end(error):
@@ -165,6 +169,9 @@ def _syntax_error(text: str, error: UnexpectedInput) -> Found:
         return Found("the statement is not complete", (len(text), len(text)), _expected(error))
     start = error.pos_in_stream or 0
     if isinstance(error, UnexpectedToken):
+        if error.token.type == "RPAR" and "DEFINE" in error.accepts:
+            allowed = "DEFINE A AS condition; A AS TRUE, where any row is one"
+            return Found("DEFINE is missing", (start, start + 1), allowed)
         return Found(
             f"`{error.token}` is not expected here",
             (start, start + len(error.token)),
@@ -327,6 +334,10 @@ class _Reader(Transformer[Token, Any]):
             return Permutation(tuple(parts), _span(meta))
         # The standard wants two or more: this is a variable of that name, and a group.
         return _PermuteOfOne((Variable(str(word).upper(), _span(meta)), *parts), _span(meta))
+
+    def permutation_of_none(self, meta: Meta, _: list[Token]) -> RowPattern:
+        self.found.append(Found("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
+        return Empty(_span(meta))
 
     def star(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
         return 0, None

@@ -164,7 +164,43 @@ def test_keywords_as_names() -> None:
     [
         ("PARTITION BY k PATTERN (A++ B) DEFINE A AS TRUE", "+", "`+` is not expected here"),
         ("PARTITION BY k PATTERN (A || B) DEFINE A AS TRUE", "|", "`|` is not expected here"),
-        ("PARTITION BY k PATTERN (A B)", ")", "`)` is not expected here"),
+        ("PARTITION BY k PATTERN (A B)", ")", "DEFINE is missing"),
+        ("PARTITION BY k PATTERN (A PERMUTE()) DEFINE A AS TRUE", "PERMUTE()", "PERMUTE has no"),
+        (
+            "ORDER BY ts PARTITION BY k PATTERN (A) DEFINE A AS TRUE",
+            "PARTITION BY",
+            "PARTITION BY must stand before ORDER BY",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS TRUE WITHIN INTERVAL '1' DAY",
+            "WITHIN",
+            "WITHIN must stand before DEFINE",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS TRUE SUBSET U = (A)",
+            "SUBSET",
+            "SUBSET must stand before DEFINE",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) WITHIN 10 MINUTES DEFINE A AS TRUE",
+            "10 MINUTES",
+            "WITHIN takes an interval of fixed length",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS COUNT(A) > 1",
+            "A",
+            "A is a pattern variable, not a column: COUNT(A.*) counts its rows",
+        ),
+        (
+            "PARTITION BY k PATTERN (place) DEFINE place AS place.City = 'x'",
+            "place.City",
+            "place.City: place is the pattern variable here; write PLACE.place.City",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS v > CURRENT_TIMESTAMP",
+            "CURRENT_TIMESTAMP",
+            "the function CURRENT_TIMESTAMP is not allowed: it gives another answer each time",
+        ),
         ("PARTITION BY k MEASURES v PATTERN (A) DEFINE A AS TRUE", "PATTERN", "`PATTERN` is not"),
         ("PARTITION BY k PATTERN (A{3,2}) DEFINE A AS TRUE", "{3,2}", "the bounds are reversed"),
         ("PARTITION BY k PATTERN (A{0}) DEFINE A AS TRUE", "{0}", "the upper bound is 0"),

@@ -19,11 +19,17 @@ WITHHELD: Mapping[str, str] = {
     **dict.fromkeys(_NON_DETERMINISTIC_NAMES.split(), _NON_DETERMINISTIC),
     **dict.fromkeys(_OUTSIDE_NAMES.split(), _OUTSIDE),
 }
+WITHOUT_BRACKETS = frozenset(
+    {"CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP"}
+)
+"""Those of them that SQL calls without brackets."""
 INSTEAD: Mapping[str, str] = {
     "COLLECT_SET": "COLLECT, or COUNT(DISTINCT step.column)",
     "WEEKDAY": "DAYOFWEEK (1 is Sunday)",
     "APPROX_COUNT_DISTINCT": "COUNT(DISTINCT step.column)",
     "MEDIAN": "AVG",
+    "DECODE": "CASE x WHEN 1 THEN … ELSE … END",
+    "ROW_NUMBER": "COUNT(*), the rows so far",
     "EXTRACT": "YEAR, MONTH, DAY, HOUR, MINUTE or SECOND",
     "DATE_PART": "YEAR, MONTH, DAY, HOUR, MINUTE or SECOND",
     "REGEXP_SUBSTR": "REGEXP_EXTRACT(text, pattern, 0)",
