@@ -101,7 +101,8 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found
         return None, sorted(found, key=lambda each: each.span)
     reader = _Reader(text, source)
     statement: Statement = reader.transform(tree)
-    return statement, found + reader.found
+    # Without its variables, all that names them would be told to be wrong.
+    return None if reader.lacks_variables else statement, found + reader.found
 
 
 def _placeholder(part: re.Match[str]) -> str:
@@ -237,6 +238,7 @@ class _Reader(Transformer[Token, Any]):
     def __init__(self, text: str, source: str) -> None:
         super().__init__()
         self.found: list[Found] = []
+        self.lacks_variables = False
         self._text = text
         self._source = source
 
@@ -337,6 +339,7 @@ class _Reader(Transformer[Token, Any]):
 
     def permutation_of_none(self, meta: Meta, _: list[Token]) -> RowPattern:
         self.found.append(Found("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
+        self.lacks_variables = True
         return Empty(_span(meta))
 
     def star(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:

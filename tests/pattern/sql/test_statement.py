@@ -165,7 +165,7 @@ def test_keywords_as_names() -> None:
         ("PARTITION BY k PATTERN (A++ B) DEFINE A AS TRUE", "+", "`+` is not expected here"),
         ("PARTITION BY k PATTERN (A || B) DEFINE A AS TRUE", "|", "`|` is not expected here"),
         ("PARTITION BY k PATTERN (A B)", ")", "DEFINE is missing"),
-        ("PARTITION BY k PATTERN (A PERMUTE()) DEFINE A AS TRUE", "PERMUTE()", "PERMUTE has no"),
+        ("PARTITION BY k PATTERN (PERMUTE()) DEFINE A AS TRUE", "PERMUTE()", "PERMUTE has no"),
         (
             "ORDER BY ts PARTITION BY k PATTERN (A) DEFINE A AS TRUE",
             "PARTITION BY",
