@@ -350,7 +350,7 @@ def test_comments_that_are_refused(comment: str, place: str, message: str) -> No
 def test_a_file_is_one_statement() -> None:
     """What comes behind it is refused; a comment alone is none."""
     (problem,) = examined(f"{FILE.rstrip()};\n{STATEMENT}")[1]
-    assert (underlined(problem), problem.message) == ("SELECT", "`SELECT` is not expected here")
+    assert (underlined(problem), problem.message) == ("SELECT", "a rule is one statement")
     (problem,) = examined("-- id: r\n")[1]
     assert problem.message == "`sql` is empty"
 

@@ -19,7 +19,6 @@ from service.pattern.expressions.calls import CallReader
 from service.pattern.expressions.canonical import name
 from service.pattern.expressions.dialect import is_written
 from service.pattern.expressions.functions import FUNCTIONS
-from service.pattern.expressions.functions.withheld import WITHHELD, WITHOUT_BRACKETS
 from service.pattern.expressions.lexing import CAST_TARGETS
 from service.pattern.expressions.nodes import (
     Call,
@@ -316,11 +315,6 @@ class ExpressionTreeReader:
             return self.refuse(f"* is only allowed in COUNT({self.scope.COUNTED})", span)
         if not all(isinstance(part, exp.Identifier) for part in named):
             return self.refuse("this is not a name", span)
-        if len(named) == 1 and not named[0].args.get("quoted"):
-            word = named[0].name.upper()
-            if word in WITHOUT_BRACKETS:
-                message = f"the function {word} is not allowed: {WITHHELD[word]}"
-                return self.refuse(message, span, f"`{named[0].name}` in backticks, for a column")
         return self._resolve(tuple(part.name for part in named), span)
 
     def _resolve(self, path: tuple[str, ...], span: Span) -> Node:

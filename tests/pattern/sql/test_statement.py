@@ -199,7 +199,7 @@ def test_keywords_as_names() -> None:
         (
             "PARTITION BY k PATTERN (A) DEFINE A AS v > CURRENT_TIMESTAMP",
             "CURRENT_TIMESTAMP",
-            "the function CURRENT_TIMESTAMP is not allowed: it gives another answer each time",
+            "the event has no column `CURRENT_TIMESTAMP`; the function CURRENT_TIMESTAMP is not",
         ),
         ("PARTITION BY k MEASURES v PATTERN (A) DEFINE A AS TRUE", "PATTERN", "`PATTERN` is not"),
         ("PARTITION BY k PATTERN (A{3,2}) DEFINE A AS TRUE", "{3,2}", "the bounds are reversed"),

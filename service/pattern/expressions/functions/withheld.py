@@ -19,8 +19,6 @@ WITHHELD: Mapping[str, str] = {
     **dict.fromkeys(_NON_DETERMINISTIC_NAMES.split(), _NON_DETERMINISTIC),
     **dict.fromkeys(_OUTSIDE_NAMES.split(), _OUTSIDE),
 }
-WITHOUT_BRACKETS = frozenset({"CURRENT_TIMESTAMP", "CURRENT_DATE"})
-"""Those of them that Spark calls without brackets, too."""
 INSTEAD: Mapping[str, str] = {
     "COLLECT_SET": "COLLECT, or COUNT(DISTINCT step.column)",
     "WEEKDAY": "DAYOFWEEK (1 is Sunday)",
