@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from service.codecs.reader_schemas import record_names, record_schema
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.several_types import InputRecord
+from service.pattern.sql_types import endless
 from service.pattern.type_check import type_check, type_warnings
 from service.pattern.types import record_type
 from service.rules.folder import examine_rules, read_rules
@@ -30,6 +31,8 @@ def check_rules(path: Path | None, config: Path | None, schemas: Sequence[Path])
     RuleSetError with every problem found."""
     rules = _given_rules(path, config)
     problems, warnings = list(rules.problems), list(rules.warnings)
+    if config is None:
+        problems += _endless(rules)
     checked = "Columns and types were not checked: give --schema or --config."
     if config is not None:
         wrong, noted = _registry_findings(rules, config)
@@ -63,6 +66,14 @@ def _given_rules(path: Path | None, config: Path | None) -> RuleSet:
     from service.rules.sources import examined
 
     return examined(load(config))
+
+
+def _endless(rules: RuleSet) -> Iterator[Problem]:
+    """What a job refuses unless its input ends, which only its configuration says."""
+    ending = "--config of a job whose input ends (trigger.at_end_of_input: decide)"
+    for one in rules.loaded:
+        for problem in endless(one) if one.rule.query is not None else ():
+            yield replace(problem, allowed=f"{problem.allowed}; or {ending}")
 
 
 def read_existing(path: Path) -> RuleSet:

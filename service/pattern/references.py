@@ -60,7 +60,8 @@ def check_measure_names(rule: Rule) -> Iterator[Finding]:
     for output in rule.query.outputs if rule.query is not None else ():
         if not _can_name(output.name):
             message = f"`{output.name}` cannot be the name of a column of the result"
-            yield Finding(message, ("sql",), _ALLOWED_NAME)
+            offsets = output.span if any(output.span) else None
+            yield Finding(message, ("sql",), _ALLOWED_NAME, offsets=offsets)
     for name in rule.emit.measures:
         if not _can_name(name):
             message = f"`{name}` cannot be the name of a measure"

@@ -69,7 +69,11 @@ def check_fields(rule: Rule) -> Iterator[Finding]:
 def warn_sql(rule: Rule) -> Iterator[Finding]:
     """Every warning about a rule in SQL."""
     if rule.query is not None:
-        for found in (*found_endless(rule.query), *found_warnings(rule.query)):
+        for found in found_endless(rule.query):
+            # Not so of a job whose input ends, nor of a test, which closes its own.
+            message = f"a job whose input does not end refuses this rule: {found.message}"
+            yield finding(found._replace(message=message), warning=True)
+        for found in found_warnings(rule.query):
             yield finding(found, warning=True)
 
 

@@ -161,22 +161,51 @@ def test_what_no_stream_can_run() -> None:
         "$",
         "$ never holds: a stream has no last row",
     )
+    (warning,) = load(document(endless.replace("ok)", "ok $)"))).warnings
+    said = "a job whose input does not end refuses this rule: $ never holds"
+    assert warning.message.startswith(said)
     (warning,) = load(document(endless.replace(" ok)", " ok+)"))).warnings
     assert underlined(warning) == "ok+"
     assert "a match is final only when a row comes" in warning.message
 
 
+@pytest.mark.parametrize(
+    ("order", "place", "message"),
+    [
+        ("ts DESC", "ts", "rows come in ascending order"),
+        ("ts, outcome", "outcome", "rows of equal time come by topic, partition and offset"),
+    ],
+)
+def test_order_of_no_job(order: str, place: str, message: str) -> None:
+    """It is refused whatever column has the time of events."""
+    text = STATEMENT.replace("ORDER BY ts", f"ORDER BY {order}")
+    (problem,) = problems(document(text))
+    assert (underlined(problem), problem.message) == (place, message)
+
+
 def test_longest_window() -> None:
     """Like that of all rules, at the statement."""
     (problem,) = problems(document(STATEMENT.replace("'10' MINUTE", "'40000' DAY")))
-    assert problem.message.startswith("`within` is ")
-    assert underlined(problem).startswith("SELECT")
+    assert problem.message == "WITHIN takes at most 5214 weeks 2 days"
+    assert underlined(problem) == "INTERVAL '40000' DAY"
 
 
 def test_names_of_columns() -> None:
     """They can be names of a record's fields."""
     (problem,) = problems(document(STATEMENT.replace("AS failures", 'AS "of all"')))
     assert problem.message == "`of all` cannot be the name of a column of the result"
+    assert underlined(problem) == '"of all"'
+    renamed = STATEMENT.replace("SELECT *", "SELECT failures AS `Größe`")
+    (problem,) = problems(document(renamed))
+    assert underlined(problem) == "`Größe`"
+
+
+@pytest.mark.parametrize("window", ["'0' MINUTE", "'-1' MINUTE", "'0.0001' SECOND"])
+def test_no_window(window: str) -> None:
+    """It is told once, where it stands."""
+    (problem,) = problems(document(STATEMENT.replace("'10' MINUTE", window)))
+    assert problem.message == "WITHIN takes at least a millisecond"
+    assert underlined(problem) == f"INTERVAL {window}"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "7", "[a]"])
@@ -321,7 +350,7 @@ def test_comments_that_are_refused(comment: str, place: str, message: str) -> No
 def test_a_file_is_one_statement() -> None:
     """What comes behind it is refused; a comment alone is none."""
     (problem,) = examined(f"{FILE.rstrip()};\n{STATEMENT}")[1]
-    assert (underlined(problem), problem.message) == ("SELECT", "`SELECT` is not expected here")
+    assert (underlined(problem), problem.message) == ("SELECT", "a rule is one statement")
     (problem,) = examined("-- id: r\n")[1]
     assert problem.message == "`sql` is empty"
 

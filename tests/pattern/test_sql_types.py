@@ -70,7 +70,6 @@ def told(problems: Sequence[Problem]) -> list[tuple[str, str]]:
         (statement(key="Venue"), "Venue", "the key is a STRUCT"),
         (statement(order="time"), "time", "there is no column `time`"),
         (statement(order="price"), "price", "rows come in the order of event time"),
-        (statement(order="ts DESC"), "ts", "rows come in ascending order"),
         (statement(select="prise"), "prise", "the result has no column `prise`"),
         (statement(measure="a.prise"), "a.prise", "the event has no column prise"),
     ],

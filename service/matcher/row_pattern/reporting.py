@@ -62,7 +62,8 @@ class ResultReporter:
                     self._dead_letter("limit_reached", row, detail, None, outputs)
                     self._count("dropped", outputs)
                 case SkipFailed(row=row, fault=fault):
-                    detail = f"AFTER MATCH SKIP failed: {fault}; match {result.number} of the key"
+                    why = f"{fault.meaning} ({fault})"
+                    detail = f"AFTER MATCH SKIP failed: {why}; match {result.number} of the key"
                     self._dead_letter("skip_failed", row, detail, None, outputs)
         return size
 

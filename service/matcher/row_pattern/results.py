@@ -72,6 +72,13 @@ class SkipFault(StrEnum):
     TARGET_ABSENT = "SKIP_TARGET_ABSENT"
     TO_MATCH_START = "SKIP_TO_MATCH_START"
 
+    @property
+    def meaning(self) -> str:
+        """The same for a reader."""
+        if self is SkipFault.TARGET_ABSENT:
+            return "the match has no row of the variable to skip to"
+        return "the row to skip to is the match's first, where it would be found again"
+
 
 @dataclass(frozen=True, slots=True)
 class SkipFailed:

@@ -9,6 +9,7 @@ from service.pattern.expressions import type_rules as rules
 from service.pattern.expressions.aggregation import AGGREGATES, PICKS, ROW_AGGREGATES
 from service.pattern.expressions.canonical import name
 from service.pattern.expressions.functions import FUNCTIONS, LAMBDAS, element
+from service.pattern.expressions.functions.withheld import WITHHELD
 from service.pattern.expressions.nodes import (
     ALL_STEPS,
     ARITHMETIC,
@@ -175,6 +176,10 @@ class Typing:
         if depth or len(path) == 1 or path[0] in record.fields:
             shown = name(path)
             hint = f"; did you mean {name((*path[:depth], near))}?" if near else ""
+            function = path[0].upper()
+            if not near and function in WITHHELD:
+                # Some of them SQL calls without brackets.
+                hint = f"; the function {function} is not allowed: {WITHHELD[function]}"
             self._refuse(f"the event has no column {shown}{hint}", span)
             return self._missing
         step = self._near(path[0], [step for step in self._steps if step != ALL_STEPS])

@@ -75,11 +75,13 @@ _FORBIDDEN_WORDS = {
     "SELECT": "a sub-query",
     "WITH": "a sub-query",
     "VALUES": "a sub-query",
-    "FROM": "a sub-query",
     "OVER": "a window",
     "ESCAPE": "LIKE … ESCAPE",
     "DIV": "the operator DIV",
 }
+_COMMAS = (
+    "commas: HOUR(ts) for EXTRACT(HOUR FROM ts), SUBSTRING(s, 1, 2) for SUBSTRING(s FROM 1 FOR 2)"
+)
 _OTHER_SIGNS = {"&&": "AND", "&": "AND", "!": "NOT", "|": "OR, or || to join texts"}
 _CALLABLE = frozenset({"RLIKE", "REGEXP"})
 
@@ -101,9 +103,11 @@ def read_tokens(text: str, *, of_rows: bool = False) -> list[Token]:
         raise ExpressionError([_lexical(text)]) from error
     if not tokens:
         _refuse("the expression is empty", 0, len(text))
+    query = any(token.token_type is TokenType.SELECT for token in tokens)
     problems = [
         problem
         for before, token in zip([None, *tokens], tokens, strict=False)
+        if not (query and token.token_type is TokenType.FROM)
         for problem in _vet(token, before, text)
     ]
     problems += _vet_nesting(tokens)
@@ -203,7 +207,9 @@ def _word_problem(raw: str, before: Token | None) -> tuple[str, str | None] | No
     """What is wrong with a word (or a sign that is none of ours) at its place."""
     word = raw.upper()
     after_distinct = before is not None and before.text.upper() == "DISTINCT"
-    if word in _FORBIDDEN_WORDS and not (word == "FROM" and after_distinct):
+    if word == "FROM" and not after_distinct:
+        return "FROM stands behind IS DISTINCT alone", _COMMAS
+    if word in _FORBIDDEN_WORDS:
         return f"{_FORBIDDEN_WORDS[word]} is not allowed here", None
     if before is not None and before.token_type is TokenType.ALIAS and word not in _CAST_WORDS:
         return f"{raw} is not a type that CAST may name", CAST_TARGETS

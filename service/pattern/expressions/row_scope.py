@@ -79,6 +79,10 @@ class RowPatternScope:
         known = self.event is None or found[0] in self.event.fields
         if len(path) > 1 and not variable and not known:
             return self._unknown(path)
+        if not known and self.variable(path[0]):
+            wrong = self._taken_for_column(path, variable)
+            if wrong is not None:
+                return wrong
         if self.frame is not None and self.frame.position is None:
             self.frame.named.append(variable or "")
             return Column(found, span)
@@ -108,6 +112,17 @@ class RowPatternScope:
         if under_test and self.defined is not None and self.defined in of:
             return position
         return replace(position, variables=of)
+
+    def _taken_for_column(self, path: ColumnPath, variable: str | None) -> str | None:
+        """What is wrong where a variable's name was meant as a column, or a column's so named."""
+        if variable is None:
+            return (
+                f"{path[0]} is a pattern variable, not a column: COUNT({path[0]}.*) counts its rows"
+            )
+        if self.event is not None and column_of(self.event, path)[0] in self.event.fields:
+            written = name(path)
+            return f"{written}: {path[0]} is the pattern variable here; write {variable}.{written}"
+        return None
 
     def _unknown(self, path: ColumnPath) -> str:
         columns = self.event.fields if self.event is not None else ()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from service.documents.nearest import instead
+from service.durations import MAX_DURATION_MS, format_duration
 from service.errors import MOST_PROBLEMS, RuleSetError
 from service.pattern.expressions import (
     ColumnPath,
@@ -19,18 +20,21 @@ from service.pattern.expressions import (
     parse,
     parse_of_rows,
 )
-from service.pattern.expressions.nodes import Column, Literal
+from service.pattern.expressions.nodes import Column, Literal, Node
 from service.pattern.expressions.row_scope import RowPatternScope, column_of
 from service.pattern.sql.outputs import outputs_of
 from service.pattern.sql.places import Found, problem
 from service.pattern.sql.program_size import MAX_PROGRAM, program_size
 from service.pattern.sql.query import Measure, Query, Sort
-from service.pattern.sql.row_pattern import Exclusion, Span, Variable, walk
+from service.pattern.sql.row_pattern import Exclusion, Permutation, Span, Variable, walk
 from service.pattern.sql.statement import Fragment, Named, RowsPerMatch, Statement
 from service.pattern.sql.syntax import read_statement
 from service.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, column_type
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE"
+_COUNTED = 10**12
+# In place of one that is wrong, so that nothing else is told for want of a window.
+_SOME_WINDOW = 1
 
 
 def load_query(text: str, source: str, event: RecordType | None = None) -> Query:
@@ -162,11 +166,20 @@ class Analysis:
             )
         size = program_size(statement.pattern)
         if size > MAX_PROGRAM:
+            shown = f"{size:,}" if size < _COUNTED else f"more than {_COUNTED:,}"
             self._refuse(
-                f"the pattern makes {size:,} instructions; the limit is {MAX_PROGRAM:,}",
+                f"the pattern makes {shown} instructions; the limit is {MAX_PROGRAM:,}",
                 statement.pattern.span,
-                "lower bounds of quantifiers, fewer parts of PERMUTE",
+                self._smaller(),
             )
+
+    def _smaller(self) -> str:
+        for node in walk(self._statement.pattern):
+            if isinstance(node, Permutation) and program_size(node) > MAX_PROGRAM:
+                return (
+                    f"fewer than the {len(node.parts):,} parts of PERMUTE, which makes all orders"
+                )
+        return "lower bounds of quantifiers"
 
     def _scope(self, defined: str | None) -> RowPatternScope:
         return RowPatternScope(self._unions, defined, self._event)
@@ -237,14 +250,22 @@ class Analysis:
         if text is None:
             return None
         try:
-            node = parse(text.text).node
+            node: Node | None = parse(text.text).node
         except ExpressionError as error:
-            self._place(text, error)
-            return None
+            if text.text.upper().startswith("INTERVAL"):
+                self._place(text, error)
+                return _SOME_WINDOW
+            node = None
         value = node.value if isinstance(node, Literal) else None
         if not isinstance(value, timedelta):
             self._refuse("WITHIN takes an interval of fixed length", text.span, _WITHIN)
-            return None
-        if value < timedelta(milliseconds=1):
+            return _SOME_WINDOW
+        milliseconds = value // timedelta(milliseconds=1)
+        if milliseconds < 1:
             self._refuse("WITHIN takes at least a millisecond", text.span, _WITHIN)
-        return value // timedelta(milliseconds=1)
+            return _SOME_WINDOW
+        if milliseconds > MAX_DURATION_MS:
+            most = format_duration(MAX_DURATION_MS)
+            self._refuse(f"WITHIN takes at most {most}", text.span, _WITHIN)
+            return _SOME_WINDOW
+        return milliseconds

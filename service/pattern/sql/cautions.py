@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from service.errors import Problem
-from service.pattern.expressions import ColumnPath
-from service.pattern.expressions.canonical import name
-from service.pattern.expressions.nodes import ClassifierAt, ColumnAt, RowReference, walk
+from service.pattern.expressions import ColumnPath, bind
+from service.pattern.expressions.canonical import expression, name
+from service.pattern.expressions.nodes import (
+    Call,
+    ClassifierAt,
+    ColumnAt,
+    Node,
+    RowReference,
+    walk,
+)
 from service.pattern.sql import row_pattern
 from service.pattern.sql.places import Found, problem
 from service.pattern.sql.query import Query
@@ -48,7 +55,8 @@ def found_endless(query: Query) -> list[Found]:
 
 
 def found_order(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
-    """What is wrong with the order of rows, which is that of event time."""
+    """What is wrong with the order of rows, which is that of event time. ``None``: it is not known
+    which column that is."""
     return list(_order(query, event_time))
 
 
@@ -90,7 +98,10 @@ def _takes_any(node: RowPattern, query: Query) -> bool:
     """Whether a part can take rows without any condition."""
     match node:
         case Variable(name=variable):
-            return variable not in query.defines
+            if variable in query.defines:
+                return _always_true(query.defines[variable].node)
+            # One that could not be read is a condition all the same.
+            return variable not in query.define_starts
         case Empty() | Anchor():
             return False
         case Quantified(part=part) | Exclusion(part=part):
@@ -102,6 +113,18 @@ def _takes_any(node: RowPattern, query: Query) -> bool:
             some = needed or parts
             taken = [_takes_any(part, query) for part in some]
             return all(taken) if needed else any(taken)
+
+
+def _always_true(condition: Node) -> bool:
+    """Whether a condition holds whatever is in the row, as ``TRUE`` and ``1 = 1 OR v > 1`` do."""
+    match condition:
+        case Call(operator="AND", arguments=parts):
+            return all(map(_always_true, parts))
+        case Call(operator="OR", arguments=parts):
+            return any(map(_always_true, parts))
+    read = expression(condition)
+    constant = read.is_event_only and not read.columns
+    return constant and bind(read, {}, {})((), ()) is True
 
 
 def _may_be_empty(node: RowPattern) -> bool:
@@ -121,13 +144,15 @@ def _may_be_empty(node: RowPattern) -> bool:
 
 
 def _order(query: Query, event_time: ColumnPath | None) -> Iterator[Found]:
-    if event_time is None:
+    if not query.order:
         return
-    if not event_time:
+    if event_time == ():
         for item in query.order:
             message = "rows come in the order of event time, the time of their Kafka record"
             yield Found(message, item.span, "no ORDER BY; or a column as the input's event_time")
         return
+    # Whichever column has the time: there is one, and it ascends.
+    event_time = event_time or query.order[0].path
     allowed = f"ORDER BY {name(event_time)}"
     for place, item in enumerate(query.order):
         if place == 0 and item.path != event_time:

@@ -7,6 +7,7 @@ behind the partition's, and behind the measures the rest of the input's columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from service.documents.nearest import instead
 from service.pattern.expressions import ColumnPath, ExpressionError, parse
@@ -33,7 +34,8 @@ def outputs_of(
         paths += [each.path for each in order]
         rest = [(name,) for name in event.fields] if event is not None else []
     paths = [path for path in dict.fromkeys(paths) if path]
-    computed = [Output(each.name, each.type, i) for i, each in enumerate(measures)]
+    spans = {each.name.written: each.name.span for each in statement.measures}
+    computed = [Output(m.name, m.type, i, spans[m.name]) for i, m in enumerate(measures)]
     given = [
         *(_column(event, path) for path in paths),
         *computed,
@@ -122,5 +124,6 @@ def _selected(
         message = f"the result has no column `{item.column.text}`"
         found.append(Found(message, item.column.span, instead(path[-1], names, "columns")))
         return ()
-    name = match[0].name if item.name is None else item.name.written
-    return (Output(name, match[0].type, match[0].source),)
+    if item.name is None:
+        return (match[0],)
+    return (replace(match[0], name=item.name.written, span=item.name.span),)

@@ -33,11 +33,13 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of the result: a column of the input, or the measure of that number."""
+    """A column of the result: a column of the input, or the measure of that number. ``span``: where
+    the statement names it, if it does."""
 
     name: str
     type: SqlType
     source: ColumnPath | int
+    span: Span = field(default=(0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

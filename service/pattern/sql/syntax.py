@@ -18,6 +18,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.tree import Meta
 
 from service.pattern.expressions.canonical import name as canonical_name
+from service.pattern.sql.around import around_clause, parts_out_of_order
 from service.pattern.sql.places import Found
 from service.pattern.sql.row_pattern import (
     Alternation,
@@ -49,6 +50,7 @@ MAX_TEXT = 50_000
 MAX_NESTING = 64
 _MOST_SYNTAX_ERRORS = 20
 _MOST_EXPECTED = 8
+_MOST_DIGITS = 9
 # What is not closed reaches to the end of the text, so that this takes linear time.
 _NOT_CODE = re.compile(
     r"(?P<string>'(?:[^'\\]|\\.|'')*(?:'|\Z))"
@@ -62,6 +64,7 @@ _TERMINALS = {
     "NUMBER": "an expression",
     "STRING": "an expression",
     "SIGN": "an expression",
+    "DISTINCT_FROM": "an expression",
     "COUNT": "a whole number",
     "RELUCTANT": "?",
     "$END": "the end",
@@ -74,27 +77,36 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found
     too_much = _beyond_limits(text)
     if too_much is not None:
         return None, [too_much]
-    found: list[Found] = []
+    code = _NOT_CODE.sub(_placeholder, text)
+    misplaced = parts_out_of_order(code)
+    if misplaced is not None:
+        return None, [misplaced]
+    within, found = around_clause(text, code)
 
     def skip(error: UnexpectedInput) -> bool:
         if _at_end(error):
             if not found:
-                found.append(_syntax_error(text, error))
+                found.append(_syntax_error(within, error))
             return False
-        new = _syntax_error(text, error)
-        if found and not text[found[-1].span[1] : new.span[0]].strip():
+        new = _syntax_error(within, error)
+        if found and not within[found[-1].span[1] : new.span[0]].strip():
             # More than one thing too many: what follows would be read as what it is not.
             return False
         found.append(new)
         return len(found) < _MOST_SYNTAX_ERRORS
 
     try:
-        tree = _parser().parse(text, on_error=skip)
+        tree = _parser().parse(within, on_error=skip)
     except UnexpectedInput:
-        return None, found
+        return None, sorted(found, key=lambda each: each.span)
     reader = _Reader(text, source)
     statement: Statement = reader.transform(tree)
-    return statement, found + reader.found
+    # Without its variables, all that names them would be told to be wrong.
+    return None if reader.lacks_variables else statement, found + reader.found
+
+
+def _placeholder(part: re.Match[str]) -> str:
+    return ("_" if part["quoted"] else " ") * len(part[0])
 
 
 def plain_text(text: str) -> str:
@@ -158,6 +170,9 @@ def _syntax_error(text: str, error: UnexpectedInput) -> Found:
         return Found("the statement is not complete", (len(text), len(text)), _expected(error))
     start = error.pos_in_stream or 0
     if isinstance(error, UnexpectedToken):
+        if error.token.type == "RPAR" and "DEFINE" in error.accepts:
+            allowed = "DEFINE A AS condition; A AS TRUE, where any row is one"
+            return Found("DEFINE is missing", (start, start + 1), allowed)
         return Found(
             f"`{error.token}` is not expected here",
             (start, start + len(error.token)),
@@ -223,6 +238,7 @@ class _Reader(Transformer[Token, Any]):
     def __init__(self, text: str, source: str) -> None:
         super().__init__()
         self.found: list[Found] = []
+        self.lacks_variables = False
         self._text = text
         self._source = source
 
@@ -321,6 +337,11 @@ class _Reader(Transformer[Token, Any]):
         # The standard wants two or more: this is a variable of that name, and a group.
         return _PermuteOfOne((Variable(str(word).upper(), _span(meta)), *parts), _span(meta))
 
+    def permutation_of_none(self, meta: Meta, _: list[Token]) -> RowPattern:
+        self.found.append(Found("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
+        self.lacks_variables = True
+        return Empty(_span(meta))
+
     def star(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
         return 0, None
 
@@ -337,6 +358,12 @@ class _Reader(Transformer[Token, Any]):
         return self._bounds(meta, *children)
 
     def _bounds(self, meta: Meta, low: Token | None, high: Token | None) -> tuple[int, int | None]:
+        for bound in (low, high):
+            if bound is not None and len(bound) > _MOST_DIGITS:
+                message = f"`{bound[:_MOST_DIGITS]}…` is too large a number"
+                allowed = f"a number of at most {_MOST_DIGITS} digits"
+                self.found.append(Found(message, _span(meta), allowed))
+                return 1, 1
         least, most = int(low or 0), None if high is None else int(high)
         if most == 0:
             allowed = "an upper bound of 1 or more"

@@ -174,3 +174,14 @@ def test_within_to_the_microsecond() -> None:
         job.advance([start, replace(end, micros=micros)], 15)
         found.append((len(job.outputs.matches), len(job.outputs.timeouts)))
     assert found == [(1, 0), (0, 1)]
+
+
+def test_why_a_skip_failed() -> None:
+    """The dead letter says it in words, and by the name that it has elsewhere."""
+    job = _job("AFTER MATCH SKIP TO A PATTERN (A) DEFINE A AS v = 1")
+    job.advance([_record(0, 1, "x", 1)], 1)
+    (letter,) = job.outputs.dead_letters
+    assert letter.detail == (
+        "AFTER MATCH SKIP failed: the row to skip to is the match's first, where it would be found "
+        "again (SKIP_TO_MATCH_START); match 1 of the key"
+    )

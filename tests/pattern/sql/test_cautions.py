@@ -61,6 +61,27 @@ def test_refused(pattern: str, wanted: list[str]) -> None:
     assert places(stream_refusals(query(pattern))) == wanted
 
 
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ("TRUE", ["C*"]),
+        ("1 = 1 AND CLASSIFIER() = 'C'", ["C*"]),
+        ("v = 1 OR NOT FALSE", ["C*"]),
+        ("v = 1 AND TRUE", []),
+        ("FALSE", []),
+        ("NULL = 1", []),
+        ("PREV(v) = 1", []),
+    ],
+)
+def test_constant_conditions(condition: str, wanted: list[str]) -> None:
+    """A condition that holds for any row is none."""
+    text = (
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k PATTERN (A C* B) "
+        f"DEFINE A AS v = 1, B AS v = 2, C AS {condition})"
+    )
+    assert places(stream_refusals(load_query(text, "r.sql", EVENT))) == wanted
+
+
 def test_within_settles() -> None:
     """WITHIN ends a loop that nothing else ends; it does not make an end for $."""
     within = "WITHIN INTERVAL '1' HOUR"

@@ -127,6 +127,16 @@ def test_conditions_on_the_row_alone() -> None:
     assert len(of_match.row_values) == 4
 
 
+def test_distinct_from() -> None:
+    """IS DISTINCT FROM is part of an expression, where FROM elsewhere ends one."""
+    read = query(
+        "PARTITION BY k MEASURES A.v is not\n distinct from 1 AS m PATTERN (A) "
+        "DEFINE A AS (v IS DISTINCT FROM 1) AND s IS NOT DISTINCT FROM PREV(s)"
+    )
+    assert [each.expression.canonical for each in read.measures] == ["RUNNING LAST(A.v) <=> 1"]
+    assert read.defines["A"].canonical == "NOT v <=> 1 AND s <=> PREV(RUNNING LAST(s), 1)"
+
+
 def test_lambdas() -> None:
     """A lambda's parameter hides columns; its body is read in the same row."""
     read = query(
@@ -154,7 +164,43 @@ def test_keywords_as_names() -> None:
     [
         ("PARTITION BY k PATTERN (A++ B) DEFINE A AS TRUE", "+", "`+` is not expected here"),
         ("PARTITION BY k PATTERN (A || B) DEFINE A AS TRUE", "|", "`|` is not expected here"),
-        ("PARTITION BY k PATTERN (A B)", ")", "`)` is not expected here"),
+        ("PARTITION BY k PATTERN (A B)", ")", "DEFINE is missing"),
+        ("PARTITION BY k PATTERN (PERMUTE()) DEFINE A AS TRUE", "PERMUTE()", "PERMUTE has no"),
+        (
+            "ORDER BY ts PARTITION BY k PATTERN (A) DEFINE A AS TRUE",
+            "PARTITION BY",
+            "PARTITION BY must stand before ORDER BY",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS TRUE WITHIN INTERVAL '1' DAY",
+            "WITHIN",
+            "WITHIN must stand before DEFINE",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS TRUE SUBSET U = (A)",
+            "SUBSET",
+            "SUBSET must stand before DEFINE",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) WITHIN 10 MINUTES DEFINE A AS TRUE",
+            "10 MINUTES",
+            "WITHIN takes an interval of fixed length",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS COUNT(A) > 1",
+            "A",
+            "A is a pattern variable, not a column: COUNT(A.*) counts its rows",
+        ),
+        (
+            "PARTITION BY k PATTERN (place) DEFINE place AS place.City = 'x'",
+            "place.City",
+            "place.City: place is the pattern variable here; write PLACE.place.City",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS v > CURRENT_TIMESTAMP",
+            "CURRENT_TIMESTAMP",
+            "the event has no column `CURRENT_TIMESTAMP`; the function CURRENT_TIMESTAMP is not",
+        ),
         ("PARTITION BY k MEASURES v PATTERN (A) DEFINE A AS TRUE", "PATTERN", "`PATTERN` is not"),
         ("PARTITION BY k PATTERN (A{3,2}) DEFINE A AS TRUE", "{3,2}", "the bounds are reversed"),
         ("PARTITION BY k PATTERN (A{0}) DEFINE A AS TRUE", "{0}", "the upper bound is 0"),
@@ -226,6 +272,16 @@ def test_keywords_as_names() -> None:
         ),
         ("PARTITION BY FOO(k) PATTERN (A) DEFINE A AS TRUE", "FOO(k)", "the function FOO"),
         (
+            "PARTITION BY k PATTERN (A) DEFINE A AS EXTRACT(HOUR FROM ts) = 1",
+            "FROM",
+            "FROM stands behind IS DISTINCT alone",
+        ),
+        (
+            "PARTITION BY k PATTERN (A) DEFINE A AS v IN (SELECT v FROM t)",
+            "SELECT",
+            "a sub-query is not allowed here",
+        ),
+        (
             "PARTITION BY k PATTERN (A) DEFINE A AS PREV(FINAL LAST(v)) > 1",
             "FINAL LAST(v)",
             "FINAL is for measures",
@@ -237,6 +293,100 @@ def test_refused(clause: str, place: str, message: str) -> None:
     found = problems(clause)
     assert [each[0] for each in found] == [place]
     assert found[0][1].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("source", "behind", "place", "message"),
+    [
+        ("t", "WHERE m > 1", "WHERE", "`WHERE` cannot follow the clause"),
+        ("t", "where", "where", "`where` cannot follow the clause"),
+        ("t", "AS r WHERE m > 1", "WHERE", "`WHERE` cannot follow the clause"),
+        ("t", "GROUP BY k", "GROUP", "`GROUP` cannot follow the clause"),
+        ("t", "r ORDER BY m", "ORDER", "`ORDER` cannot follow the clause"),
+        ("t", "LIMIT 5;", "LIMIT", "`LIMIT` cannot follow the clause"),
+        ("t", "HAVING m > 'x", "HAVING", "`HAVING` cannot follow the clause"),
+        ("t", "UNION ALL SELECT * FROM u", "UNION", "`UNION` cannot follow the clause"),
+        ("t", ", u", ",", "`,` cannot follow the clause"),
+        ("t", "; SELECT * FROM u", "SELECT", "a rule is one statement"),
+        ("t JOIN u ON t.k = u.k", "", "JOIN", "`JOIN` cannot stand in FROM"),
+        ("t AS x, u", "", ",", "`,` cannot stand in FROM"),
+        ("t WHERE v > 1", "", "WHERE", "`WHERE` cannot stand in FROM"),
+        ("(SELECT * FROM t WHERE v > 1) AS u", "", "(", "a sub-query cannot stand in FROM"),
+    ],
+)
+def test_around_the_clause(source: str, behind: str, place: str, message: str) -> None:
+    """What a query may have there, and a rule has not: one problem, and what is to be done."""
+    clause = "(PARTITION BY k MEASURES v AS m PATTERN (A) DEFINE A AS v = 1)"
+    text = f"SELECT * FROM {source} MATCH_RECOGNIZE {clause} {behind}"
+    with pytest.raises(RuleSetError) as caught:
+        load_query(text, "r.sql", EVENT)
+    (found,) = caught.value.problems
+    assert found.span is not None
+    assert text[found.span.column - 1 :][: found.span.length] == place
+    assert found.message.startswith(message)
+    assert found.allowed
+
+
+@pytest.mark.parametrize(
+    ("source", "behind"),
+    [
+        ("t", "AS r;"),
+        ("t", '"where" -- WHERE'),
+        ("t AS r", "/* ORDER */ x ;"),
+        ("`a b`.c r", "\n;"),
+        ("t", "AS LIMIT"),
+    ],
+)
+def test_what_may_stand_around(source: str, behind: str) -> None:
+    """Names, and quoted ones whatever they are."""
+    clause = "(PARTITION BY k MEASURES v AS m PATTERN (A) DEFINE A AS v = 1)"
+    load_query(f"SELECT * FROM {source} MATCH_RECOGNIZE {clause} {behind}", "r.sql", EVENT)
+
+
+def test_mistakes_inside_and_behind() -> None:
+    """The clause is read all the same."""
+    text = "SELECT * FROM (t) MATCH_RECOGNIZE (PATTERN (A) DEFINE B AS v = 1) LIMIT 1"
+    with pytest.raises(RuleSetError) as caught:
+        load_query(text, "r.sql", EVENT)
+    said = [each.message.partition(" cannot")[0] for each in caught.value.problems]
+    assert said[0] == "a sub-query"
+    assert said[-1] == "`LIMIT`"
+    assert "`B` is not in the pattern" in said
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shown"),
+    [
+        ("A (){500000000}", "500,000,001"),
+        ("A " + "(" * 8 + ")" + "{1000})" * 7 + "{1000}", "more than 1,000,000,000,000"),
+        ("A " + "(" * 40 + ")" + "{2})" * 39 + "{2}", "more than 1,000,000,000,000"),
+        ("A (" + "()" * 2_000 + "){5000}", "10,000,001"),
+        ("A (^){1000000}", "1,000,001"),
+        ("A ($ | ()){,1000000}", "5,000,001"),
+        ("{- A (){20000} -}", "20,003"),
+        ("PERMUTE(" + ", ".join(["A"] * 3000) + ")", "more than 1,000,000,000,000"),
+    ],
+)
+def test_too_large(pattern: str, shown: str) -> None:
+    """What would be written out for hours is refused at once, also where it comes to nothing."""
+    begin = time.monotonic()
+    ((_, message),) = problems(f"PARTITION BY k PATTERN ({pattern}) DEFINE A AS TRUE")
+    assert message == f"the pattern makes {shown} instructions; the limit is 10,000"
+    assert time.monotonic() - begin < 10
+
+
+def test_digits() -> None:
+    """A number that Python does not even read."""
+    found = problems(f"PARTITION BY k PATTERN (A{{{'9' * 5000}}}) DEFINE A AS TRUE")
+    assert [message for _, message in found] == ["`999999999…` is too large a number"]
+
+
+def test_permute_size() -> None:
+    """Where PERMUTE is what makes it too large, it is named."""
+    with pytest.raises(RuleSetError) as caught:
+        query("PARTITION BY k PATTERN (A PERMUTE(A,B,C,D,E,F,G)) DEFINE A AS TRUE")
+    (found,) = caught.value.problems
+    assert found.allowed == "fewer than the 7 parts of PERMUTE, which makes all orders"
 
 
 @pytest.mark.parametrize(

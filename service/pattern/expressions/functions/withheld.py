@@ -24,6 +24,8 @@ INSTEAD: Mapping[str, str] = {
     "WEEKDAY": "DAYOFWEEK (1 is Sunday)",
     "APPROX_COUNT_DISTINCT": "COUNT(DISTINCT step.column)",
     "MEDIAN": "AVG",
+    "DECODE": "CASE x WHEN 1 THEN … ELSE … END",
+    "ROW_NUMBER": "COUNT(*), the rows so far",
     "EXTRACT": "YEAR, MONTH, DAY, HOUR, MINUTE or SECOND",
     "DATE_PART": "YEAR, MONTH, DAY, HOUR, MINUTE or SECOND",
     "REGEXP_SUBSTR": "REGEXP_EXTRACT(text, pattern, 0)",
