@@ -136,15 +136,14 @@ class BatchRules:
         if batch > self._batch:
             rules, before = self.wanted, self._logged
             if before is None or rules.rules.fingerprint != before.rules.fingerprint:
-                self._logged = LoggedRules.following(before, batch, offsets(), rules.rules)
-                self._log.write(self._logged)
+                self._write(LoggedRules.following(before, batch, offsets(), rules.rules))
                 self._before = RuleSet() if before is None else before.rules
                 self._counted, self._told = batch, False
             self._batch, self._rules, self._done = batch, rules, False
         elif batch != self._counted and self._is_first(batch):
+            before = self._log.of(batch - 1) if batch > 0 else None
             self._count_attempt(1)
             # The run that wrote it down may have come no further.
-            before = self._log.of(batch - 1) if batch > 0 else None
             self._before = RuleSet() if before is None else before.rules
         assert self._logged is not None
         if self._before is not None:
@@ -179,6 +178,10 @@ class BatchRules:
 
     def _count_attempt(self, count: int) -> None:
         assert self._logged is not None
+        self._write(replace(self._logged, attempts=self._logged.attempts + count))
         self._counted = self._batch
-        self._logged = replace(self._logged, attempts=self._logged.attempts + count)
-        self._log.write(self._logged)
+
+    def _write(self, logged: LoggedRules) -> None:
+        # First of all: the query may be started again after a write that failed.
+        self._log.write(logged)
+        self._logged = logged
