@@ -53,7 +53,10 @@ def _sets(draw: st.DrawFn) -> RuleSet:
     ]
     rules = replace(rules, draining=tuple(drains), carried=tuple(carried))
     pauses = draw(st.dictionaries(st.sampled_from("abcd"), st.sampled_from([None, 1, 2])))
-    return rules.pausing({rule: Pause("why", "who", version) for rule, version in pauses.items()})
+    ends = draw(st.sampled_from([None, 7]))
+    return rules.pausing(
+        {rule: Pause("why", "who", version, ends) for rule, version in pauses.items()}
+    )
 
 
 def _records(sets: list[RuleSet], history: str = "h") -> list[AuditRecord]:
@@ -71,11 +74,14 @@ def _records(sets: list[RuleSet], history: str = "h") -> list[AuditRecord]:
 
 @given(st.lists(_sets(), min_size=1, max_size=4), st.lists(_sets(), max_size=2))
 def test_every_set_can_be_rebuilt(sets: list[RuleSet], others: list[RuleSet]) -> None:
-    """Rules, versions, what is switched off, and pauses; with the batch that is the first. An older
-    checkpoint of the job has its own."""
+    """Rules, versions, what is switched off, and pauses, also those of the job itself; with the
+    batch that is the first. An older checkpoint of the job has its own."""
     found = rule_sets([*_records(others, "older"), *_records(sets)])
     assert [rules.fingerprint for _, rules in found.values()] == [each.fingerprint for each in sets]
-    assert [rules.paused for _, rules in found.values()] == [each.paused for each in sets]
+    assert [rules.paused for _, rules in found.values()] == [
+        {rule: replace(pause, lifted_from=None) for rule, pause in each.paused.items()}
+        for each in sets
+    ]
     assert [begins.batch for begins, _ in found.values()] == [
         7 * number for number in range(1, len(sets) + 1)
     ]
