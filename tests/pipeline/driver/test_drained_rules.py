@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from service.compiler.record_types import RecordTypes
 from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.rule_log import LoggedRules
-from service.pipeline.driver.rules_at_start import _without_crashing
 from service.rules.overrides import Overrides
 from service.rules.rule_set import Drain, RuleSet
 
@@ -79,21 +75,3 @@ def test_what_has_drained_does_not_come_back() -> None:
     assert not batches.want(rules(2, 1), Overrides())
     assert batches.want(rules(3, 1, 2), Overrides())
     assert batches.wanted.rules == rules(3, 2)
-
-
-def carrying(runs: int, *carried: int) -> RuleSet:
-    """A version that runs, and those that it carries over."""
-    return replace(rules(runs), carried=tuple(rules(each).loaded[0] for each in carried))
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [(rules(2, 1), rules(3, 1, 2)), (carrying(2, 1), carrying(3, 2, 1)), (rules(2), rules(3))],
-)
-def test_a_version_that_crashes_its_first_batch(before: RuleSet, after: RuleSet) -> None:
-    """It is set aside: the version before it runs, and what drained or moved to that."""
-    log: Any = Log()
-    log.of = lambda batch: LoggedRules(4, 7, before)
-    found = _without_crashing(log, LoggedRules(9, 8, after, attempts=3), 9, None)
-    assert found.rules == before
-    assert log.written == [found]
