@@ -21,6 +21,8 @@ from service.rules.rule_set import RuleFile
 from service.rules.source import decoded, rule_entry
 
 _SECONDS: Final = 10.0
+#: Characters of why a rule is paused and by whom: each record that tells of it must hold them.
+_MOST_TOLD: Final = 10_000
 
 
 class _Part(BaseModel):
@@ -77,7 +79,7 @@ class Overrides:
         ends with any later record of the rule; with a record that cannot be read none does."""
         kept = {rule: pause for rule, pause in before.items() if self._stays(rule, pause)}
         ordered = {
-            rule: Pause(order.reason, placed.override.by, order.version)
+            rule: Pause(order.reason[:_MOST_TOLD], placed.override.by[:_MOST_TOLD], order.version)
             for rule, placed in self.by_rule.items()
             if (order := placed.override.pause) is not None
         }

@@ -25,6 +25,8 @@ State = Literal[
     "accepted", "scheduled", "active", "shadow", "draining", "paused", "disabled", "rejected"
 ]
 _ID_DIGITS: Final = 32
+#: A record holds up to four versions, in JSON, and by default Kafka takes one of a million bytes.
+MOST_TEXT_BYTES: Final = 240_000
 #: What the topic of decisions is made with: none of them expires.
 KEPT: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -143,6 +145,16 @@ def audit_records(
             decisions=len(decided),
         ),
     )
+
+
+def too_large(one: LoadedRule) -> list[Problem]:
+    """That no record of a decision could hold a rule, if none can."""
+    size = len(json.dumps(one.text, ensure_ascii=False).encode("utf-8", "replace"))
+    if size <= MOST_TEXT_BYTES:
+        return []
+    message = f"the rule is too large for a record of Kafka: its text has {size:,} bytes"
+    allowed = f"{MOST_TEXT_BYTES:,} bytes in canonical form, as JSON"
+    return [one.places.problem(message, ("id",), allowed=allowed)]
 
 
 def audit_record(value: bytes) -> AuditRecord | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,16 +12,18 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from service.errors import RuleSetError
-from service.pattern.document import load_rules
+from service.pattern.document import LoadedRule, load_rules
 from service.rules.pauses import Pause
 from service.rules.rule_set import Drain, RuleSet, assemble
 from service.rules.topic_records import (
+    MOST_TEXT_BYTES,
     AuditRecord,
     SetBegins,
     StatusRecord,
     audit_records,
     rule_sets,
     schema_text,
+    too_large,
 )
 
 _RULE = (
@@ -93,6 +96,27 @@ def test_a_missing_record_is_noticed() -> None:
     records = [each for each in _records([assemble([one])]) if isinstance(each, SetBegins)]
     with pytest.raises(RuleSetError, match="rule set 1 of job are missing"):
         rule_sets(records)
+
+
+def test_what_a_record_holds() -> None:
+    """Four of the largest rules that may run, and why one is paused; a larger rule is refused."""
+    (small,) = load_rules(_RULE.format("a", 1, "true"), "a.yaml")
+
+    def rule(version: int, length: int) -> LoadedRule:
+        text = '"' + length * "\\té" + '"'
+        described = _RULE.format("a", version, "true") + f"description: {text}\n"
+        return load_rules(described, "a.yaml")[0]
+
+    room = MOST_TEXT_BYTES - len(json.dumps(small.text)) - 100
+    versions = [rule(number, room // 5) for number in range(5, 0, -1)]
+    assert not too_large(versions[0])
+    newest, *carried = versions
+    after = replace(assemble([newest]), carried=tuple(carried))
+    common = {"job": "j", "history": "h", "rule_set": 2, "batch": 1}
+    sizes = [len(record.value()) for _, record in audit_records(common, {}, RuleSet(), after)]
+    assert 900_000 < max(sizes) < 990_000
+    (problem,) = too_large(rule(1, room // 4))
+    assert "240,000 bytes" in problem.render()
 
 
 def test_keys_of_the_status_topic() -> None:

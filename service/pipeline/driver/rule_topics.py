@@ -26,6 +26,8 @@ _log = logger(__name__)
 _SECONDS: Final = 10.0
 #: How often the states are looked at.
 _LOOK_SECONDS: Final = 0.5
+#: Characters of a text in a state, such as the reason of a rejection.
+_MOST_TOLD: Final = 10_000
 
 
 class RuleTopics:
@@ -111,7 +113,11 @@ class RuleTopics:
             }
 
     def _record(self, row: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        named = {_TOLD[name]: value for name, value in row.items()}
+        # One record that Kafka refuses would hold back all others, for good.
+        named = {
+            _TOLD[name]: value[:_MOST_TOLD] if isinstance(value, str) else value
+            for name, value in row.items()
+        }
         record = StatusRecord.model_validate({"job": self._job, **named})
         return record.key(), record.value()
 
