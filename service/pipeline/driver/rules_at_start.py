@@ -115,11 +115,12 @@ class RulesAtStart:
             self._wrong = None
             self._read(ask)
             self.check(self._schemas)
+        away = [] if self._wrong is None or self.files is not None else self._wrong.problems
         try:
             self.overrides = ask(topic.read) or Overrides()
         except RuleSetError as error:
             self._went_wrong(error)
-            self._status.not_read(error.problems)
+            self._status.not_read([*away, *error.problems])
         overrides = self.overrides or Overrides()
         if logged is not None and position is not None and position.uncommitted:
             logged = _without_crashing(log, logged, position.batch, begun, overrides)
@@ -149,13 +150,16 @@ class RulesAtStart:
         rules = change.rules
         warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
         rejected = (*change.rejected, *overrides.unreadable.values())
-        self._status.wants(rules, rejected, warnings)
         planned, types = None, record_types(self._schemas)
         if logged is not None and position is not None and position.uncommitted:
             planned = position.batch, CompiledRules.of(logged.rules, types)
         compiled = CompiledRules.of(rules, types)
-        begins = self._status.begins
-        return BatchRules(log, logged, compiled, planned, overrides, decided, begins)
+        status = self._status
+        batches = BatchRules(
+            log, logged, compiled, planned, overrides, decided, status.begins, status.takes
+        )
+        status.wants(rules, rejected, warnings)
+        return batches
 
     def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
         if self._first:

@@ -43,10 +43,11 @@ def test_what_has_drained_in_all_groups_goes() -> None:
     batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
     assert batches.of(5, dict) is compiled
     prints = {plan.rule.version: plan.fingerprint for plan in compiled.plan.plans}
-    assert batches.drained({}, 4) is None
-    assert batches.drained({prints[1]: 3, prints[2]: 1}, 4) is None
-    left = batches.drained({prints[1]: 4, prints[2]: 3}, 4)
-    assert left == rules(3, 2)
+    batches.drained({}, 4)
+    batches.drained({prints[1]: 3, prints[2]: 1}, 4)
+    assert batches.wanted is compiled
+    batches.drained({prints[1]: 4, prints[2]: 3}, 4)
+    assert batches.wanted.rules == rules(3, 2)
     assert batches.of(5, dict) is compiled
     assert batches.of(6, dict).plan.draining == {prints[2]: 1_000}
     assert [(each.batch, len(each.rules.draining)) for each in log.written] == [(5, 2), (6, 1)]
@@ -59,7 +60,7 @@ def test_one_that_runs_again_stays() -> None:
     batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
     batches.of(0, dict)
     batches.want(rules(1), Overrides())
-    assert batches.drained(dict.fromkeys(compiled.plan.draining, 4), 4) is None
+    batches.drained(dict.fromkeys(compiled.plan.draining, 4), 4)
     assert batches.of(1, dict).rules == rules(1)
 
 
@@ -71,7 +72,8 @@ def test_what_has_drained_does_not_come_back() -> None:
         lambda *_: None,
     )  # fmt: skip
     batches.of(0, dict)
-    assert batches.drained(dict.fromkeys(batches.current.plan.draining, 4), 4) == rules(2)
+    batches.drained(dict.fromkeys(batches.current.plan.draining, 4), 4)
+    assert batches.wanted.rules == rules(2)
     assert not batches.want(rules(2, 1), Overrides())
     assert batches.want(rules(3, 1, 2), Overrides())
     assert batches.wanted.rules == rules(3, 2)
