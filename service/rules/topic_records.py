@@ -37,8 +37,10 @@ class _Record(BaseModel):
     job: str = Field(description="`spark.app_name` of the job")
 
     def value(self) -> bytes:
-        """As it is written."""
-        return self.model_dump_json(exclude_none=True).encode()
+        """As it is written. In a name that is no text, what is no character becomes ``?``."""
+        content = self.model_dump(exclude_none=True)
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
 
 
 class Carried(BaseModel):
