@@ -68,11 +68,13 @@ class Placed(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Overrides:
     """Overrides by rule id. ``problems``: of records that cannot be read, whose rules are
-    ``unreadable``. ``end``: the offset behind all that was read."""
+    ``unreadable``. ``end``: the offset behind all that was read, of the topic with the id
+    ``topic``."""
 
     by_rule: Mapping[str, Placed] = field(default_factory=dict)
     unreadable: Mapping[str, Problem] = field(default_factory=dict)
     end: int = 0
+    topic: str | None = None
 
     def pauses(self, before: Mapping[str, Pause]) -> dict[str, Pause]:
         """The pauses that there are now; ``before``: those that there were. One that the job made
@@ -91,7 +93,13 @@ class Overrides:
         if pause.lifted_from is None:
             return False
         placed = self.by_rule.get(rule)
-        return placed is None or placed.offset < pause.lifted_from
+        # Offsets of a topic that was made again say nothing of those before.
+        again = pause.lifted_in not in (None, self.topic)
+        return placed is None or (not again and placed.offset < pause.lifted_from)
+
+    def until_resumed(self, pause: Pause) -> Pause:
+        """The same pause, made by the job: it ends with the next record of the rule."""
+        return replace(pause, lifted_from=self.end, lifted_in=self.topic)
 
     def applied(self, files: Sequence[RuleFile]) -> list[RuleFile]:
         """The entries of a source, with the versions that run in place of theirs."""
@@ -144,7 +152,7 @@ class OverrideTopic:
                 if rule in self._known:
                     found[rule] = self._known[rule]
         self._known = found
-        return Overrides(found, unreadable, self._topic.end)
+        return Overrides(found, unreadable, self._topic.end, self._topic.id)
 
     def close(self) -> None:
         """Let go of the connection."""

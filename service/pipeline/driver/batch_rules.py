@@ -112,8 +112,8 @@ class BatchRules:
         """Pause rules from the next batch on, by id, until somebody resumes them. Returns whether
         one was not paused."""
         with self._lock:
-            before, end = self._wanted.rules, self._overrides.end
-            made = {rule: replace(pause, lifted_from=end) for rule, pause in pauses.items()}
+            before, ends = self._wanted.rules, self._overrides.until_resumed
+            made = {rule: ends(pause) for rule, pause in pauses.items()}
             return self._want(before.pausing({**made, **before.paused}))
 
     def drained(self, groups: Mapping[str, int], key_groups: int) -> None:

@@ -191,12 +191,13 @@ def _without_crashing(
     aside = {**logged.set_aside, **{digest(one): reason for one in new.values()}}
     back = [one for one in before.rules.loaded if one.rule.id in new]
     stopped = {
-        one.rule.id: Pause(
-            f"version {new[one.rule.id].rule.version} is {reason}. Another version runs, or this"
-            " one when it is resumed",
-            _BY,
-            one.rule.version,
-            overrides.end,
+        one.rule.id: overrides.until_resumed(
+            Pause(
+                f"version {new[one.rule.id].rule.version} is {reason}. Another version runs, or"
+                " this one when it is resumed",
+                _BY,
+                one.rule.version,
+            )
         )
         for one in back
         # What is written of the batch lacks the output of the old version, or it is the same rule,

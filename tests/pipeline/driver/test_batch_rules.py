@@ -166,3 +166,17 @@ def test_what_is_wanted_keeps_pauses() -> None:
     assert not job.want(rules(a=2, b=2), early)
     assert job.want(rules(a=2, b=2), late)
     assert job.wanted.rules.paused == {}
+
+
+def test_a_pause_ends_in_a_topic_that_was_made_again() -> None:
+    """Whose offsets begin anew; without a record of the rule it stays."""
+    job = Run().begin(rules(a=1))
+    job.want(rules(a=1), Overrides(end=500, topic="one"))
+    job.pause({"a": Pause("why", "breaker", 1)})
+    early = {"a": Placed(Override(), 3, "overrides/0/3")}
+    assert not job.want(rules(a=1), Overrides(early, end=500, topic="one"))
+    assert not job.want(rules(a=1), Overrides(end=4, topic="two"))
+    pause = job.wanted.rules.paused["a"]
+    assert Pause.from_json(pause.as_json()) == pause
+    assert job.want(rules(a=1), Overrides(early, end=4, topic="two"))
+    assert job.wanted.rules.paused == {}
