@@ -108,11 +108,13 @@ class StatusRecord(_Record):
     source: str | None = Field(None, description="file, record or row")
     reason: str | None = Field(None, description="why it is paused or rejected")
 
-    def key(self) -> bytes:
-        """Of the record: id and version, or source and place of what was rejected."""
+    def key(self, number: int = 0) -> bytes:
+        """Of the record: id and version, or source and id of what was rejected. ``number`` counts
+        those that have these alike."""
+        of: list[object] = [self.job, self.rule_id, self.rule_version]
         if self.state == "rejected":
-            return json.dumps([self.job, "rejected", self.source, self.rule_id]).encode()
-        return json.dumps([self.job, self.rule_id, self.rule_version]).encode()
+            of = [self.job, "rejected", self.source, self.rule_id]
+        return json.dumps([*of, number] if number else of).encode()
 
 
 def audit_records(

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -103,7 +104,10 @@ class RuleTopics:
             for key, record in self._states.records.items()
             if key is not None and _job_of(key) == self._job
         }
-        wanted = dict(map(self._record, rows))
+        wanted: dict[bytes, bytes] = {}
+        for record in map(self._record, rows):
+            keys = map(record.key, count())
+            wanted[next(key for key in keys if key not in wanted)] = record.value()
         changed: list[tuple[bytes, bytes | None]] = [
             (key, value) for key, value in wanted.items() if there.get(key) != value
         ]
@@ -112,14 +116,13 @@ class RuleTopics:
             self._write(self._status, changed)
         self._rows = rows
 
-    def _record(self, row: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    def _record(self, row: Mapping[str, Any]) -> StatusRecord:
         # One record that Kafka refuses would hold back all others, for good.
         named = {
             _TOLD[name]: value[:_MOST_TOLD] if isinstance(value, str) else value
             for name, value in row.items()
         }
-        record = StatusRecord.model_validate({"job": self._job, **named})
-        return record.key(), record.value()
+        return StatusRecord.model_validate({"job": self._job, **named})
 
     def _write(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         failed: list[KafkaError] = []

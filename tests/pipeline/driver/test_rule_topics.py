@@ -82,6 +82,17 @@ def test_states_are_told_and_taken_back(topics: Topics) -> None:
     assert [each["rule_id"] for each in topics.told()] == ["b"]
 
 
+def test_several_problems_of_one_file(topics: Topics) -> None:
+    """Each is told."""
+    wrong = {"id": None, "state": "rejected", "source": "a.yaml"}
+    topics.rows = [{**wrong, "reason": each} for each in ("one", "two", "three")]
+    topics.topics._tell()
+    assert [each["reason"] for each in topics.told()] == ["one", "two", "three"]
+    del topics.rows[1]
+    topics.topics._tell()
+    assert [each["reason"] for each in topics.told()] == ["one", "three"]
+
+
 def test_a_state_that_is_no_record(topics: Topics) -> None:
     """A reason without end is cut; a name that is no text has other characters."""
     topics.rows = [
