@@ -4,7 +4,8 @@ has run with.
 A first start refuses rules with a problem, and waits for a source that does not answer. A job that
 has run before goes on: what is wrong is rejected, and what ran before runs. A batch that is planned
 and not done has the rules that were logged for it; but where it is the first under them and three
-runs have failed in it, the rules that are new with it are set aside.
+runs have failed in it, the rules that are new with it are set aside. Other rules' output does not
+depend on these, so a part of it that is written already fits the rest.
 """
 
 from __future__ import annotations

@@ -90,6 +90,19 @@ def test_states_of_rules(status: RuleStatus) -> None:
     assert (one["partial_matches"], one["since_batch"]) == (4, 3)
 
 
+def test_a_rule_that_waits_for_its_time(status: RuleStatus, tmp_path: Path) -> None:
+    """It is scheduled until the watermark has come to it."""
+    text = RULES.format("one", 1, "true") + "effective_from: 1970-01-01T00:00:05Z\n"
+    (tmp_path / "one.yaml").write_text(text, "utf-8")
+    wants(status, read_rules(tmp_path))
+    assert states(status)["one"] == "accepted"
+    begins(status, 1, 0)
+    status.committed(0)
+    for watermark, state in ((4_999, "scheduled"), (5_000, "active")):
+        status.batch_done(BatchReport(0, watermark=watermark))
+        assert (states(status)["one"], states(status)["two"]) == (state, "active")
+
+
 def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Path) -> None:
     """The pause is that of the version."""
     begins(status, 1, 0)
