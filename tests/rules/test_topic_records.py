@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -75,6 +75,7 @@ def _records(sets: list[RuleSet], history: str = "h") -> list[AuditRecord]:
     return found
 
 
+@settings(deadline=None)
 @given(st.lists(_sets(), min_size=1, max_size=4), st.lists(_sets(), max_size=2))
 def test_every_set_can_be_rebuilt(sets: list[RuleSet], others: list[RuleSet]) -> None:
     """Rules, versions, what is switched off, and pauses, also those of the job itself; with the
