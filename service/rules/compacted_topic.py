@@ -124,6 +124,11 @@ class CompactedTopic:
         self._changed = False
 
     @property
+    def id(self) -> str | None:
+        """Kafka's id of the topic that was read."""
+        return self._id
+
+    @property
     def end(self) -> int:
         """The offset behind all that was read."""
         return self._position or 0

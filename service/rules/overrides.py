@@ -24,6 +24,8 @@ from service.rules.source import decoded, rule_entry
 _SECONDS: Final = 10.0
 #: Of one rule each, that are not read again with each change of others.
 _MOST_ORDERS: Final = 100
+#: Characters of why a rule is paused and by whom: each record that tells of it must hold them.
+_MOST_TOLD: Final = 10_000
 
 
 class _Part(BaseModel):
@@ -69,18 +71,20 @@ class Placed(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Overrides:
     """Overrides by rule id. ``problems``: of records that cannot be read, whose rules are
-    ``unreadable``. ``end``: the offset behind all that was read."""
+    ``unreadable``. ``end``: the offset behind all that was read, of the topic with the id
+    ``topic``."""
 
     by_rule: Mapping[str, Placed] = field(default_factory=dict)
     unreadable: Mapping[str, Problem] = field(default_factory=dict)
     end: int = 0
+    topic: str | None = None
 
     def pauses(self, before: Mapping[str, Pause]) -> dict[str, Pause]:
         """The pauses that there are now; ``before``: those that there were. One that the job made
         ends with any later record of the rule; with a record that cannot be read none does."""
         kept = {rule: pause for rule, pause in before.items() if self._stays(rule, pause)}
         ordered = {
-            rule: Pause(order.reason, placed.override.by, order.version)
+            rule: Pause(order.reason[:_MOST_TOLD], placed.override.by[:_MOST_TOLD], order.version)
             for rule, placed in self.by_rule.items()
             if (order := placed.override.pause) is not None
         }
@@ -92,7 +96,13 @@ class Overrides:
         if pause.lifted_from is None:
             return False
         placed = self.by_rule.get(rule)
-        return placed is None or placed.offset < pause.lifted_from
+        # Offsets of a topic that was made again say nothing of those before.
+        again = pause.lifted_in not in (None, self.topic)
+        return placed is None or (not again and placed.offset < pause.lifted_from)
+
+    def until_resumed(self, pause: Pause) -> Pause:
+        """The same pause, made by the job: it ends with the next record of the rule."""
+        return replace(pause, lifted_from=self.end, lifted_in=self.topic)
 
     def applied(self, files: Sequence[RuleFile]) -> list[RuleFile]:
         """The entries of a source, with the versions that run in place of theirs."""
@@ -148,7 +158,7 @@ class OverrideTopic:
                 if rule in self._known:
                     found[rule] = self._known[rule]
         self._known = found
-        return Overrides(found, unreadable, self._topic.end)
+        return Overrides(found, unreadable, self._topic.end, self._topic.id)
 
     def close(self) -> None:
         """Let go of the connection."""

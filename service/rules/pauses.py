@@ -7,7 +7,7 @@ rule, and outlives a restart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from service.pattern.tree import Rule
@@ -17,12 +17,14 @@ from service.pattern.tree import Rule
 class Pause:
     """Why a rule takes no part: ``reason``, and who said so. ``version``: the one that is paused;
     ``None``: whichever there is. ``lifted_from``: the offset of overrides from which any record of
-    the rule ends the pause; ``None``: the pause is an override itself."""
+    the rule ends the pause, and ``lifted_in`` the id of their topic, in any other of which each one
+    does; ``None``: the pause is an override itself."""
 
     reason: str
     by: str
     version: int | None = None
     lifted_from: int | None = None
+    lifted_in: str | None = field(default=None, repr=False)
 
     def holds(self, rule: Rule) -> bool:
         """Whether it is a pause of this version."""
@@ -35,7 +37,8 @@ class Pause:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Pause:
         """From the log of rule sets."""
-        return cls(value["reason"], value["by"], value["version"], value["lifted_from"])
+        lifted_in = value.get("lifted_in")
+        return cls(value["reason"], value["by"], value["version"], value["lifted_from"], lifted_in)
 
 
 def holding(pauses: Mapping[str, Pause], rules: Iterable[Rule]) -> dict[str, Pause]:

@@ -92,7 +92,9 @@ class RuleSet:
         texts = [one.text for one in self.loaded]
         texts += [f"drains {one.limit_ms}\n{one.loaded.text}" for one in self.draining]
         texts += [f"carried\n{one.text}" for one in self.carried]
-        texts += [f"{rule}: {pause}\n" for rule, pause in sorted(self.paused.items())]
+        # The audit topic does not tell what ends a pause.
+        pauses = {rule: replace(each, lifted_from=None) for rule, each in self.paused.items()}
+        texts += [f"{rule}: {pause}\n" for rule, pause in sorted(pauses.items())]
         text = "---\n".join(texts)
         return hashlib.sha256(text.encode()).hexdigest()
 

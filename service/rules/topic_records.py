@@ -25,6 +25,8 @@ State = Literal[
     "accepted", "scheduled", "active", "shadow", "draining", "paused", "disabled", "rejected"
 ]
 _ID_DIGITS: Final = 32
+#: A record holds up to four versions, in JSON, and by default Kafka takes one of a million bytes.
+MOST_TEXT_BYTES: Final = 240_000
 #: What the topic of decisions is made with: none of them expires.
 KEPT: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -35,8 +37,10 @@ class _Record(BaseModel):
     job: str = Field(description="`spark.app_name` of the job")
 
     def value(self) -> bytes:
-        """As it is written."""
-        return self.model_dump_json(exclude_none=True).encode()
+        """As it is written. In a name that is no text, what is no character becomes ``?``."""
+        content = self.model_dump(exclude_none=True)
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
 
 
 class Carried(BaseModel):
@@ -104,11 +108,13 @@ class StatusRecord(_Record):
     source: str | None = Field(None, description="file, record or row")
     reason: str | None = Field(None, description="why it is paused or rejected")
 
-    def key(self) -> bytes:
-        """Of the record: id and version, or source and place of what was rejected."""
+    def key(self, number: int = 0) -> bytes:
+        """Of the record: id and version, or source and id of what was rejected. ``number`` counts
+        those that have these alike."""
+        of: list[object] = [self.job, self.rule_id, self.rule_version]
         if self.state == "rejected":
-            return json.dumps([self.job, "rejected", self.source, self.rule_id]).encode()
-        return json.dumps([self.job, self.rule_id, self.rule_version]).encode()
+            of = [self.job, "rejected", self.source, self.rule_id]
+        return json.dumps([*of, number] if number else of).encode()
 
 
 def audit_records(
@@ -143,6 +149,16 @@ def audit_records(
             decisions=len(decided),
         ),
     )
+
+
+def too_large(one: LoadedRule) -> list[Problem]:
+    """That no record of a decision could hold a rule, if none can."""
+    size = len(json.dumps(one.text, ensure_ascii=False).encode("utf-8", "replace"))
+    if size <= MOST_TEXT_BYTES:
+        return []
+    message = f"the rule is too large for a record of Kafka: its text has {size:,} bytes"
+    allowed = f"{MOST_TEXT_BYTES:,} bytes in canonical form, as JSON"
+    return [one.places.problem(message, ("id",), allowed=allowed)]
 
 
 def audit_record(value: bytes) -> AuditRecord | None:

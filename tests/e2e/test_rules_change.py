@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import TaskContext
 
 from service.compiler.record_types import RecordTypes
 from service.errors import RuleSetError
+from service.pipeline.deliver.sink import PartitionWriter
 from service.pipeline.driver.batch_rules import CompiledRules
 from service.pipeline.driver.failures import JobFailedError
 from service.pipeline.driver.service import Service
@@ -263,6 +265,49 @@ def test_a_rule_that_crashes_its_first_batch(
     stream.send(("k", "a", 30), ("k", "b", 40), ("k", "x", 99))
     outputs = scenario.run()
     assert outputs.of("crashes")[0] == [found("crashes", "k", at(40), a=3, b=4)]
+
+
+def test_a_crash_behind_another_partitions_commit(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written stays, the rest is written without the new rules: the output of the others is
+    whole. The old version of one of them does not run until it is resumed."""
+    stream = Stream(scenario)
+    state = {"state_partitions": 2}
+    scenario.rule(_rule("good", "b"))
+    scenario.rule(_rule("changes", "b"))
+    keys = "klmnop"
+    stream.send(*((key, "a", n) for n, key in enumerate(keys)))
+    scenario.run(state=state)
+
+    class Writer(PartitionWriter):
+        def __call__(self, batches: Any) -> Any:
+            task = TaskContext.get()
+            assert task is not None
+            if task.partitionId() == 1:
+                time.sleep(0 if task.attemptNumber() else 3)  # until the other one has committed
+                raise ValueError("a rule crashes")
+            return super().__call__(batches)
+
+    monkeypatch.setattr("service.pipeline.driver.dataflow.PartitionWriter", Writer)
+    scenario.rule(_rule("changes", "c", version=2))
+    scenario.rule(_rule("new", "b"))
+    stream.send(*((key, "b", 10 + n) for n, key in enumerate(keys)), ("k", "x", 99))
+    for _ in range(3):
+        with pytest.raises(JobFailedError):
+            scenario.run(state=state)
+    assert 0 < len(scenario.outputs().of("good")[0]) < len(keys)
+
+    monkeypatch.undo()
+    service = scenario.service(state=state)
+    service.run()
+    assert len(_rejected(service)) == 2
+    assert all("may be in the output" in reason for reason in _rejected(service))
+    running = {each["id"]: each["state"] for each in service.rules() if "version" in each}
+    assert running == {"good": "active", "changes": "paused"}
+    outputs = scenario.outputs()
+    assert len(outputs.of("good")[0]) == len({*map(str, outputs.of("good")[0])}) == len(keys)
+    assert outputs.of("changes") == ([], [])
 
 
 def test_a_version_drains(scenario: Scenario) -> None:

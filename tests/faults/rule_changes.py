@@ -111,9 +111,14 @@ class ChangingJob(Job):
 
 
 def killed(
-    scenario: Scenario, sent: Workload, kills: int, random: Random, spark: SparkSession | None
+    scenario: Scenario,
+    sent: Workload,
+    kills: int,
+    random: Random,
+    spark: SparkSession | None,
+    point: str | None = None,
 ) -> Score:
-    """One run with this many kills at any time, and the comparisons."""
+    """One run with this many kills at any time, and one at ``point``, and the comparisons."""
     job = ChangingJob(scenario, f"changing-{random.randrange(10**6)}")
 
     def kill(command: Command) -> None:
@@ -124,7 +129,10 @@ def killed(
         command.kill()
 
     started = partial(Command, job.folder, job.document())
-    return _run(scenario, job, sent, [(started, kill)] * kills, "driver, rules change", spark)
+    runs: list[Run] = [(started, kill)] * kills
+    if point is not None:
+        runs.append(_kill_at(job, point, 0, random))
+    return _run(scenario, job, sent, runs, "driver, rules change", spark)
 
 
 def killed_at(
@@ -137,13 +145,15 @@ def killed_at(
 ) -> Score:
     """The same with kills at one of :data:`tests.faults.kill_points.POINTS`."""
     job = ChangingJob(scenario, f"changing-{random.randrange(10**6)}")
-    runs: list[Run] = []
-    for number in range(kills):
-        times = 1 if point in kill_points.ONCE else random.randint(1, 3)
-        words = point, str(times), str(job.folder / f"flag-{number}")
-        program = ("-c", "from tests.faults.kill_points import run; run()", *words)
-        runs.append((partial(Command, job.folder, job.document(), program), _wait_until_dead))
+    runs = [_kill_at(job, point, number, random) for number in range(kills)]
     return _run(scenario, job, sent, runs, point, spark)
+
+
+def _kill_at(job: ChangingJob, point: str, number: int, random: Random) -> Run:
+    times = 1 if point in kill_points.ONCE else random.randint(1, 3)
+    words = point, str(times), str(job.folder / f"flag-{number}")
+    program = ("-c", "from tests.faults.kill_points import run; run()", *words)
+    return partial(Command, job.folder, job.document(), program), _wait_until_dead
 
 
 def _wait_until_dead(command: Command) -> None:

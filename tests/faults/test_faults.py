@@ -76,9 +76,12 @@ def test_the_comparison_finds_what_is_lost_twice_or_wrong() -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_rules_change_and_the_job_is_killed(prepared: Prepared, spark: SparkSession) -> None:
-    """Each batch has the rules that it had at first, so nothing is lost, twice, or of other
-    rules."""
-    score = rule_changes.killed(prepared.scenario, prepared.sent, 2, Random(SEED), spark)
+    """At any time, and when rules are just written down: each batch has the rules that it had at
+    first, so nothing is lost, twice, or of other rules."""
+    score = rule_changes.killed(
+        prepared.scenario, prepared.sent, 1, Random(SEED), spark, "after rules/N"
+    )
+    assert score.faults == 2
     assert score.comparison is not None
     assert score.undisturbed is not None
     assert score.changes > 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,14 @@ from service.pattern.document import LoadedRule, load_rules
 from service.rules.pauses import Pause
 from service.rules.rule_set import Drain, RuleSet, assemble
 from service.rules.topic_records import (
+    MOST_TEXT_BYTES,
     AuditRecord,
     SetBegins,
     StatusRecord,
     audit_records,
     rule_sets,
     schema_text,
+    too_large,
 )
 
 _RULE = (
@@ -31,21 +34,23 @@ _READER: TypeAdapter[AuditRecord] = TypeAdapter(AuditRecord)
 _SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 
-_LIMITS = st.integers(1, 2)
-#: What a rule set is made of, rather than the set, whose text fills pages: rules with version and
-#: whether they are on, and the versions that they carry over; versions that drain; pauses.
+#: What a rule set is made of, rather than the set, whose text fills pages: rules with version,
+#: whether they are on, and the versions that they carry over; versions that drain; pauses, and from
+#: where records end those of the job itself.
 _SETS = st.tuples(
     st.dictionaries(
         st.sampled_from("abcd"),
         st.tuples(st.integers(1, 3), st.booleans(), st.sampled_from([(), (9,), (9, 8)])),
     ),
-    st.dictionaries(st.sampled_from([("e", 1), ("e", 2), ("f", 1)]), _LIMITS),
+    st.dictionaries(st.sampled_from([("e", 1), ("e", 2), ("f", 1)]), st.integers(1, 2)),
     st.dictionaries(st.sampled_from("abcd"), st.sampled_from([None, 1, 2])),
+    st.sampled_from([None, 7]),
 )
 _Made = tuple[
     dict[str, tuple[int, bool, tuple[int, ...]]],
     dict[tuple[str, int], int],
     dict[str, int | None],
+    int | None,
 ]
 
 
@@ -55,7 +60,7 @@ def _loaded(rule: str, version: int, *, on: bool = True) -> LoadedRule:
 
 
 def _set(made: _Made) -> RuleSet:
-    chosen, drains, pauses = made
+    chosen, drains, pauses, ends = made
     rules = replace(
         assemble(_loaded(rule, version, on=on) for rule, (version, on, _) in chosen.items()),
         draining=tuple(Drain(_loaded(*version), ms) for version, ms in sorted(drains.items())),
@@ -65,7 +70,9 @@ def _set(made: _Made) -> RuleSet:
             for version in versions
         ),
     )
-    return rules.pausing({rule: Pause("why", "who", version) for rule, version in pauses.items()})
+    return rules.pausing(
+        {rule: Pause("why", "who", version, ends) for rule, version in pauses.items()}
+    )
 
 
 def _records(sets: list[RuleSet], history: str = "h") -> list[AuditRecord]:
@@ -83,12 +90,15 @@ def _records(sets: list[RuleSet], history: str = "h") -> list[AuditRecord]:
 
 @given(st.lists(_SETS, min_size=1, max_size=4), st.lists(_SETS, max_size=2))
 def test_every_set_can_be_rebuilt(made: list[_Made], others: list[_Made]) -> None:
-    """Rules, versions, what is switched off, and pauses; with the batch that is the first. An older
-    checkpoint of the job has its own."""
+    """Rules, versions, what is switched off, and pauses, also those of the job itself; with the
+    batch that is the first. An older checkpoint of the job has its own."""
     sets = [*map(_set, made)]
     found = rule_sets([*_records([*map(_set, others)], "older"), *_records(sets)])
     assert [rules.fingerprint for _, rules in found.values()] == [each.fingerprint for each in sets]
-    assert [rules.paused for _, rules in found.values()] == [each.paused for each in sets]
+    assert [rules.paused for _, rules in found.values()] == [
+        {rule: replace(pause, lifted_from=None) for rule, pause in each.paused.items()}
+        for each in sets
+    ]
     assert [begins.batch for begins, _ in found.values()] == [
         7 * number for number in range(1, len(sets) + 1)
     ]
@@ -100,6 +110,27 @@ def test_a_missing_record_is_noticed() -> None:
     records = [each for each in _records([assemble([one])]) if isinstance(each, SetBegins)]
     with pytest.raises(RuleSetError, match="rule set 1 of job are missing"):
         rule_sets(records)
+
+
+def test_what_a_record_holds() -> None:
+    """Four of the largest rules that may run, and why one is paused; a larger rule is refused."""
+    (small,) = load_rules(_RULE.format("a", 1, "true"), "a.yaml")
+
+    def rule(version: int, length: int) -> LoadedRule:
+        text = '"' + length * "\\té" + '"'
+        described = _RULE.format("a", version, "true") + f"description: {text}\n"
+        return load_rules(described, "a.yaml")[0]
+
+    room = MOST_TEXT_BYTES - len(json.dumps(small.text)) - 100
+    versions = [rule(number, room // 5) for number in range(5, 0, -1)]
+    assert not too_large(versions[0])
+    newest, *carried = versions
+    after = replace(assemble([newest]), carried=tuple(carried))
+    common = {"job": "j", "history": "h", "rule_set": 2, "batch": 1}
+    sizes = [len(record.value()) for _, record in audit_records(common, {}, RuleSet(), after)]
+    assert 900_000 < max(sizes) < 990_000
+    (problem,) = too_large(rule(1, room // 4))
+    assert "240,000 bytes" in problem.render()
 
 
 def test_keys_of_the_status_topic() -> None:

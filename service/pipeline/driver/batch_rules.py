@@ -41,6 +41,9 @@ class CompiledRules:
 #: Called with the rules of before, those that are written down now, and where their first batch
 #: begins; nothing is done under them yet. Raises SparkCepError when it must not be.
 Decided = Callable[[RuleSet, LoggedRules, Offsets], None]
+#: Called with the rules that the next batch has, whenever they are others, and by one thread at a
+#: time: what was told last is so.
+Wanted = Callable[[RuleSet], None]
 #: Called with a batch that is the first under other rules, or the first of the run.
 Begins = Callable[[int, LoggedRules, CompiledRules], None]
 
@@ -58,6 +61,7 @@ class BatchRules:
         overrides: Overrides,
         decided: Decided,
         begins: Begins,
+        told: Wanted = lambda _: None,
     ) -> None:
         self._log = log
         self._lock = threading.Lock()
@@ -65,6 +69,8 @@ class BatchRules:
         self._overrides = overrides
         self._decided = decided
         self._begins = begins
+        self._tell = told
+        told(wanted.rules)
         self._logged = logged
         #: The newest batch that was asked for, and its rules.
         self._batch, self._rules = (-1, wanted) if planned is None else planned
@@ -106,28 +112,28 @@ class BatchRules:
         """Pause rules from the next batch on, by id, until somebody resumes them. Returns whether
         one was not paused."""
         with self._lock:
-            before, end = self._wanted.rules, self._overrides.end
-            made = {rule: replace(pause, lifted_from=end) for rule, pause in pauses.items()}
+            before, ends = self._wanted.rules, self._overrides.until_resumed
+            made = {rule: ends(pause) for rule, pause in pauses.items()}
             return self._want(before.pausing({**made, **before.paused}))
 
-    def drained(self, groups: Mapping[str, int], key_groups: int) -> RuleSet | None:
+    def drained(self, groups: Mapping[str, int], key_groups: int) -> None:
         """Versions have drained that have nothing to do any more in all ``key_groups`` groups, by
-        fingerprint: from the next batch on they are not there. The rules then, if any has."""
+        fingerprint: from the next batch on they are not there."""
         if not groups:
-            return None
+            return
         done = {
             (plan.rule.id, plan.rule.version)
             for plan in self._rules.plan.plans
             if groups.get(plan.fingerprint, 0) == key_groups
         }
         with self._lock:
-            rules = self._wanted.rules.without_drains(done)
-            return rules if self._want(rules) else None
+            self._want(self._wanted.rules.without_drains(done))
 
     def _want(self, rules: RuleSet) -> bool:
         if rules.fingerprint == self._wanted.rules.fingerprint:
             return False
         self._wanted = CompiledRules.of(rules, self._wanted.types)
+        self._tell(rules)
         return True
 
     def of(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:
@@ -136,15 +142,14 @@ class BatchRules:
         if batch > self._batch:
             rules, before = self.wanted, self._logged
             if before is None or rules.rules.fingerprint != before.rules.fingerprint:
-                self._logged = LoggedRules.following(before, batch, offsets(), rules.rules)
-                self._log.write(self._logged)
+                self._write(LoggedRules.following(before, batch, offsets(), rules.rules))
                 self._before = RuleSet() if before is None else before.rules
                 self._counted, self._told = batch, False
             self._batch, self._rules, self._done = batch, rules, False
         elif batch != self._counted and self._is_first(batch):
+            before = self._log.of(batch - 1) if batch > 0 else None
             self._count_attempt(1)
             # The run that wrote it down may have come no further.
-            before = self._log.of(batch - 1) if batch > 0 else None
             self._before = RuleSet() if before is None else before.rules
         assert self._logged is not None
         if self._before is not None:
@@ -179,6 +184,10 @@ class BatchRules:
 
     def _count_attempt(self, count: int) -> None:
         assert self._logged is not None
+        self._write(replace(self._logged, attempts=self._logged.attempts + count))
         self._counted = self._batch
-        self._logged = replace(self._logged, attempts=self._logged.attempts + count)
-        self._log.write(self._logged)
+
+    def _write(self, logged: LoggedRules) -> None:
+        # First of all: the query may be started again after a write that failed.
+        self._log.write(logged)
+        self._logged = logged

@@ -24,6 +24,7 @@ from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
 from service.rules.rule_set import RuleFile, RuleSet
 from service.rules.source import RuleSource
 from service.rules.texts import plan_for
+from service.rules.topic_records import too_large
 
 
 def check_rules(
@@ -47,7 +48,11 @@ def check_rules(
 def problems_of(
     loaded: LoadedRule, schemas: ResolvedSchemas, *, ends: bool = False
 ) -> list[Problem]:
-    """What of a rule does not fit what is read; ``ends``: whether the job's input does."""
+    """What of a rule does not fit what is read, or what tells of it; ``ends``: whether the job's
+    input does."""
+    large = too_large(loaded)
+    if large:
+        return large
     if loaded.rule.query is not None:
         problems = _statement_problems(loaded, loaded.rule.query.input, schemas)
         return problems if ends else [*problems, *endless(loaded)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from service.errors import Problem
 from service.observability import metric_names as names
@@ -34,14 +35,18 @@ class RuleStatus:
     another thread.
 
     ``rules``: those that run, or will from the next batch on. ``live``: partial matches by rule id
-    and version. ``rejected``: what of the source does not run, and why.
+    and version.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self.rules = RuleSet()
         self.live: Mapping[tuple[str, int], int] = {}
-        self.rejected: tuple[Problem, ...] = ()
+        self._rejected: tuple[Problem, ...] = ()
+        #: Why all that the source holds now does not run.
+        self._defect: Problem | None = None
+        #: By source, and since when; of each the first one, so that what is told stays.
+        self._not_read: Mapping[str | None, tuple[Problem, str]] = {}
         self._running: RunningRules | None = None
         #: Under which a batch has begun that Spark has not committed.
         self._begun: RunningRules | None = None
@@ -50,24 +55,23 @@ class RuleStatus:
         #: Rules that metrics may have series of.
         self._shown: set[str] = set()
         self._warned: set[tuple[str | None, str]] = set()
-        self._failed = False
+
+    @property
+    def rejected(self) -> tuple[Problem, ...]:
+        """What of the source does not run, and why."""
+        return self._rejected if self._defect is None else (*self._rejected, self._defect)
 
     def wants(
         self, rules: RuleSet, rejected: Sequence[Problem], warnings: Sequence[Problem]
     ) -> None:
-        """The rules are checked and will run from the next batch on; of ``rejected`` the old
-        versions do, if there are any."""
-        self.takes(rules)
+        """The rules are checked; of ``rejected`` the old versions run, if there are any."""
         for warning in warnings:
             if (warning.rule, warning.message) not in self._warned:
                 _log.warning(
                     "rule_warning", rule=warning.rule, step=warning.step, text=warning.message
                 )
         self._warned = {(warning.rule, warning.message) for warning in warnings}
-        for problem in rejected:
-            if problem not in self.rejected:
-                _log.error("rule_rejected", rule=problem.rule, text=problem.render())
-        self.rejected = tuple(rejected)
+        self._reject(tuple(rejected), None)
         now = {(rule.id, rule.version) for rule in rules.enabled}
         for rule, version in sorted(now - self._told):
             _log.info("rule_loaded", rule=rule, version=version)
@@ -75,12 +79,23 @@ class RuleStatus:
             _log.info("rule_removed", rule=rule, version=version)
         self._told = now
         self._metrics.replace(names.RULES_LOADED, _labels(rules.enabled))
+        begin_rules(self._metrics, [rule.id for rule in rules.enabled])
+        self._shown |= {rule.id for rule in rules.enabled} | self._ids_of_rejected()
+
+    def cannot_take(self, defect: Problem) -> None:
+        """What the source holds now cannot run, for a reason that none of its rules has."""
+        self._reject(self._rejected, defect)
+
+    def _reject(self, rejected: tuple[Problem, ...], defect: Problem | None) -> None:
+        before = self.rejected
+        self._rejected, self._defect = rejected, defect
+        for problem in self.rejected:
+            if problem not in before:
+                _log.error("rule_rejected", rule=problem.rule, text=problem.render())
         self._metrics.replace(
             names.RULES_REJECTED,
             {(each.source or "", each.rule or ""): 1 for each in self.rejected},
         )
-        begin_rules(self._metrics, [rule.id for rule in rules.enabled])
-        self._shown |= {rule.id for rule in rules.enabled} | self._ids_of_rejected()
 
     def takes(self, rules: RuleSet) -> None:
         """These rules will run from the next batch on; says which of them are paused now, and which
@@ -101,15 +116,19 @@ class RuleStatus:
 
     def read(self) -> None:
         """The source of the rules was read."""
-        self._failed = False
+        self._not_read = {}
         self._metrics.set(names.RULES_READ, 1)
 
     def not_read(self, problems: Sequence[Problem]) -> None:
-        """The source of the rules cannot be read; what runs goes on."""
+        """The source of the rules, or what operators decide beside it, cannot be read; what runs
+        goes on."""
         self._metrics.set(names.RULES_READ, 0)
-        if not self._failed:
-            _log.error("rules_not_read", text="\n".join(each.render() for each in problems))
-        self._failed = True
+        new = [each for each in problems if each.source not in self._not_read]
+        if new:
+            _log.error("rules_not_read", text="\n".join(each.render() for each in new))
+        since = datetime.now(UTC).isoformat(" ", "seconds")
+        now = {each.source: (each, since) for each in reversed(problems)}
+        self._not_read = {source: self._not_read.get(source, each) for source, each in now.items()}
 
     def begins(self, batch: int, logged: LoggedRules, rules: CompiledRules) -> None:
         """A batch begins that is the first under other rules, or the first of the run."""
@@ -167,7 +186,8 @@ class RuleStatus:
                 )
 
     def listing(self) -> list[dict[str, object]]:
-        """What runs and what does not, for ``/rules``: the rules by id, then what is rejected."""
+        """What runs and what does not, for ``/rules``: the rules by id, then what is rejected, and
+        what cannot be read."""
         shown: list[dict[str, object]] = []
         draining: dict[str, list[Rule]] = {}
         for each in self.rules.draining:
@@ -184,7 +204,17 @@ class RuleStatus:
             {"id": each.rule, "state": "rejected", "source": each.source, "reason": each.render()}
             for each in self.rejected
         ]
-        return shown + rejected
+        away: list[dict[str, object]] = [
+            {
+                "id": None,
+                "state": "rejected",
+                "source": source,
+                "reason": f"not read since {since}; the rules that ran before run on\n"
+                f"{problem.render()}",
+            }
+            for source, (problem, since) in self._not_read.items()
+        ]
+        return shown + rejected + away
 
     def _row(self, rule: Rule) -> dict[str, object]:
         """What is shown of a version, but for its state."""

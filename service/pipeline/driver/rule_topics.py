@@ -5,9 +5,10 @@ under it, and the state of each rule in the status topic.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from functools import cached_property
+from itertools import count
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -26,6 +27,10 @@ _log = logger(__name__)
 _SECONDS: Final = 10.0
 #: How often the states are looked at.
 _LOOK_SECONDS: Final = 0.5
+#: How often the topic is, where they are the same: it may have been made again.
+_CHECK_SECONDS: Final = 30.0
+#: Characters of a text in a state, such as the reason of a rejection.
+_MOST_TOLD: Final = 10_000
 
 
 class RuleTopics:
@@ -40,10 +45,10 @@ class RuleTopics:
         self._audit: Final = topics.rule_audit
         self._status: Final = topics.rule_status
         self._listing: Final = listing
-        #: What the status topic says of this job, by key.
-        self._told: dict[bytes, bytes] | None = None
         self._rows: list[dict[str, Any]] | None = None
-        self._unwritten = False
+        self._look_at = 0.0
+        #: Kinds of errors that were logged since the last success.
+        self._failed: set[type] = set()
         self._thread: Final = Background("rule-status", self._work, run)
 
     def start(self) -> None:
@@ -54,6 +59,8 @@ class RuleTopics:
     def stop(self) -> None:
         """Write the last states; gives up after a while."""
         self._thread.stop()
+        if self._status is not None:
+            self._states.close()
 
     def decided(self, before: RuleSet, logged: LoggedRules, offsets: Offsets) -> None:
         """Write the decisions that lead to a rule set, and wait until they are acknowledged. Raises
@@ -74,46 +81,48 @@ class RuleTopics:
             going = self._thread.wait(_LOOK_SECONDS)
             try:
                 self._tell()
-            except SparkCepError as error:
-                if not self._unwritten:
-                    _log.warning("rule_status_not_written", reason=str(error))
-                self._unwritten = True
+            except Exception as error:  # noqa: BLE001  the job goes on, and so do later states
+                if type(error) not in self._failed:
+                    kind = "" if isinstance(error, SparkCepError) else f"{type(error).__name__}: "
+                    _log.warning("rule_status_not_written", reason=f"{kind}{error}")
+                self._failed.add(type(error))
             else:
-                self._unwritten = False
+                self._failed.clear()
 
     def _tell(self) -> None:
-        """Write what is no longer as it was told."""
+        """Write what is not as the topic says it; also what earlier runs told, and where the topic
+        was made again."""
         assert self._status is not None
-        if self._told is None:
-            # What earlier runs told is removed where it is no longer so.
-            self._told = self._read(self._status)
         rows = [{name: each[name] for name in _TOLD if name in each} for each in self._listing()]
-        if rows == self._rows:
+        now = time.monotonic()
+        if rows == self._rows and now < self._look_at:
             return
-        now = dict(map(self._record, rows))
+        self._look_at = now + _CHECK_SECONDS
+        self._states.read()
+        there = {
+            key: record.value
+            for key, record in self._states.records.items()
+            if key is not None and _job_of(key) == self._job
+        }
+        wanted: dict[bytes, bytes] = {}
+        for record in map(self._record, rows):
+            keys = map(record.key, count())
+            wanted[next(key for key in keys if key not in wanted)] = record.value()
         changed: list[tuple[bytes, bytes | None]] = [
-            (key, value) for key, value in now.items() if self._told.get(key) != value
+            (key, value) for key, value in wanted.items() if there.get(key) != value
         ]
-        changed += [(key, None) for key in self._told if key not in now]
+        changed += [(key, None) for key in there if key not in wanted]
         if changed:
             self._write(self._status, changed)
-            self._told = now
         self._rows = rows
 
-    def _read(self, topic: str) -> dict[bytes, bytes]:
-        config = self._kafka.consumer_config("spark-cep-rule-status")
-        with closing(CompactedTopic(topic, config, _SECONDS, "states of rules")) as there:
-            there.read()
-            return {
-                key: record.value
-                for key, record in there.records.items()
-                if key is not None and _job_of(key) == self._job
-            }
-
-    def _record(self, row: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        named = {_TOLD[name]: value for name, value in row.items()}
-        record = StatusRecord.model_validate({"job": self._job, **named})
-        return record.key(), record.value()
+    def _record(self, row: Mapping[str, Any]) -> StatusRecord:
+        # One record that Kafka refuses would hold back all others, for good.
+        named = {
+            _TOLD[name]: value[:_MOST_TOLD] if isinstance(value, str) else value
+            for name, value in row.items()
+        }
+        return StatusRecord.model_validate({"job": self._job, **named})
 
     def _write(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         failed: list[KafkaError] = []
@@ -139,6 +148,11 @@ class RuleTopics:
         if failed or left:
             why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
             raise KafkaAwayError(f"topic {topic}: records of rules are not written: {why}")
+
+    @cached_property
+    def _states(self) -> CompactedTopic:
+        config = self._kafka.consumer_config("spark-cep-rule-status")
+        return CompactedTopic(self._status or "", config, _SECONDS, "states of rules")
 
     @cached_property
     def _producer(self) -> Producer:

@@ -7,7 +7,7 @@ source that cannot be read leaves the rules that run.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from service.compiler.rule_set import compile_rules
 from service.config import Settings
@@ -24,6 +24,8 @@ from service.rules.overrides import Overrides, OverrideTopic
 from service.rules.rule_set import RuleFile
 from service.rules.source import RuleSource
 from service.rules.texts import plan_for
+
+_T = TypeVar("_T")
 
 #: What the source holds, and what operators have decided beside it; ``None``: not read yet.
 Found = tuple[Sequence[RuleFile] | None, Overrides | None]
@@ -71,35 +73,29 @@ class RuleWatch:
         interval = self._settings.refresh_interval
         assert interval is not None
         while self._thread.wait(interval / 1000):
-            try:
-                self.look()
-            except RuleSetError as error:
-                if not self._thread.stopped:
-                    self._status.not_read(error.problems)
-            except Exception as error:  # noqa: BLE001  the rules that run go on
-                # Not again until the source changes.
-                self._status.wants(self._rules.wanted.rules, [_defect(error)], ())
+            self.look()
 
     def look(self) -> None:
-        """Look once. Raises RuleSetError when the source, or the topic, cannot be read."""
-        overrides = self._topic.read()
+        """Look once. Of the source and the topic each counts also while the other one cannot be
+        read."""
+        problems: list[Problem] = []
+        overrides = _asked(self._topic.read, "the overrides", problems)
         if overrides is not None:
             self._overrides, self._changed = overrides, True
-        away: RuleSetError | None = None
-        try:
-            files = self._source.read()
-        except RuleSetError as error:
-            # A rule can be paused all the same.
-            files, away = None, error
+        files = _asked(self._source.read, self._source.name, problems)
         if files is not None:
             self._files, self._changed = files, True
         if self._changed and self._overrides is not None:
             # What fails is not looked at again until something changes.
             self._changed = False
-            self._take(self._overrides)
-        if away is not None:
-            raise away
-        self._status.read()
+            try:
+                self._take(self._overrides)
+            except Exception as error:  # noqa: BLE001  the rules that run go on
+                self._status.cannot_take(_defect(error))
+        if not problems:
+            self._status.read()
+        elif not self._thread.stopped:
+            self._status.not_read(problems)
 
     def _take(self, overrides: Overrides) -> None:
         before = self._rules.wanted
@@ -124,6 +120,18 @@ class RuleWatch:
         self._status.wants(wanted, (*change.rejected, *overrides.unreadable.values()), warnings)
         if changed:
             self._wake(wanted.fingerprint)
+
+
+def _asked(read: Callable[[], _T | None], name: str, problems: list[Problem]) -> _T | None:
+    """What was read, if it is new; why nothing could be goes to ``problems``."""
+    try:
+        return read()
+    except RuleSetError as error:
+        problems += error.problems
+    except Exception as error:  # noqa: BLE001  the next look may succeed
+        message = f"cannot be read: {type(error).__name__}: {error}"
+        problems.append(Problem(message, name))
+    return None
 
 
 def _problems(

@@ -4,7 +4,8 @@ has run with.
 A first start refuses rules with a problem, and waits for a source that does not answer. A job that
 has run before goes on: what is wrong is rejected, and what ran before runs. A batch that is planned
 and not done has the rules that were logged for it; but where it is the first under them and three
-runs have failed in it, the rules that are new with it are set aside.
+runs have failed in it, the rules that are new with it are set aside. Other rules' output does not
+depend on these, so a part of it that is written already fits the rest.
 """
 
 from __future__ import annotations
@@ -33,12 +34,15 @@ from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.spark.local_folder import local_folder
 from service.rules.change import Change, next_rules
 from service.rules.overrides import Overrides, OverrideTopic
+from service.rules.pauses import Pause
 from service.rules.rule_set import RuleFile, RuleSet, examine, valid
 from service.rules.source import RuleSource
 
 _log = logger(__name__)
 #: Runs that may fail in the first batch under other rules.
 _MOST_ATTEMPTS = 3
+#: Who pauses the old version of a rule that is set aside.
+_BY = "spark-cep"
 
 
 class RulesAtStart:
@@ -112,14 +116,15 @@ class RulesAtStart:
             self._wrong = None
             self._read(ask)
             self.check(self._schemas)
+        away = [] if self._wrong is None or self.files is not None else self._wrong.problems
         try:
             self.overrides = ask(topic.read) or Overrides()
         except RuleSetError as error:
             self._went_wrong(error)
-            self._status.not_read(error.problems)
+            self._status.not_read([*away, *error.problems])
         overrides = self.overrides or Overrides()
         if logged is not None and position is not None and position.uncommitted:
-            logged = _without_crashing(log, logged, position.batch, begun)
+            logged = _without_crashing(log, logged, position.batch, begun, overrides)
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
@@ -146,13 +151,16 @@ class RulesAtStart:
         rules = change.rules
         warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
         rejected = (*change.rejected, *overrides.unreadable.values())
-        self._status.wants(rules, rejected, warnings)
         planned, types = None, record_types(self._schemas)
         if logged is not None and position is not None and position.uncommitted:
             planned = position.batch, CompiledRules.of(logged.rules, types)
         compiled = CompiledRules.of(rules, types)
-        begins = self._status.begins
-        return BatchRules(log, logged, compiled, planned, overrides, decided, begins)
+        status = self._status
+        batches = BatchRules(
+            log, logged, compiled, planned, overrides, decided, status.begins, status.takes
+        )
+        status.wants(rules, rejected, warnings)
+        return batches
 
     def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
         if self._first:
@@ -161,39 +169,57 @@ class RulesAtStart:
 
 
 def _without_crashing(
-    log: RuleLog, logged: LoggedRules, batch: int, begun: PartlyWritten | None
+    log: RuleLog,
+    logged: LoggedRules,
+    batch: int,
+    begun: PartlyWritten | None,
+    overrides: Overrides,
 ) -> LoggedRules:
     """The rules of a batch that was begun; without those that are new with it, if it failed too
-    often. Raises RuleSetError when it failed too often and cannot have other rules."""
+    often. Their old versions run instead, but for those that must not: then they are paused."""
     before = log.of(batch - 1) if logged.batch == batch and batch > 0 else None
     if before is None or logged.attempts < _MOST_ATTEMPTS:
         return logged
     ran = [one.rule for one in before.rules.running]
-    new = [one for one in logged.rules.running if one.rule not in ran]
+    new = {one.rule.id: one for one in logged.rules.running if one.rule not in ran}
     if not new:
         return logged
     reason = f"set aside: batch {batch}, the first with this rule, failed {logged.attempts} times"
-    if begun is not None and begun.batch == batch:
-        problem = f"batch {batch} fails, and some of its output is there, so its rules must stay"
-        raise RuleSetError([one.places.problem(problem, ("id",)) for one in new])
-    ids = {one.rule.id for one in new}
-    kept = [one for one in logged.rules.loaded if one.rule.id not in ids]
-    back = [one for one in before.rules.loaded if one.rule.id in ids]
-    draining = [each for each in logged.rules.draining if each.rule.id not in ids]
-    draining += [each for each in before.rules.draining if each.rule.id in ids]
-    carried = [one for one in logged.rules.carried if one.rule.id not in ids]
-    carried += [one for one in before.rules.carried if one.rule.id in ids]
+    written = begun is not None and begun.batch == batch
+    if written:
+        # What other rules gave is there or comes now: it does not depend on these.
+        reason += "; a part of what it gave in that batch may be in the output"
+    aside = {**logged.set_aside, **{digest(one): reason for one in new.values()}}
+    back = [one for one in before.rules.loaded if one.rule.id in new]
+    stopped = {
+        one.rule.id: overrides.until_resumed(
+            Pause(
+                f"version {new[one.rule.id].rule.version} is {reason}. Another version runs, or"
+                " this one when it is resumed",
+                _BY,
+                one.rule.version,
+            )
+        )
+        for one in back
+        # What is written of the batch lacks the output of the old version, or it is the same rule,
+        # which somebody has resumed.
+        if (written and one.rule in ran) or digest(one) in aside
+    }
+    kept = [one for one in logged.rules.loaded if one.rule.id not in new]
+    draining = [each for each in logged.rules.draining if each.rule.id not in new]
+    draining += [each for each in before.rules.draining if each.rule.id in new]
+    carried = [one for one in logged.rules.carried if one.rule.id not in new]
+    carried += [one for one in before.rules.carried if one.rule.id in new]
     rules = RuleSet(
         tuple(sorted((*kept, *back), key=lambda one: one.rule.id)),
         draining=tuple(draining),
         carried=tuple(carried),
     )
-    rules = rules.pausing({**before.rules.paused, **logged.rules.paused})
-    aside = {**logged.set_aside, **{digest(one): reason for one in new}}
+    rules = rules.pausing({**before.rules.paused, **logged.rules.paused, **stopped})
     starts = logged.starts.get(batch, {})
     substitute = LoggedRules.following(before, batch, starts, rules)
     substitute = replace(substitute, number=logged.number, attempts=0, set_aside=aside)
     log.write(substitute)
-    for one in new:
+    for one in new.values():
         _log.error("rule_set_aside", rule=one.rule.id, version=one.rule.version, reason=reason)
     return substitute

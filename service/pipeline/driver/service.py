@@ -237,7 +237,6 @@ class Service:
                 outage=outage,
                 breaker=self._breaker,
                 topics=TopicIds(settings, ids),
-                rules=self._rules,
                 observer=self._observer,
                 time=event_time,
                 metrics=self._metrics,

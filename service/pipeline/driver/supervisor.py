@@ -29,7 +29,6 @@ from service.pipeline.driver.outage import Outage
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.driver.retry import RetryPolicy, StopRequestedError
-from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.stopping import Stopping
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.driver.topic_ids import TopicIds
@@ -69,7 +68,6 @@ class Supervisor:
         outage: Outage,
         breaker: CircuitBreaker,
         topics: TopicIds,
-        rules: RuleStatus,
         observer: Observer,
         time: TimeControl,
         metrics: Metrics,
@@ -86,7 +84,6 @@ class Supervisor:
         self._outage = outage
         self._breaker = breaker
         self._topics = topics
-        self._rules = rules
         self._observer = observer
         self._time = time
         self._metrics = metrics
@@ -182,9 +179,7 @@ class Supervisor:
             self._protect(report)
         self._flow.rules.done()
         key_groups = self._flow.settings.state.key_groups
-        rules = self._flow.rules.drained(report.drained, key_groups)
-        if rules is not None:
-            self._rules.takes(rules)
+        self._flow.rules.drained(report.drained, key_groups)
         self._outage.batch_done()
         self._time.batch_done(report)
         return report.total(Count.RECORDS), report.total(Count.BYTES)
@@ -215,6 +210,4 @@ class Supervisor:
             if trip.rule in versions
         }
         if rules.pause(pauses):
-            wanted = rules.wanted.rules
-            self._rules.takes(wanted)
-            self._time.rules_changed(wanted.fingerprint)
+            self._time.rules_changed(rules.wanted.rules.fingerprint)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.compiler.record_types import RecordTypes
-from service.errors import KafkaAwayError
+from service.errors import KafkaAwayError, StateError
 from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.rule_log import LoggedRules
@@ -29,9 +29,13 @@ class Log:
 
     def __init__(self) -> None:
         self.sets: list[LoggedRules] = []
+        self.fails = 0
 
     def write(self, logged: LoggedRules) -> None:
-        """As the file."""
+        """As the file; ``fails``: so many times it does."""
+        if self.fails:
+            self.fails -= 1
+            raise StateError("no storage")
         self.sets = [each for each in self.sets if each.batch != logged.batch] + [logged]
 
     def of(self, batch: int) -> LoggedRules | None:
@@ -128,6 +132,28 @@ def test_a_set_is_told_before_its_batch() -> None:
     assert run.told == [([], 1)]
 
 
+def test_nothing_runs_under_rules_that_are_not_in_the_log() -> None:
+    """Where they could not be written and the query begins again in the same process. So it is
+    with the count of attempts, without which nobody is told."""
+    run = Run()
+    job = run.begin(rules(a=1))
+    job.of(0, dict)
+    job.want(rules(a=1, b=1), Overrides())
+    run.log.fails = 1
+    with pytest.raises(StateError):
+        job.of(1, dict)
+    assert run.told == [([], 1)]
+    job.of(1, dict)
+    assert (run.log.of(1).rules, run.log.of(1).attempts) == (rules(a=1, b=1), 1)
+    job = run.begin(rules(a=1, b=1), planned=1)
+    run.log.fails = 1
+    with pytest.raises(StateError):
+        job.of(1, dict)
+    job.of(1, dict)
+    assert run.log.of(1).attempts == 2
+    assert run.told == [([], 1), (["a"], 2), (["a"], 2)]
+
+
 def test_what_is_wanted_keeps_pauses() -> None:
     """But for those of another version, and those that somebody has resumed since."""
     job = Run().begin(rules(a=1, b=1))
@@ -139,4 +165,18 @@ def test_what_is_wanted_keeps_pauses() -> None:
     early, late = (Overrides({"b": Placed(Override(), at, "place")}, end=at + 1) for at in (-1, 0))
     assert not job.want(rules(a=2, b=2), early)
     assert job.want(rules(a=2, b=2), late)
+    assert job.wanted.rules.paused == {}
+
+
+def test_a_pause_ends_in_a_topic_that_was_made_again() -> None:
+    """Whose offsets begin anew; without a record of the rule it stays."""
+    job = Run().begin(rules(a=1))
+    job.want(rules(a=1), Overrides(end=500, topic="one"))
+    job.pause({"a": Pause("why", "breaker", 1)})
+    early = {"a": Placed(Override(), 3, "overrides/0/3")}
+    assert not job.want(rules(a=1), Overrides(early, end=500, topic="one"))
+    assert not job.want(rules(a=1), Overrides(end=4, topic="two"))
+    pause = job.wanted.rules.paused["a"]
+    assert Pause.from_json(pause.as_json()) == pause
+    assert job.want(rules(a=1), Overrides(early, end=4, topic="two"))
     assert job.wanted.rules.paused == {}

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from service.compiler.record_types import RecordTypes
 from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.rule_log import LoggedRules
-from service.pipeline.driver.rules_at_start import _without_crashing
 from service.rules.overrides import Overrides
 from service.rules.rule_set import Drain, RuleSet
 
@@ -47,10 +43,11 @@ def test_what_has_drained_in_all_groups_goes() -> None:
     batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
     assert batches.of(5, dict) is compiled
     prints = {plan.rule.version: plan.fingerprint for plan in compiled.plan.plans}
-    assert batches.drained({}, 4) is None
-    assert batches.drained({prints[1]: 3, prints[2]: 1}, 4) is None
-    left = batches.drained({prints[1]: 4, prints[2]: 3}, 4)
-    assert left == rules(3, 2)
+    batches.drained({}, 4)
+    batches.drained({prints[1]: 3, prints[2]: 1}, 4)
+    assert batches.wanted is compiled
+    batches.drained({prints[1]: 4, prints[2]: 3}, 4)
+    assert batches.wanted.rules == rules(3, 2)
     assert batches.of(5, dict) is compiled
     assert batches.of(6, dict).plan.draining == {prints[2]: 1_000}
     assert [(each.batch, len(each.rules.draining)) for each in log.written] == [(5, 2), (6, 1)]
@@ -63,7 +60,7 @@ def test_one_that_runs_again_stays() -> None:
     batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
     batches.of(0, dict)
     batches.want(rules(1), Overrides())
-    assert batches.drained(dict.fromkeys(compiled.plan.draining, 4), 4) is None
+    batches.drained(dict.fromkeys(compiled.plan.draining, 4), 4)
     assert batches.of(1, dict).rules == rules(1)
 
 
@@ -75,25 +72,8 @@ def test_what_has_drained_does_not_come_back() -> None:
         lambda *_: None,
     )  # fmt: skip
     batches.of(0, dict)
-    assert batches.drained(dict.fromkeys(batches.current.plan.draining, 4), 4) == rules(2)
+    batches.drained(dict.fromkeys(batches.current.plan.draining, 4), 4)
+    assert batches.wanted.rules == rules(2)
     assert not batches.want(rules(2, 1), Overrides())
     assert batches.want(rules(3, 1, 2), Overrides())
     assert batches.wanted.rules == rules(3, 2)
-
-
-def carrying(runs: int, *carried: int) -> RuleSet:
-    """A version that runs, and those that it carries over."""
-    return replace(rules(runs), carried=tuple(rules(each).loaded[0] for each in carried))
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [(rules(2, 1), rules(3, 1, 2)), (carrying(2, 1), carrying(3, 2, 1)), (rules(2), rules(3))],
-)
-def test_a_version_that_crashes_its_first_batch(before: RuleSet, after: RuleSet) -> None:
-    """It is set aside: the version before it runs, and what drained or moved to that."""
-    log: Any = Log()
-    log.of = lambda batch: LoggedRules(4, 7, before)
-    found = _without_crashing(log, LoggedRules(9, 8, after, attempts=3), 9, None)
-    assert found.rules == before
-    assert log.written == [found]

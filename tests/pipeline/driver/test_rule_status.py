@@ -18,7 +18,7 @@ from service.pipeline.driver.rule_log import LoggedRules
 from service.pipeline.driver.rule_status import RuleStatus
 from service.rules.folder import read_rules
 from service.rules.pauses import Pause
-from service.rules.rule_set import Drain
+from service.rules.rule_set import Drain, RuleSet
 
 RULES = """
 id: {0}
@@ -43,6 +43,12 @@ def status(tmp_path: Path) -> RuleStatus:
     return made
 
 
+def wants(status: RuleStatus, rules: RuleSet, *rejected: Problem) -> None:
+    """As the start and the watch do."""
+    status.takes(rules)
+    status.wants(rules, rejected, ())
+
+
 def begins(
     status: RuleStatus, number: int, batch: int, before: LoggedRules | None = None
 ) -> LoggedRules:
@@ -60,7 +66,7 @@ def states(status: RuleStatus) -> dict[object, object]:
 def test_counters_begin_at_zero(status: RuleStatus) -> None:
     """A burst in the first batch is an increase then: to Prometheus a series that begins with its
     first value is none."""
-    status.wants(status.rules, (), ())
+    wants(status, status.rules)
     value = status._metrics.registry.get_sample_value
     assert value("spark_cep_dead_letters_total", {"reason": "undecodable"}) == 0
     assert value("spark_cep_partial_matches_dropped_total", {"rule": "two"}) == 0
@@ -84,6 +90,19 @@ def test_states_of_rules(status: RuleStatus) -> None:
     assert (one["partial_matches"], one["since_batch"]) == (4, 3)
 
 
+def test_a_rule_that_waits_for_its_time(status: RuleStatus, tmp_path: Path) -> None:
+    """It is scheduled until the watermark has come to it."""
+    text = RULES.format("one", 1, "true") + "effective_from: 1970-01-01T00:00:05Z\n"
+    (tmp_path / "one.yaml").write_text(text, "utf-8")
+    wants(status, read_rules(tmp_path))
+    assert states(status)["one"] == "accepted"
+    begins(status, 1, 0)
+    status.committed(0)
+    for watermark, state in ((4_999, "scheduled"), (5_000, "active")):
+        status.batch_done(BatchReport(0, watermark=watermark))
+        assert (states(status)["one"], states(status)["two"]) == (state, "active")
+
+
 def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Path) -> None:
     """The pause is that of the version."""
     begins(status, 1, 0)
@@ -94,7 +113,7 @@ def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Pat
     status.takes(status.rules.pausing(pauses))
     assert (states(status)["one"], value("spark_cep_rule_paused_info", paused)) == ("paused", 1)
     (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
-    status.wants(read_rules(tmp_path).pausing(pauses), (), ())
+    wants(status, read_rules(tmp_path).pausing(pauses))
     begins(status, 2, 5)
     status.committed(5)
     assert (states(status)["one"], status.rules.paused) == ("active", {})
@@ -131,7 +150,7 @@ def test_a_version_that_drains(
     (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
     drains = tuple(Drain(each, 1_000) for each in old.loaded if each.rule.id == "one")
     rules = replace(read_rules(tmp_path), draining=drains)
-    status.wants(rules, (), ())
+    wants(status, rules)
     begins(status, 2, 5, first)
     status.committed(5)
     status.batch_done(BatchReport(5, live=Counter({("one", 1): 4, ("one", 2): 1})))
@@ -158,11 +177,11 @@ def test_series_of_rules_go_with_them(status: RuleStatus, tmp_path: Path, how: s
     """However a rule goes: with the batch that has it no more, and not before."""
     value = status._metrics.registry.get_sample_value
     matches = "spark_cep_matches_total"
-    status.wants(status.rules, (), ())
+    wants(status, status.rules)
     logged = begins(status, 1, 0)
     status.committed(0)
     (tmp_path / "new.yaml").write_text(RULES.format("new", 1, "true"), "utf-8")
-    status.wants(read_rules(tmp_path), (), ())
+    wants(status, read_rules(tmp_path))
     assert value(matches, {"rule": "new"}) == 0
     if how != "before any batch":
         logged = begins(status, 2, 1, logged)
@@ -170,14 +189,14 @@ def test_series_of_rules_go_with_them(status: RuleStatus, tmp_path: Path, how: s
         status.committed(1)
         if how == "paused":
             pause = Pause("too many", "circuit breaker", 1)
-            status.wants(status.rules.pausing({"new": pause}), (), ())
+            wants(status, status.rules.pausing({"new": pause}))
         else:
             (tmp_path / "new.yaml").write_text(RULES.format("new", 1, "false"), "utf-8")
-            status.wants(read_rules(tmp_path), (), ())
+            wants(status, read_rules(tmp_path))
         logged = begins(status, 3, 2, logged)
         status.committed(2)
     (tmp_path / "new.yaml").unlink()
-    status.wants(read_rules(tmp_path), (), ())
+    wants(status, read_rules(tmp_path))
     if how == "in between":
         # The batch that has it is counted after this one.
         status.committed(0)
@@ -196,12 +215,12 @@ def test_what_was_rejected_holds_no_label(status: RuleStatus, tmp_path: Path) ->
     logged = begins(status, 1, 0)
     for number in range(5):
         wrong = Problem("no such column", "wrong.yaml", rule=f"wrong-{number}")
-        status.wants(status.rules, [wrong], ())
+        wants(status, status.rules, wrong)
         status.committed(number)
-    status.wants(status.rules, (), ())
+    wants(status, status.rules)
     status.committed(5)
     (tmp_path / "new.yaml").write_text(RULES.format("new", 1, "true"), "utf-8")
-    status.wants(read_rules(tmp_path), (), ())
+    wants(status, read_rules(tmp_path))
     begins(status, 2, 6, logged)
     value = status._metrics.registry.get_sample_value
     assert value("spark_cep_rules_loaded_info", {"rule": "new", "version": "1"}) == 1

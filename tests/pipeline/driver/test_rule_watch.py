@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,19 +10,24 @@ from unittest.mock import Mock
 
 import pytest
 
+from service.compiler.record_types import RecordTypes
 from service.config import Lifecycle
 from service.errors import ConfigurationError, Problem, RulesAwayError, RuleSetError
 from service.observability.health import Health
 from service.observability.metric_names import RULES_READ
 from service.observability.metrics import Metrics
 from service.pipeline.driver import rule_watch
+from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.retry import RetryPolicies
 from service.pipeline.driver.rule_log import LOG
 from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.rule_watch import RuleWatch
 from service.pipeline.driver.rules_at_start import RulesAtStart
+from service.rules.change import Change
 from service.rules.folder import read_rules
 from service.rules.overrides import Overrides, OverrideTopic
+from service.rules.pauses import Pause
+from service.rules.rule_set import RuleSet
 from service.rules.sources import source_of
 from tests.pipeline.driver.test_job_plan import settings
 from tests.rules.test_folder import mount, rule
@@ -122,7 +126,7 @@ def test_a_stop_during_a_read(tmp_path: Path, metrics: Metrics) -> None:
     status = RuleStatus(metrics)
     status.read()
     given = settings(tmp_path, INPUT, refresh_interval="1 ms")
-    source: Any = SimpleNamespace(read=read)
+    source: Any = SimpleNamespace(name="source", read=read)
     rules: Any = None
     topic, found = OverrideTopic(given.kafka, None), (None, Overrides())
     watching = RuleWatch(given, source, topic, found, rules, lambda: rules, status, print, "run")
@@ -133,49 +137,115 @@ def test_a_stop_during_a_read(tmp_path: Path, metrics: Metrics) -> None:
     assert could_be_read(metrics) == 1
 
 
+class Watch:
+    """A watch of a source and of overrides that are ``read`` as told: each an error, or what there
+    is. ``taken``: what next_rules is given; ``fails``: what it raises. Rule ``a`` runs."""
+
+    def __init__(
+        self, folder: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch, **read: Any
+    ) -> None:
+        mount(folder, "a", a__yaml=rule("a"))
+        self.running = read_rules(folder)
+        self.rejected = Problem("no such column", "b.yaml", rule="b")
+        self.status = RuleStatus(metrics)
+        self.rules = BatchRules(
+            Mock(), None, CompiledRules.of(self.running, RecordTypes()), None, Overrides(), Mock(),
+            Mock(), self.status.takes,
+        )  # fmt: skip
+        self.status.wants(self.running, [self.rejected], ())
+        self.taken: list[Any] = []
+        self.fails: Exception | None = None
+        monkeypatch.setattr(rule_watch, "next_rules", self._next_rules)
+        source: Any = SimpleNamespace(name="source", read=Mock(side_effect=read["source"]))
+        topic: Any = SimpleNamespace(read=Mock(side_effect=read["overrides"]))
+        packing: Any = SimpleNamespace(schemas=SimpleNamespace(types=(), types_of=lambda _: []))
+        self.watch = RuleWatch(
+            settings(folder, INPUT), source, topic, ((), Overrides()), self.rules, lambda: packing,
+            self.status, print, "run",
+        )  # fmt: skip
+
+    def _next_rules(self, _running: RuleSet, files: Any, *_: object, **__: object) -> Change:
+        self.taken.append(files)
+        if self.fails is not None:
+            raise self.fails
+        return Change(self.running, (self.rejected,))
+
+    def told(self) -> list[str]:
+        """Why something does not run."""
+        return [str(row["reason"]) for row in self.status.listing() if row["state"] == "rejected"]
+
+
 def test_a_defect_of_ours(
     tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rules that cannot be taken for a reason that nobody thought of are rejected, once; those that
-    ran before run on."""
-    failed: list[None] = []
-
-    def fails(*_: object, **__: object) -> None:
-        failed.append(None)
-        raise LookupError("nobody thought of it")
-
-    monkeypatch.setattr(rule_watch, "next_rules", fails)
-    mount(tmp_path, "a", a__yaml=rule("a"))
-    status = RuleStatus(metrics)
-    running = read_rules(tmp_path)
-    rules: Any = SimpleNamespace(wanted=SimpleNamespace(rules=running), meanings={})
-    given = settings(tmp_path, INPUT, refresh_interval="1 ms")
-    schemas = SimpleNamespace(types=())
-    source = source_of(given)
-    watching = RuleWatch(
-        given,
-        source,
-        OverrideTopic(given.kafka, None),
-        (None, Overrides()),
-        rules,
-        lambda: SimpleNamespace(schemas=schemas),
-        status,
-        print,
-        "run",
-    )  # fmt: skip
-    watching.start()
-    deadline = time.monotonic() + 10
-    while not status.rejected and time.monotonic() < deadline:
-        time.sleep(0.01)
-    watching.stop()
-    assert source.read() is None
-    assert len(failed) == 1
-    assert status.rules == running
-    (shown,) = [each for each in status.listing() if each["state"] == "rejected"]
-    assert "LookupError: nobody thought of it" in str(shown["reason"])
-    assert (
-        metrics.registry.get_sample_value(
-            "spark_cep_rules_rejected_info", {"source": "", "rule": ""}
-        )
-        == 1
+    """Rules that cannot be taken for a reason that nobody thought of are rejected, once, beside
+    what is rejected anyway; those that ran before run on. Later ones may be right."""
+    there = Watch(
+        tmp_path, metrics, monkeypatch, overrides=[None] * 3, source=[("x",), None, ("y",)]
     )
+    monkeypatch.setattr(rule_watch, "spelled_out", lambda files, *_: files)
+    value = metrics.registry.get_sample_value
+    ours = "spark_cep_rules_rejected_info", {"source": "", "rule": ""}
+    monkeypatch.setattr(Overrides, "applied", lambda _, files: files)
+    there.fails = LookupError("nobody thought of it")
+    there.watch.look()
+    there.watch.look()
+    assert there.taken == [("x",)]
+    assert there.rules.wanted.rules == there.status.rules == there.running
+    real, defect = there.told()
+    assert "no such column" in real
+    assert "LookupError: nobody thought of it" in defect
+    assert value(*ours) == could_be_read(metrics) == 1
+    there.fails = None
+    there.watch.look()
+    assert there.told() == [real]
+    assert value(*ours) is None
+
+
+def test_a_source_that_fails_in_any_way(
+    tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not read: that is told until it can be, and no rejection is lost."""
+    there = Watch(
+        tmp_path, metrics, monkeypatch, overrides=[None] * 3, source=[ValueError("a driver"),
+        RuleSetError([Problem("no answer", "source")]), None],
+    )  # fmt: skip
+    (real,) = there.told()
+    there.watch.look()
+    first = there.told()
+    there.watch.look()
+    assert (could_be_read(metrics), there.told()) == (0, first)
+    assert first[0] == real
+    assert "not read since 2" in first[1]
+    assert "source: cannot be read: ValueError: a driver" in first[1]
+    there.watch.look()
+    assert (could_be_read(metrics), there.told(), there.taken) == (1, [real], [])
+
+
+def test_overrides_that_cannot_be_read(
+    tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules change all the same, under those that are known."""
+    away = RuleSetError([Problem("no answer", "topic overrides")])
+    there = Watch(tmp_path, metrics, monkeypatch, overrides=[away], source=[()])
+    there.watch.look()
+    assert len(there.taken) == 1
+    assert could_be_read(metrics) == 0
+    assert "topic overrides: no answer" in there.told()[1]
+
+
+def test_a_pause_while_rules_are_taken(
+    tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the circuit breaker, in the thread of the batches: what is told is what will run."""
+    there = Watch(tmp_path, metrics, monkeypatch, overrides=[None], source=[()])
+    tells = there.status.wants
+
+    def pauses(*given: Any) -> None:
+        there.rules.pause({"a": Pause("too many", "circuit breaker", 1)})
+        tells(*given)
+
+    monkeypatch.setattr(there.status, "wants", pauses)
+    there.watch.look()
+    assert list(there.rules.wanted.rules.paused) == ["a"]
+    assert [row["state"] for row in there.status.listing()] == ["paused", "rejected"]

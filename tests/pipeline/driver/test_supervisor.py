@@ -93,8 +93,9 @@ class Job:
         wanted = CompiledRules.of(assemble(load_rules(RULE, "ab.yaml")), RecordTypes())
         log: Any = None
         self.batch_rules = BatchRules(
-            log, None, wanted, None, Overrides(), lambda *_: None, lambda *_: None
-        )
+            log, None, wanted, None, Overrides(), lambda *_: None, lambda *_: None,
+            self.rules.takes,
+        )  # fmt: skip
         flow: Any = SimpleNamespace(
             settings=self.settings,
             rules=self.batch_rules,
@@ -120,7 +121,7 @@ class Job:
             spark, flow, run="run", stop=self.stopping.request, stopping=self.stopping,
             partly_written=lambda: None, learn=self.learnt.append,
             retry=lambda question: question(), outage=outage, breaker=self.breaker,
-            topics=SimpleNamespace(check=lambda: None), rules=self.rules, observer=observer,
+            topics=SimpleNamespace(check=lambda: None), observer=observer,
             time=self.time, metrics=self.metrics, health=self.health,
         )  # fmt: skip
 
