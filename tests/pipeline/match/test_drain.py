@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from service.compiler.lowering import lower
 from service.compiler.plan import Plan
-from service.compiler.rule_set import RuleSetPlan, plan_together
+from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import AnyPlan, DrainTime, RuleSetPlan, compile_rule, plan_together
 from service.matcher.columnar.keys import KeysMatcher
-from service.matcher.local import Record
+from service.matcher.local import LocalJob, Record
 from service.matcher.outputs import Outputs
 from service.matcher.transitions import Outcome, Transitions
 from service.model import Coordinates
 from service.pattern.document import load_rules
 from service.pattern.tree import Rule
+from service.pattern.types import BIGINT, INT, STRING, RecordType
 from tests.matcher.runs import TYPES
 from tests.matcher.strategies import condition, rules
 from tests.pipeline.match.test_key_group import (
@@ -31,6 +33,7 @@ from tests.pipeline.match.test_key_group import (
     without_payload,
 )
 from tests.reference.job import ReferenceJob
+from tests.sql_rules import sql_rule
 
 #: Behind every event time.
 NEVER = 1 << 61
@@ -124,7 +127,9 @@ def test_equal_to_each_version_alone(
         if removed:
             draining = [each for each in draining if each.fingerprint not in store.drained]
         running = plans[sum(first <= place for first in begins) - 1]
-        store.change(plan_together([left, running], [(each, limit) for each in draining]))
+        store.change(
+            plan_together([left, running], [(each, DrainTime(limit)) for each in draining])
+        )
         store.advance(records, watermark)
         for plan in draining:
             if plan.fingerprint in store.drained:
@@ -144,6 +149,112 @@ def test_equal_to_each_version_alone(
         assert {each.fingerprint for each in draining} == set(store.drained)
 
 
+# With effective_from, and in SQL.
+
+SQL_EVENT = RecordType({"key": STRING, "name": STRING, "price": INT, "ts": BIGINT})
+SQL_TYPES = RecordTypes((("t", "Event", SQL_EVENT),))
+SQL_CLAUSES = [
+    "MEASURES LAST(b.ts) AS b PATTERN (a b+ c) DEFINE a AS name = 'a', b AS name <> 'a'",
+    "PATTERN (a b) WITHIN INTERVAL '5' MILLISECONDS DEFINE a AS name = 'a', b AS price > a.price",
+    "MEASURES NEXT(b.price) AS n AFTER MATCH SKIP TO NEXT ROW PATTERN (a b) DEFINE b AS name = 'b'",
+]
+
+
+def in_sql(clauses: str, version: int = 1) -> Rule:
+    """A rule in SQL."""
+    statement = f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {clauses})"
+    return replace(sql_rule(statement, SQL_EVENT, "r"), version=version)
+
+
+def of_sql(stream: Stream) -> Stream:
+    """The events as a rule in SQL reads them."""
+    return [
+        (
+            [replace(each, input="t", values={**each.values, "ts": each.time}) for each in records],
+            watermark,
+        )
+        for records, watermark in stream
+    ]
+
+
+def with_starts(
+    plan: AnyPlan, stream: Stream, first: int, starts: set[Coordinates], limit: int
+) -> Outputs:
+    """What one version finds in this process with the events of batches from ``first`` on, of which
+    ``starts`` alone begin something, up to the event time ``limit``."""
+    job = LocalJob(plan_together([], [(plan, DrainTime(None))]), SQL_TYPES)
+    (reader,), (part,) = job._readers, job.plan.partitionings
+    read = reader.event
+    reader.event = lambda record, outputs: (  # type: ignore[method-assign]
+        (event := read(record, outputs))._replace(
+            bits=event.bits | (record.at in starts) << part.early(0)
+        )
+    )
+    job.advance([], stream[first - 1][1] if first else -11)
+    for records, watermark in stream[first:]:
+        job.advance([each for each in records if each.time <= limit], min(watermark, limit))
+    return job.outputs
+
+
+_version = st.one_of(rules("r"), st.sampled_from(SQL_CLAUSES).map(in_sql))
+
+
+@property_of
+@given(
+    _version, _version, batches("kl"), st.data(), st.none() | st.integers(-4, 14),
+    st.sampled_from([None, 0, 3, NEVER]), st.booleans(), st.sampled_from([1, 1 << 26]),
+)  # fmt: skip
+def test_every_event_has_one_version(
+    old: Rule,
+    new: Rule,
+    stream: Stream,
+    data: st.DataObject,
+    begins: int | None,
+    limit: int | None,
+    removed: bool,
+    slice_bytes: int,
+) -> None:
+    """The old version has the events before ``effective_from`` of the new one, if that is still to
+    come, and those that were read before; the new one all others. Of steps or in SQL, drained
+    or ended there, and however the stream is cut."""
+    stream = of_sql(stream)
+    change = data.draw(st.integers(1, len(stream) - 1))
+    one = compile_rule(old, SQL_TYPES)
+    two = compile_rule(replace(new, version=2, effective_from_ms=begins), SQL_TYPES)
+    store = Store(plan_together([one]), SQL_TYPES, slice_bytes=slice_bytes)
+    for records, watermark in stream[:change]:
+        store.advance(records, watermark)
+    future = begins is not None and begins > store.watermark
+    newest = max(store.newest, begins - 1) if future and begins is not None else store.newest
+    if limit is not None:
+        last = newest + limit
+    else:
+        last = begins - 1 if future and begins is not None else store.watermark
+    for records, watermark in stream[change:]:
+        gone = removed and one.fingerprint in store.drained
+        drains = [] if gone else [(one, DrainTime(limit, begins))]
+        store.change(plan_together([two], drains), SQL_TYPES)
+        store.advance(records, watermark)
+        if one.fingerprint in store.drained:
+            assert store.live_versions.get(("r", 1), 0) == 0
+    starts = {
+        record.at
+        for place, (records, _) in enumerate(stream)
+        for record in records
+        if place < change or (future and begins is not None and record.time < begins)
+    }
+    every = {record.at for records, _ in stream for record in records}
+    expected = with_starts(one, stream, 0, starts, last)
+    expected.add(with_starts(two, stream, change, every, NEVER))
+    for outputs in (store.outputs, expected):
+        outputs.counts = Counter(
+            {what: n for what, n in outputs.counts.items() if what[1] not in _SHOWN}
+        )
+    assert without_payload(store.found) == without_payload(findings(expected))
+    if limit is None or limit < NEVER:
+        assert one.fingerprint in store.drained or removed
+
+
 def plan(version: int, within: str = "1 hour", second: str = "b") -> Plan:
     """``a``, then ``second``."""
     ((loaded),) = load_rules(PAIR.format(version, within, second), "r.yaml")
@@ -158,7 +269,7 @@ def record(offset: int, time: int, name: str) -> Record:
 
 def drain(new: Plan, old: Plan, limit: int = NEVER) -> RuleSetPlan:
     """``new`` runs, ``old`` drains."""
-    return plan_together([new], [(old, limit)])
+    return plan_together([new], [(old, DrainTime(limit))])
 
 
 def found(store: Store) -> list[tuple[int, list[int]]]:
@@ -180,7 +291,7 @@ def test_what_waits_may_still_begin() -> None:
     store.advance([record(0, 20, "a"), record(9, 12, "x")], 10)
     for other, watermark in ([], 15), ([lower(LEFT)], 16):
         # The first of both writes what still waits.
-        store.change(plan_together([*other, two], [(one, NEVER)]))
+        store.change(plan_together([*other, two], [(one, DrainTime(NEVER))]))
         store.advance([], watermark)
         assert store.drained == []
     store.advance([record(1, 21, "a")], 25)

@@ -170,7 +170,7 @@ class Store:
                 if not part.reads(record.input) or reader.missing_key(record):
                     continue
                 event = reader.event(record, Outputs())
-                if not any(True for _ in part.touched(event.bits)):
+                if not _is_wanted(part, event.bits):
                     continue
                 value = json.dumps(record.values).encode()
                 shape = PackedPartitioning.of(number, part, micros=True)
@@ -208,6 +208,13 @@ class Store:
     def found(self) -> Any:
         """Everything found, whatever the order."""
         return findings(self.outputs)
+
+
+def _is_wanted(part: Partitioning, bits: int) -> bool:
+    """Whether an event can concern some rule, of steps or in SQL."""
+    return any(True for _ in part.touched(bits)) or any(
+        part.own_bits(number, bits) is not None for number, _, _ in part.row_pattern_rules
+    )
 
 
 def arrow_type(slot: SlotType) -> pa.DataType:
