@@ -63,7 +63,8 @@ def next_rules(
         if not problems:
             for one in file.loaded:
                 wrong = [*check(one)]
-                problems += wrong or _reused(one, by_id.get(one.rule.id), meanings)
+                before = by_id.get(one.rule.id)
+                problems += wrong or _reused(one, before, meanings) or _uncarried(one, before)
             problems += conflicts([*good, *file.loaded])
         if problems:
             if file.rule is None:
@@ -175,6 +176,22 @@ def _reused(
     newest = max((known for of, known in meanings if of == rule), default=version)
     allowed = f"a changed rule has a higher version: {max(newest, version) + 1}"
     return [one.places.problem(message, ("version",), allowed=allowed)]
+
+
+def _uncarried(one: LoadedRule, running: LoadedRule | None) -> list[Problem]:
+    """That a version would carry over nothing of the one that runs."""
+    if (
+        running is None
+        or running.rule.query is None
+        or running.rule.version >= one.rule.version
+        or one.rule.previous_version is not PreviousVersion.CARRY
+    ):
+        return []
+    message = (
+        f"nothing can be carried over: version {running.rule.version} of this rule, which runs, is"
+        " in SQL"
+    )
+    return [one.places.problem(message, ("previous_version",), allowed="`restart` or `drain`")]
 
 
 def _empty(running: RuleSet) -> Problem:

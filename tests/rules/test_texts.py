@@ -82,6 +82,16 @@ def test_a_rule_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(read) == 4
 
 
+@pytest.mark.parametrize(
+    "time", [DrainTime(5), DrainTime(None), DrainTime(0, -7), DrainTime(None, 7)]
+)
+def test_how_long_a_version_drains_travels(time: DrainTime) -> None:
+    """As it was given."""
+    (one,) = load_rules(AWKWARD, "awkward")
+    rules = RuleSet((), draining=(Drain(one, *time),))
+    assert list(texts.plan_of(texts.encoded(rules), TYPES).draining.values()) == [time]
+
+
 def test_versions_that_drain_or_move_travel_too() -> None:
     """Those that drain with how long they may; they run beside the version that runs. Those whose
     partial matches move do not run."""

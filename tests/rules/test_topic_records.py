@@ -43,7 +43,11 @@ def _sets(draw: st.DrawFn) -> RuleSet:
     rules = assemble(one for each in texts for one in each)
     older = [("e", 1), ("e", 2), ("f", 1)]
     drains = [
-        Drain(load_rules(_RULE.format(*version, "true"), "e.yaml")[0], draw(st.integers(1, 2)))
+        Drain(
+            load_rules(_RULE.format(*version, "true"), "e.yaml")[0],
+            draw(st.none() | st.integers(1, 2)),
+            draw(st.none() | st.just(7)),
+        )
         for version in draw(st.lists(st.sampled_from(older), unique=True).map(sorted))
     ]
     carried = [

@@ -20,9 +20,9 @@ from service.matcher.outputs import Outputs
 from service.matcher.transitions import Outcome, Transitions
 from service.model import Coordinates
 from service.pattern.document import load_rules
-from service.pattern.tree import Rule
+from service.pattern.tree import Contiguity, Rule, Step, Within
 from service.pattern.types import BIGINT, INT, STRING, RecordType
-from tests.matcher.runs import TYPES
+from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import condition, rules
 from tests.pipeline.match.test_key_group import (
     LEFT,
@@ -166,15 +166,30 @@ def in_sql(clauses: str, version: int = 1) -> Rule:
     return replace(sql_rule(statement, SQL_EVENT, "r"), version=version)
 
 
-def of_sql(stream: Stream) -> Stream:
-    """The events as a rule in SQL reads them."""
-    return [
-        (
-            [replace(each, input="t", values={**each.values, "ts": each.time}) for each in records],
-            watermark,
+def of_sql(each: Record) -> Record:
+    """The event as a rule in SQL reads it."""
+    return replace(each, input="t", values={**each.values, "ts": each.time})
+
+
+@st.composite
+def many_batches(draw: st.DrawFn) -> Stream:
+    """Events of two keys, none late, in batches of a few."""
+    drawn = draw(
+        st.lists(
+            st.tuples(st.sampled_from("kl"), st.sampled_from("aabbc"), st.integers(0, 3)),
+            min_size=12,
+            max_size=24,
         )
-        for records, watermark in stream
-    ]
+    )
+    records = []
+    for number, (key, name, ahead) in enumerate(drawn):
+        one = of_sql(record(number, number // 2 + ahead, name))
+        records.append(replace(one, values={**one.values, "key": key, "price": number % 3}))
+    size = draw(st.integers(2, 7))
+    # No event is more than three behind the newest one.
+    batches = [records[n : n + size] for n in range(0, len(records), size)]
+    ends = [max(r.time for r in records[: n + size]) - 4 for n in range(0, len(records), size)]
+    return [*zip(batches, ends, strict=True), ([], END_OF_TIME)]
 
 
 def with_starts(
@@ -196,12 +211,18 @@ def with_starts(
     return job.outputs
 
 
-_version = st.one_of(rules("r"), st.sampled_from(SQL_CLAUSES).map(in_sql))
+_SIMPLE = Rule(
+    "r", 1, (Step("p", None, condition("name = 'a'")), Step("q", Contiguity.FOLLOWED_BY)),
+    key=(condition("key"),), within=Within(5),
+)  # fmt: skip
+_version = st.one_of(
+    st.sampled_from([_SIMPLE, *map(in_sql, SQL_CLAUSES)]), rules("r", skips=False, gaps=False)
+)
 
 
 @property_of
 @given(
-    _version, _version, batches("kl"), st.data(), st.none() | st.integers(-4, 14),
+    _version, _version, many_batches(), st.data(), st.sampled_from([None, 1, 3, 5, 7, 0]),
     st.sampled_from([None, 0, 3, NEVER]), st.booleans(), st.sampled_from([1, 1 << 26]),
 )  # fmt: skip
 def test_every_event_has_one_version(
@@ -209,7 +230,7 @@ def test_every_event_has_one_version(
     new: Rule,
     stream: Stream,
     data: st.DataObject,
-    begins: int | None,
+    later: int | None,
     limit: int | None,
     removed: bool,
     slice_bytes: int,
@@ -217,8 +238,8 @@ def test_every_event_has_one_version(
     """The old version has the events before ``effective_from`` of the new one, if that is still to
     come, and those that were read before; the new one all others. Of steps or in SQL, drained
     or ended there, and however the stream is cut."""
-    stream = of_sql(stream)
     change = data.draw(st.integers(1, len(stream) - 1))
+    begins = None if later is None else stream[change - 1][1] + later
     one = compile_rule(old, SQL_TYPES)
     two = compile_rule(replace(new, version=2, effective_from_ms=begins), SQL_TYPES)
     store = Store(plan_together([one]), SQL_TYPES, slice_bytes=slice_bytes)
@@ -253,6 +274,36 @@ def test_every_event_has_one_version(
     assert without_payload(store.found) == without_payload(findings(expected))
     if limit is None or limit < NEVER:
         assert one.fingerprint in store.drained or removed
+
+
+def test_a_match_waits_for_the_next_row() -> None:
+    """A version in SQL has not drained while a match of it waits for what its measures read."""
+    clauses = "MEASURES NEXT(b.price) AS n PATTERN (a b) DEFINE b AS name = 'b'"
+    one, two = (compile_rule(in_sql(clauses, version), SQL_TYPES) for version in (1, 2))
+    store = Store(plan_together([one]), SQL_TYPES)
+    store.advance([of_sql(record(0, 10, "a")), of_sql(record(1, 11, "b"))], 20)
+    store.change(plan_together([two], [(one, DrainTime(NEVER))]), SQL_TYPES)
+    store.advance([], 21)
+    assert (store.drained, store.live_versions["r", 1]) == ([], 1)
+    assert store.held() == {"r": 1}
+    store.advance([of_sql(record(2, 30, "c"))], 40)
+    assert found(store) == [(1, [0, 1])]
+    assert store.drained == [one.fingerprint]
+
+
+def test_a_rule_in_sql_comes_again() -> None:
+    """It starts empty, as a newer version does."""
+    clauses = "MEASURES LAST(b.ts) AS b PATTERN (a b) DEFINE a AS name = 'a', b AS name = 'b'"
+    one, two = (compile_rule(in_sql(clauses, version), SQL_TYPES) for version in (1, 2))
+    for next_ones in ([[], [one]], [[two]]):
+        store = Store(plan_together([one]), SQL_TYPES)
+        store.advance([of_sql(record(0, 10, "a"))], 20)
+        for each in next_ones:
+            store.change(plan_together(each or [lower(LEFT)]), SQL_TYPES)
+            store.advance([], store.watermark + 1)
+        store.advance([of_sql(record(1, 30, "b")), of_sql(record(2, 31, "a"))], 31)
+        store.advance([of_sql(record(3, 32, "b"))], 40)
+        assert found(store) == [(next_ones[-1][0].rule.version, [2, 3])]
 
 
 def plan(version: int, within: str = "1 hour", second: str = "b") -> Plan:
@@ -361,3 +412,35 @@ def test_counts_of_versions_are_added() -> None:
         ]
         store.advance([record(1, 15, "a"), record(2, 20, "b")], 30)
         assert store.outputs.counts["r", "matched"] == 2
+
+
+@pytest.mark.parametrize("limit", [None, 500], ids=["restart", "drain"])
+@pytest.mark.parametrize("kind", ["steps", "sql"])
+def test_a_version_that_begins_later(kind: str, limit: int | None) -> None:
+    """Up to there the old one goes on as before, with what waits, too; then it ends, or goes on
+    with what it has begun. What the new one would not read is nobody else's."""
+    clauses = "MEASURES LAST(b.ts) AS b PATTERN (a b) DEFINE a AS name = 'a', b AS name = 'b'"
+    old, new = (plan(n).rule if kind == "steps" else in_sql(clauses, n) for n in (1, 2))
+    one = compile_rule(old, SQL_TYPES)
+    two = compile_rule(replace(new, effective_from_ms=1_000), SQL_TYPES)
+    store = Store(plan_together([one]), SQL_TYPES)
+
+    def batch(watermark: int, *events: tuple[int, int, str]) -> None:
+        store.advance([of_sql(record(*event)) for event in events], watermark)
+
+    batch(22, (0, 10, "a"), (1, 20, "b"), (2, 21, "a"))
+    store.change(plan_together([two], [(one, DrainTime(limit, 1_000))]), SQL_TYPES)
+    # The first match was begun before the change, the next one after it. Another one waits.
+    batch(300, (3, 100, "b"), (4, 150, "a"), (5, 200, "b"), (6, 400, "a"), (7, 1_010, "x"))
+    assert store.drained == []
+    assert found(store) == [(1, [0, 1]), (1, [2, 3]), (1, [4, 5])]
+    batch(990, (8, 450, "b"), (9, 995, "a"), (10, 1_100, "b"), (11, 1_150, "a"))
+    assert (store.live_versions["r", 1], store.gone) == (0, [])
+    batch(1_120)
+    batch(1_300, (12, 1_200, "b"))
+    batch(1_600)
+    late = [(1, [9, 10])] if limit and kind == "steps" else []
+    expected = [(1, [0, 1]), (1, [2, 3]), (1, [4, 5]), (1, [6, 8]), *late, (2, [11, 12])]
+    assert found(store) == expected
+    assert store.drained == [one.fingerprint]
+    assert store.outputs.timeouts == []
