@@ -208,7 +208,7 @@ def test_nothing_ran_before() -> None:
 DRAIN = "previous_version: drain"
 
 
-def draining(rules: RuleSet) -> list[tuple[str, int, int]]:
+def draining(rules: RuleSet) -> list[tuple[str, int, int | None]]:
     """Id, version and limit."""
     return [(each.rule.id, each.rule.version, each.limit_ms) for each in rules.draining]
 
