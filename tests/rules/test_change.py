@@ -327,7 +327,8 @@ def test_the_beginning_is_moved() -> None:
 
 def test_nothing_is_carried_over_from_sql() -> None:
     """It is said, and the version in SQL runs on."""
-    in_sql = "id: a\nversion: 1\nsql: SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k PATTERN (x) DEFINE x AS n = 1)"
+    query = "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k PATTERN (x) DEFINE x AS n = 1)"
+    in_sql = f"id: a\nversion: 1\nsql: {query}"
     before = running(file("a", in_sql))
     found = change(before, file("a", text("a", 2, 2, CARRY)))
     assert found.rules == before

@@ -444,3 +444,38 @@ def test_a_version_that_begins_later(kind: str, limit: int | None) -> None:
     assert found(store) == expected
     assert store.drained == [one.fingerprint]
     assert store.outputs.timeouts == []
+
+
+@pytest.mark.parametrize(
+    ("change", "time", "expected"),
+    [
+        # The third version begins sooner than the second.
+        (300, DrainTime(None, 500), [(1, [0, 1]), (3, [4, 5]), (3, [6, 7])]),
+        # It begins at once: the first ends, or drains.
+        (300, DrainTime(None), [(3, [3, 5]), (3, [4, 5]), (3, [6, 7])]),
+        (300, DrainTime(NEVER), [(1, [0, 1]), (3, [3, 5]), (3, [4, 5]), (3, [6, 7])]),
+        # The second has begun: the first finishes what that lets it finish.
+        (900, DrainTime(None), [(1, [0, 1]), (1, [3, 5]), (1, [4, 5]), (1, [6, 7])]),
+    ],
+)
+def test_a_third_version_comes_before_the_second_begins(
+    change: int, time: DrainTime, expected: list[tuple[int, list[int]]]
+) -> None:
+    """What the key group knows of the second decides what becomes of the first."""
+    one = plan(1)
+    two, three = (
+        lower(replace(plan(number).rule, effective_from_ms=begins))
+        for number, begins in ((2, 800), (3, time.until_ms))
+    )
+    store = Store(plan_together([one]))
+    store.advance([record(0, 90, "a")], 100)
+    events = [(1, 400, "b"), (2, 450, "b"), (3, 460, "a"), (4, 600, "a"), (5, 700, "b")]
+    events += [(6, 790, "a"), (7, 950, "b")]
+    for watermark in (200, 300, 900, 1_000):
+        if store.watermark >= change:
+            store.change(plan_together([three], [(one, time)]))
+        else:
+            store.change(plan_together([two], [(one, DrainTime(500, 800))]))
+        read = [record(*each) for each in events if store.watermark < each[1] <= watermark]
+        store.advance(read, watermark)
+    assert found(store) == expected
