@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
 from service.compiler.key_text import has_null
 from service.compiler.lowering import lower
@@ -28,6 +29,8 @@ from service.pattern.sql import load_query
 from service.pattern.tree import Rule
 
 _NOTHING_KNOWN = RecordTypes()
+#: In the text of a :class:`DrainTime`.
+_NO_LIMIT, _UNTIL = "nothing", " until "
 #: A rule of steps, or one in SQL.
 AnyPlan = Plan | RowPatternPlan
 
@@ -66,7 +69,8 @@ class Condition:
 class PlannedRule:
     """One rule of a partitioning. ``input_bit`` is set on events of the rule's inputs;
     ``bits[i]`` is the partitioning's bit of the plan's event atom ``i``. ``drains``: a newer
-    version has replaced it, and it begins matches with events read before that alone."""
+    version has replaced it, and it begins matches with its own events alone
+    (:meth:`Partitioning.early`)."""
 
     plan: AnyPlan
     input_bit: int
@@ -126,7 +130,8 @@ class Partitioning:
         return sum(1 << self.unseen(number) for number in range(len(self.step_plans)))
 
     def early(self, number: int) -> int:
-        """The bit of events that were read before rule ``number`` began to drain."""
+        """The bit of events that rule ``number``, which drains, may begin matches with: they were
+        read before that, or come before the time at which a newer version begins."""
         return len(self.conditions) + len(self.rules) + number
 
     def touched(self, mask: int) -> Iterator[tuple[int, int]]:
@@ -187,14 +192,34 @@ def _read(plans: Iterable[AnyPlan], name: str) -> bool:
     return any(not plan.rule.events or name in plan.rule.events for plan in plans)
 
 
+class DrainTime(NamedTuple):
+    """How long a version that a newer one has replaced may go on, in milliseconds of event time.
+    ``until_ms``: where the newer one begins; if that is to come, all events before are the old
+    one's, as if nothing had changed. ``limit_ms``: after the last event that it may begin a match
+    with; ``None``: it ends where the newer one begins."""
+
+    limit_ms: int | None
+    until_ms: int | None = None
+
+    def __str__(self) -> str:
+        limit = _NO_LIMIT if self.limit_ms is None else str(self.limit_ms)
+        return limit if self.until_ms is None else f"{limit}{_UNTIL}{self.until_ms}"
+
+    @classmethod
+    def of(cls, text: str) -> DrainTime:
+        """What ``str`` gave."""
+        limit, _, until = text.partition(_UNTIL)
+        return cls(None if limit == _NO_LIMIT else int(limit), int(until) if until else None)
+
+
 @dataclass(frozen=True)
 class RuleSetPlan:
     """All enabled rules, compiled and grouped into partitionings. ``draining``: how long versions
-    that drain may go on (milliseconds of event time), by fingerprint. ``carried``: the versions
-    whose partial matches a rule takes over, the newest first, by the rule's fingerprint."""
+    that drain may go on, by fingerprint. ``carried``: the versions whose partial matches a rule
+    takes over, the newest first, by the rule's fingerprint."""
 
     partitionings: tuple[Partitioning, ...]
-    draining: Mapping[str, int] = field(default_factory=dict)
+    draining: Mapping[str, DrainTime] = field(default_factory=dict)
     carried: Mapping[str, Sequence[AnyPlan]] = field(default_factory=dict)
 
     @cached_property
@@ -222,16 +247,16 @@ def compile_rule(rule: Rule, types: RecordTypes = _NOTHING_KNOWN) -> AnyPlan:
 
 def plan_together(
     plans: Iterable[AnyPlan],
-    draining: Iterable[tuple[AnyPlan, int]] = (),
+    draining: Iterable[tuple[AnyPlan, DrainTime]] = (),
     carried: Iterable[AnyPlan] = (),
 ) -> RuleSetPlan:
-    """One plan of several rules' own. ``draining``: plans of versions that drain, and for how long
-    (milliseconds); ``carried``: of those that carry over, of one rule the newest first."""
+    """One plan of several rules' own. ``draining``: plans of versions that drain, and for how long;
+    ``carried``: of those that carry over, of one rule the newest first."""
     plans, drains = list(plans), list(draining)
     earlier: dict[str, list[AnyPlan]] = {}
     for plan in carried:
         earlier.setdefault(plan.rule.id, []).append(plan)
-    limits = {plan.fingerprint: limit for plan, limit in drains}
+    limits = {plan.fingerprint: time for plan, time in drains}
     by_key: dict[tuple[str, ...], list[AnyPlan]] = {}
     for plan in chain(plans, (plan for plan, _ in drains)):
         by_key.setdefault(tuple(e.canonical for e in plan.rule.key), []).append(plan)

@@ -134,8 +134,15 @@ def check_durations(rule: Rule) -> Iterator[Finding]:
 
 
 def check_instant(rule: Rule) -> Iterator[Finding]:
-    """``effective_from`` can be written as a timestamp."""
+    """``effective_from`` can be written as a timestamp, and nothing is carried over to it."""
     instant = rule.effective_from_ms
+    if instant is not None and rule.previous_version is PreviousVersion.CARRY:
+        message = (
+            "`previous_version: carry` has no meaning with `effective_from`: partial matches move"
+            " when the version comes, and its events begin later"
+        )
+        allowed = "`restart` or `drain`; or leave `effective_from` out"
+        yield Finding(message, ("previous_version",), allowed)
     if instant is not None and not EARLIEST_MS <= instant <= LATEST_MS:
         message = f"`effective_from` is out of range: {instant} ms since 1970"
         yield Finding(message, ("effective_from",), "a time in the years 1 to 9999")

@@ -16,7 +16,7 @@ from typing import Final
 
 from service.errors import Problem
 from service.pattern.document import LoadedRule
-from service.pattern.tree import PreviousVersion
+from service.pattern.tree import PreviousVersion, Rule
 from service.rules.rule_set import Drain, RuleFile, RuleSet, Version, assemble, conflicts
 from service.rules.texts import meaning
 
@@ -58,7 +58,10 @@ def next_rules(
         if not problems:
             for one in file.loaded:
                 wrong = [*check(one)]
-                problems += wrong or _reused(one, by_id.get(one.rule.id), meanings, newest)
+                before = by_id.get(one.rule.id)
+                problems += (
+                    wrong or _reused(one, before, meanings, newest) or _uncarried(one, before)
+                )
         judged.append((file, problems))
     # Bad files first, for others are held against what they leave running. Where two files have the
     # same version, the one that runs is the first.
@@ -136,18 +139,45 @@ def _draining(before: RuleSet, rules: RuleSet) -> tuple[Drain, ...]:
     """The versions that drain: those that did so before, and those that ``rules`` replace and let
     finish. One whose rule is switched off or gone, or goes back to it or an older one, does not."""
     now = {one.rule.id: one.rule for one in rules.loaded if one.rule.enabled}
-    found = list(before.draining)
+    then = {one.rule.id: one for one in before.loaded}
+    found = [
+        _until_another(each, then[each.rule.id].rule, now[each.rule.id])
+        for each in before.draining
+        if each.rule.id in now
+    ]
     for one in before.loaded:
         by = now.get(one.rule.id)
-        runs = one.rule.enabled and one.rule.id not in before.paused
-        if runs and by and by.previous_version is PreviousVersion.DRAIN:
-            limit = by.drain_limit_ms or one.rule.within.max_ms or _DRAIN_LIMIT_MS
-            found.append(Drain(one, limit))
-    found = [each for each in found if each.rule.id in now]
+        if by and one.rule.enabled and one.rule.id not in before.paused:
+            begins, own = by.effective_from_ms, one.rule.effective_from_ms
+            # Of one that was to begin later still, nothing comes before.
+            until = None if begins is None or (own is not None and own >= begins) else begins
+            limit = _drain_limit(one.rule, by)
+            if limit is not None or until is not None:
+                found.append(Drain(one, limit, until))
     found = [each for each in found if each.rule.version < now[each.rule.id].version]
     found.sort(key=lambda each: (each.rule.id, each.rule.version))
     several = groupby(found, key=lambda each: each.rule.id)
     return tuple(each for _, versions in several for each in [*versions][-MOST_DRAINING:])
+
+
+def _until_another(each: Drain, then: Rule, now: Rule) -> Drain:
+    """A version that drains, or will when a newer one begins, where ``now`` is in the place of
+    ``then``. One that begins before the newer one is what replaces it. Whether that has begun is
+    for key groups to say."""
+    until = now.effective_from_ms
+    if each.until_ms is None:
+        return each
+    if now.version <= then.version:
+        moved = each.until_ms == then.effective_from_ms
+        return replace(each, until_ms=until) if moved else each
+    sooner = until is None or until < each.until_ms
+    return Drain(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
+
+
+def _drain_limit(old: Rule, by: Rule) -> int | None:
+    if by.previous_version is not PreviousVersion.DRAIN:
+        return None
+    return by.drain_limit_ms or old.within.max_ms or _DRAIN_LIMIT_MS
 
 
 def _carried(before: RuleSet, rules: RuleSet) -> tuple[LoadedRule, ...]:
@@ -208,6 +238,22 @@ def _reused(
     known = max(newest.get(rule, version), version)
     allowed = f"a changed rule has a higher version: {known + 1}"
     return [one.places.problem(message, ("version",), allowed=allowed)]
+
+
+def _uncarried(one: LoadedRule, running: LoadedRule | None) -> list[Problem]:
+    """That a version would carry over nothing of the one that runs."""
+    if (
+        running is None
+        or running.rule.query is None
+        or running.rule.version >= one.rule.version
+        or one.rule.previous_version is not PreviousVersion.CARRY
+    ):
+        return []
+    message = (
+        f"nothing can be carried over: version {running.rule.version} of this rule, which runs, is"
+        " in SQL"
+    )
+    return [one.places.problem(message, ("previous_version",), allowed="`restart` or `drain`")]
 
 
 def _empty(running: RuleSet) -> Problem:

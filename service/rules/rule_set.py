@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from service.compiler.rule_set import DrainTime
 from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pattern.tree import Rule
@@ -19,15 +20,22 @@ Version = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class Drain:
     """A version that a newer one has replaced, and that finishes what it has begun, for
-    ``limit_ms`` of event time at most."""
+    ``limit_ms`` of event time at most, or nothing (``None``). ``until_ms``: the event time at which
+    the newer one begins; up to there it goes on as before."""
 
     loaded: LoadedRule
-    limit_ms: int
+    limit_ms: int | None
+    until_ms: int | None = None
 
     @property
     def rule(self) -> Rule:
         """The rule, in this version."""
         return self.loaded.rule
+
+    @property
+    def time(self) -> DrainTime:
+        """How long it may go on."""
+        return DrainTime(self.limit_ms, self.until_ms)
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ class RuleSet:
         """SHA-256 of the canonical texts, also of versions that drain or are carried over, and of
         the pauses: equal for equal rules, however they were written."""
         texts = [one.text for one in self.loaded]
-        texts += [f"drains {one.limit_ms}\n{one.loaded.text}" for one in self.draining]
+        texts += [f"drains {one.time}\n{one.loaded.text}" for one in self.draining]
         texts += [f"carried\n{one.text}" for one in self.carried]
         # The audit topic does not tell what ends a pause.
         pauses = {rule: replace(each, lifted_from=None) for rule, each in self.paused.items()}

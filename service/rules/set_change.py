@@ -30,6 +30,8 @@ class SetChange:
         """From one set to the next. A rule that goes while it is paused is not resumed."""
         old, new = ({one.rule.id: one for one in each.loaded} for each in (before, after))
         pauses = ((one, after.paused.get(rule)) for rule, one in new.items())
+        # Some of them may go on for another time.
+        still = {each.loaded.text for each in after.draining}
         return cls(
             came=tuple(one for rule, one in new.items() if rule not in old),
             changed=tuple(
@@ -49,7 +51,7 @@ class SetChange:
                 if rule in before.paused and rule not in after.paused
             ),
             draining=_others(after.draining, before.draining),
-            drained=_others(before.draining, after.draining),
+            drained=tuple(each for each in before.draining if each.loaded.text not in still),
             carried=tuple(
                 (one, _carried(after, rule))
                 for rule, one in new.items()
@@ -60,8 +62,8 @@ class SetChange:
 
 
 def _others(drains: Sequence[Drain], than: Sequence[Drain]) -> tuple[Drain, ...]:
-    known = {(each.loaded.text, each.limit_ms) for each in than}
-    return tuple(each for each in drains if (each.loaded.text, each.limit_ms) not in known)
+    known = {(each.loaded.text, each.time) for each in than}
+    return tuple(each for each in drains if (each.loaded.text, each.time) not in known)
 
 
 def _carried(rules: RuleSet, rule: str) -> tuple[LoadedRule, ...]:

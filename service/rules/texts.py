@@ -11,7 +11,13 @@ import zlib
 from functools import lru_cache
 
 from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import AnyPlan, RuleSetPlan, compile_rule, plan_together
+from service.compiler.rule_set import (
+    AnyPlan,
+    DrainTime,
+    RuleSetPlan,
+    compile_rule,
+    plan_together,
+)
 from service.pattern.document import LoadedRule, load_rules
 from service.pattern.tree import Rule
 from service.rules.rule_set import RuleSet
@@ -29,7 +35,7 @@ def encoded(rules: RuleSet) -> str:
     """The rules that take part, in their order, and the versions that drain or are carried over, as
     ASCII."""
     texts = [one.text for one in rules.running]
-    texts += [f"{each.limit_ms}{_MARKED}{each.loaded.text}" for each in rules.draining]
+    texts += [f"{each.time}{_MARKED}{each.loaded.text}" for each in rules.draining]
     texts += [f"{_CARRIED}{_MARKED}{one.text}" for one in rules.carried]
     return base64.b64encode(zlib.compress(_BETWEEN.join(texts).encode())).decode()
 
@@ -39,7 +45,7 @@ def plan_for(rules: RuleSet, types: RecordTypes) -> RuleSetPlan:
     plans = _plans(types)
     return plan_together(
         [plans.of(one) for one in rules.running],
-        [(plans.of(each.loaded), each.limit_ms) for each in rules.draining],
+        [(plans.of(each.loaded), each.time) for each in rules.draining],
         [plans.of(one) for one in rules.carried],
     )
 
@@ -57,7 +63,7 @@ def plan_of(text: str, types: RecordTypes) -> RuleSetPlan:
     texts = zlib.decompress(base64.b64decode(text)).decode()
     kept = _plans(types)
     plans: list[AnyPlan] = []
-    draining: list[tuple[AnyPlan, int]] = []
+    draining: list[tuple[AnyPlan, DrainTime]] = []
     carried: list[AnyPlan] = []
     for each in filter(None, texts.split(_BETWEEN)):
         mark, _, text_of_rule = each.rpartition(_MARKED)
@@ -65,7 +71,7 @@ def plan_of(text: str, types: RecordTypes) -> RuleSetPlan:
         if mark == _CARRIED:
             carried.append(plan)
         elif mark:
-            draining.append((plan, int(mark)))
+            draining.append((plan, DrainTime.of(mark)))
         else:
             plans.append(plan)
     return plan_together(plans, draining, carried)

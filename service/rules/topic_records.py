@@ -74,7 +74,12 @@ class Decision(_Record):
     carries: list[Carried] | None = Field(
         None, description="versions whose partial matches move to the one that runs, newest first"
     )
-    drain_limit_ms: int | None = Field(None, description="how long the version may drain")
+    drain_limit_ms: int | None = Field(
+        None, description="how long the version may drain; absent: it finishes nothing"
+    )
+    drain_until_ms: int | None = Field(
+        None, description="event time at which the newer version begins, if it has not yet"
+    )
     paused_version: int | None = Field(None, description="absent: all versions are paused")
 
 
@@ -188,7 +193,8 @@ def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str
         yield one, "carried", {"carries": versions}
     for each in change.draining:
         text = {"text": each.loaded.text, "source": each.loaded.places.source}
-        yield each.loaded, "draining", {**text, "drain_limit_ms": each.limit_ms}
+        time = {"drain_limit_ms": each.limit_ms, "drain_until_ms": each.until_ms}
+        yield each.loaded, "draining", {**text, **time}
 
 
 def _digest(text: str) -> str:
@@ -259,7 +265,7 @@ def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
                 paused.pop(each.rule_id, None)
             case "draining":
                 (old,) = load_rules(each.text or "", each.source or "")
-                drain = Drain(old, each.drain_limit_ms or 0)
+                drain = Drain(old, each.drain_limit_ms, each.drain_until_ms)
                 draining[each.rule_id, each.rule_version] = drain
             case "carried":
                 carried[each.rule_id] = [

@@ -135,6 +135,10 @@ def test_rule_from_python_names_step_without_place() -> None:
         ({"within": Within(gap_ms=0)}, "`within.gap` is 0 ms"),
         ({"limits": Limits(partial_matches=0)}, "`limits.partial_matches` is 0"),
         ({"effective_from_ms": 10**15}, "`effective_from` is out of range: 10"),
+        (
+            {"effective_from_ms": 0, "previous_version": PreviousVersion.CARRY},
+            "`previous_version: carry` has no meaning with `effective_from`",
+        ),
         ({"events": ("logs", "logs")}, "the input `logs` is named twice"),
         ({"events": (" ",)}, "the name of an input is empty"),
         ({"emit": Emit(events=())}, "`emit.events` names no column"),

@@ -271,7 +271,7 @@ def test_nothing_ran_before() -> None:
 DRAIN = "previous_version: drain"
 
 
-def draining(rules: RuleSet) -> list[tuple[str, int, int]]:
+def draining(rules: RuleSet) -> list[tuple[str, int, int | None]]:
     """Id, version and limit."""
     return [(each.rule.id, each.rule.version, each.limit_ms) for each in rules.draining]
 
@@ -333,6 +333,71 @@ def test_back_to_a_lower_version() -> None:
     """The higher one does not drain, whatever the lower one says."""
     before = running(file("a", text("a", 2, 5)))
     assert draining(change(before, file("a", text("a", 1, 3, DRAIN))).rules) == []
+
+
+def begins(second: int) -> str:
+    """A version that begins then."""
+    return f"effective_from: 1970-01-01T00:00:{second:02}Z"
+
+
+def times(rules: RuleSet) -> list[tuple[int, int | None, int | None]]:
+    """Version, limit and beginning of the next."""
+    return [(each.rule.version, each.limit_ms, each.until_ms) for each in rules.draining]
+
+
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        # From its own beginning to the next one's.
+        ([[begins(9)]], [(1, None, 5_000), (2, None, 9_000)]),
+        ([[begins(9), DRAIN]], [(1, None, 5_000), (2, DAY, 9_000)]),
+        # The second version has nothing before the third.
+        ([[begins(3)]], [(1, None, 3_000)]),
+        ([[begins(3), DRAIN]], [(1, DAY, 3_000), (2, DAY, None)]),
+        # One that begins now: whether another had begun is for key groups to say.
+        ([[]], [(1, None, None)]),
+        ([[DRAIN]], [(1, DAY, None), (2, DAY, None)]),
+        ([[], []], [(1, None, None)]),
+    ],
+)
+def test_versions_that_begin_later(
+    more: list[list[str]], expected: list[tuple[int, int | None, int | None]]
+) -> None:
+    """Which events each of them has."""
+    rules = change(running(file("a", text("a"))), file("a", text("a", 2, 2, begins(5)))).rules
+    assert times(rules) == [(1, None, 5_000)]
+    for version, keys in enumerate(more, 3):
+        rules = change(rules, file("a", text("a", version, version, *keys))).rules
+    assert times(rules) == expected
+
+
+def test_the_beginning_is_moved() -> None:
+    """In the same version; and by going back from one that would begin sooner."""
+    before = running(file("a", text("a")))
+    rules = change(before, file("a", text("a", 2, 2, begins(5), DRAIN))).rules
+    for new, expected in ([begins(9)], 9_000), ([], None):
+        moved = change(rules, file("a", text("a", 2, 2, *new, DRAIN))).rules
+        assert times(moved) == [(1, DAY, expected)]
+        assert moved.fingerprint != rules.fingerprint
+    sooner = change(rules, file("a", text("a", 3, 3, begins(4)))).rules
+    back = change(sooner, file("a", text("a", 2, 2, begins(5), DRAIN))).rules
+    assert times(back) == [(1, None, 5_000)]
+    assert times(change(rules, file("a", text("a"))).rules) == []
+
+
+def test_nothing_is_carried_over_from_sql() -> None:
+    """It is said, and the version in SQL runs on."""
+    query = "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k PATTERN (x) DEFINE x AS n = 1)"
+    in_sql = f"id: a\nversion: 1\nsql: {query}"
+    before = running(file("a", in_sql))
+    found = change(before, file("a", text("a", 2, 2, CARRY)))
+    assert found.rules == before
+    assert messages(found) == [
+        "nothing can be carried over: version 1 of this rule, which runs, is in SQL"
+    ]
 
 
 CARRY = "previous_version: carry"

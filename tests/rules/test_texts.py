@@ -8,7 +8,7 @@ import pytest
 
 from service.compiler.lowering import lower
 from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import RuleSetPlan, compile_rules
+from service.compiler.rule_set import DrainTime, RuleSetPlan, compile_rules
 from service.pattern.document import load_rules
 from service.rules import texts
 from service.rules.folder import read_rules
@@ -82,6 +82,16 @@ def test_a_rule_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(read) == 4
 
 
+@pytest.mark.parametrize(
+    "time", [DrainTime(5), DrainTime(None), DrainTime(0, -7), DrainTime(None, 7)]
+)
+def test_how_long_a_version_drains_travels(time: DrainTime) -> None:
+    """As it was given."""
+    (one,) = load_rules(AWKWARD, "awkward")
+    rules = RuleSet((), draining=(Drain(one, *time),))
+    assert list(texts.plan_of(texts.encoded(rules), TYPES).draining.values()) == [time]
+
+
 def test_versions_that_drain_or_move_travel_too() -> None:
     """Those that drain with how long they may; they run beside the version that runs. Those whose
     partial matches move do not run."""
@@ -92,7 +102,7 @@ def test_versions_that_drain_or_move_travel_too() -> None:
     assert [(r.plan.rule.version, r.drains) for r in plan.partitionings[0].rules] == [
         (4, False), (1, True),
     ]  # fmt: skip
-    assert list(plan.draining.values()) == [7]
+    assert list(plan.draining.values()) == [DrainTime(7)]
     (before,) = plan.carried.values()
     assert [each.rule.version for each in before] == [3, 2]
     same = texts.plan_for(rules, TYPES)

@@ -35,20 +35,23 @@ _SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 
 #: What a rule set is made of, rather than the set, whose text fills pages: rules with version,
-#: whether they are on, and the versions that they carry over; versions that drain; pauses, and from
-#: where records end those of the job itself.
+#: whether they are on, and the versions that they carry over; versions that drain, how long and
+#: until when they begin; pauses, and from where records end those of the job itself.
 _SETS = st.tuples(
     st.dictionaries(
         st.sampled_from("abcd"),
         st.tuples(st.integers(1, 3), st.booleans(), st.sampled_from([(), (9,), (9, 8)])),
     ),
-    st.dictionaries(st.sampled_from([("e", 1), ("e", 2), ("f", 1)]), st.integers(1, 2)),
+    st.dictionaries(
+        st.sampled_from([("e", 1), ("e", 2), ("f", 1)]),
+        st.tuples(st.none() | st.integers(1, 2), st.none() | st.just(7)),
+    ),
     st.dictionaries(st.sampled_from("abcd"), st.sampled_from([None, 1, 2])),
     st.sampled_from([None, 7]),
 )
 _Made = tuple[
     dict[str, tuple[int, bool, tuple[int, ...]]],
-    dict[tuple[str, int], int],
+    dict[tuple[str, int], tuple[int | None, int | None]],
     dict[str, int | None],
     int | None,
 ]
@@ -63,7 +66,7 @@ def _set(made: _Made) -> RuleSet:
     chosen, drains, pauses, ends = made
     rules = replace(
         assemble(_loaded(rule, version, on=on) for rule, (version, on, _) in chosen.items()),
-        draining=tuple(Drain(_loaded(*version), ms) for version, ms in sorted(drains.items())),
+        draining=tuple(Drain(_loaded(*version), *drains[version]) for version in sorted(drains)),
         carried=tuple(
             _loaded(rule, version)
             for rule, (_, _, versions) in sorted(chosen.items())

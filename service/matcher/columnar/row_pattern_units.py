@@ -40,6 +40,12 @@ class RowPatternUnits:
     def __len__(self) -> int:
         return len(self.units)
 
+    @property
+    def live(self) -> I64:
+        """How many partial matches each has: threads, or a match that waits for further rows."""
+        live: I64 = np.maximum(self.units["threads"], self.units["attempt"] != 0).astype(np.int64)
+        return live
+
     def take(self, chosen: I64) -> RowPatternUnits:
         """Those of some places, in this order."""
         threads, nodes, rows = (

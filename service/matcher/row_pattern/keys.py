@@ -106,13 +106,17 @@ class RowPatternRun:
         self.units = units.take(np.lexsort((units.units["rule"], units.units["key"])))
 
     def _rows(self, rule: _Rule) -> tuple[I64, I64]:
-        """Which of the new events a rule reads, and the bits of each."""
+        """Which of the new events a rule reads, and the bits of each. Events before the rule's
+        `effective_from` are no rows of it."""
         masks = [rule.bits(mask) for mask in self._fresh.masks]
         read = np.array([bits is not None for bits in masks], bool)
         bits = np.array([bits or 0 for bits in masks], np.int64)
         if not read.any():
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         rows = np.flatnonzero(read[self._fresh.mask])
+        if rule.effective_from is not None:
+            time = self._fresh.events.time[self._fresh.held + rows]
+            rows = rows[time >= rule.effective_from]
         return rows, bits[self._fresh.mask[rows]]
 
     def _advance(
@@ -153,6 +157,7 @@ class _Rule:
     def __init__(self, number: int, plan: RowPatternPlan, partitioning: Partitioning) -> None:
         self.number, self._plan = number, plan
         self._partitioning = partitioning
+        self.effective_from = plan.rule.effective_from_ms
         limits = plan.rule.limits
         self.matcher = CompiledRowPattern(plan, Limits(limits.events, limits.partial_matches))
         self.reporter = ResultReporter(plan)

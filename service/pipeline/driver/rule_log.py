@@ -154,7 +154,7 @@ class RuleHistory:
             for entry in content["rules"]:
                 loaded += _loaded(entry, known)
             draining = [
-                Drain(one, int(entry["limit_ms"]))
+                Drain(one, entry["limit_ms"], entry.get("until_ms"))
                 for entry in content.get("draining", ())
                 for one in _loaded(entry, known)
             ]
@@ -193,7 +193,11 @@ class RuleLog(RuleHistory):
         """Write a set that is newer than all others, or the newest one again, and remove what no
         batch can ask for. Raises StateError when that fails."""
         rules = [_entry(one) for one in logged.rules.loaded]
-        draining = [{**_entry(d.loaded), "limit_ms": d.limit_ms} for d in logged.rules.draining]
+        draining = [
+            {**_entry(d.loaded), "limit_ms": d.limit_ms}
+            | ({} if d.until_ms is None else {"until_ms": d.until_ms})
+            for d in logged.rules.draining
+        ]
         content = {
             "format": _FORMAT,
             "number": logged.number,

@@ -213,6 +213,7 @@ class KeyGroup:
         prefix = _prefix(matcher.partitioning)
         spread = self._entries.spread(prefix, self._options.bucket_size)
         batch = InputBatch() if rows is None else self._input_batch(number, matcher, rows)
+        self._drains.mark(matcher.partitioning, batch)
         due = {name: bucket_of(name) for name in self._entries.due(prefix, watermark)}
         waited = [name for name, bucket in due.items() if bucket is None]
         batch = self._ready(batch, waited, watermark, prefix, load, store)

@@ -201,8 +201,8 @@ class KnownRules:
         """Partial matches of some keys come (``sign`` 1) or go (-1)."""
         units = state.held.units
         live = np.bincount(units["rule"], units["partials"], len(fingerprints))
-        in_sql = state.row_patterns.units
-        live = live + np.bincount(in_sql["rule"], in_sql["threads"], len(fingerprints))
+        in_sql = state.row_patterns
+        live = live + np.bincount(in_sql.units["rule"], in_sql.live, len(fingerprints))
         for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
             self._rules[fingerprint].live += sign * int(count)
 

@@ -142,11 +142,12 @@ class StoredGroup:
 
 
 def _add_units(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:
-    in_sql = state.row_patterns.units
+    in_sql, live_in_sql = state.row_patterns.units, state.row_patterns.live
     for number in np.unique(in_sql["rule"]).tolist():
-        mine = in_sql[in_sql["rule"] == number]
+        of_sql = in_sql["rule"] == number
+        mine, live = in_sql[of_sql], int(live_in_sql[of_sql].sum())
         held.rules[fingerprints[number]] = RuleHeld(
-            len(mine), int(mine["threads"].sum()), None, _due(int(mine["due"].min()))
+            len(mine), live, None, _due(int(mine["due"].min()))
         )
     units, partials = state.held.units, state.held.partials
     rule_of_partial = np.repeat(units["rule"], units["partials"])

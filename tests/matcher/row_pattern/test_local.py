@@ -89,6 +89,29 @@ def test_cuts_and_disorder(drawn: Sequence[tuple[int, str, int]], data: st.DataO
     assert _found(cut) == _found(whole)
 
 
+@settings(max_examples=60, deadline=None)
+@given(records, st.integers(0, 20), st.integers(1, 4))
+def test_effective_from(
+    drawn: Sequence[tuple[int, str, int]], begins: int, in_a_batch: int
+) -> None:
+    """Events before it are as if they were not in the table, however the stream is cut."""
+    now, ordered = 0, []
+    for offset, (gap, key, value) in enumerate(drawn):
+        now += gap
+        ordered.append(_record(offset, now, key, value))
+    without = _job(*CLAUSES)
+    without.advance([each for each in ordered if each.time >= begins], END_OF_TIME)
+    rules = [replace(plan.rule, effective_from_ms=begins) for plan in without.plan.plans]
+    job = job_of(rules, EVENT)
+    while ordered:
+        batch, ordered = ordered[:in_a_batch], ordered[in_a_batch:]
+        job.advance(batch, batch[-1].time - 1)
+        job.reload()
+    job.advance([], END_OF_TIME)
+    assert not job.late
+    assert _found(job) == _found(without)
+
+
 def _found(job: LocalJob) -> dict[tuple[str, str | None], list[object]]:
     """What was found of each rule and key, in its order."""
     found: dict[tuple[str, str | None], list[object]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from service.compiler.record_types import RecordTypes
+from service.compiler.rule_set import DrainTime
 from service.pattern.document import load_rules
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.rule_log import LoggedRules
@@ -49,7 +50,7 @@ def test_what_has_drained_in_all_groups_goes() -> None:
     batches.drained({prints[1]: 4, prints[2]: 3}, 4)
     assert batches.wanted.rules == rules(3, 2)
     assert batches.of(5, dict) is compiled
-    assert batches.of(6, dict).plan.draining == {prints[2]: 1_000}
+    assert batches.of(6, dict).plan.draining == {prints[2]: DrainTime(1_000)}
     assert [(each.batch, len(each.rules.draining)) for each in log.written] == [(5, 2), (6, 1)]
 
 

@@ -30,7 +30,7 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
     for each in written:
         log.write(each)
     pauses = {"b": Pause("too many dead letters", "circuit breaker", 3)}
-    drains = Drain(load_rules(_RULE.format(2), "a.yaml")[0], 5_000)
+    drains = Drain(load_rules(_RULE.format(2), "a.yaml")[0], 5_000, 70)
     of_b = load_rules(_RULE.format(3).replace("id: a", "id: b"), "b.yaml")
     rules = replace(
         assemble([*written[-1].rules.loaded, *of_b]),
@@ -49,7 +49,7 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
         assert [each.number for each in found] == [1, 2, 3]
         expected = [*(each.rules.rules for each in written[:2]), rules.rules]
         assert [each.rules.rules for each in found] == expected
-        assert [(d.rule, d.limit_ms) for d in found[-1].rules.draining] == [(drains.rule, 5_000)]
+        assert [(d.rule, *d.time) for d in found[-1].rules.draining] == [(drains.rule, 5_000, 70)]
         assert [one.rule for one in found[-1].rules.carried] == [drains.rule]
         assert found[-1].rules.fingerprint == rules.fingerprint
         assert (found[-1].attempts, found[-1].set_aside) == (2, {"digest": "why"})

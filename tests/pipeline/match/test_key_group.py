@@ -178,8 +178,7 @@ class Store:
                 if reader.missing_key(record) and not part.takes_null(record.input):
                     continue
                 event = reader.event(record, Outputs())
-                in_sql = part.takes_null(record.input)
-                if not in_sql and not any(True for _ in part.touched(event.bits)):
+                if not _is_wanted(part, event.bits):
                     continue
                 value = json.dumps(record.values).encode()
                 shape = PackedPartitioning.of(number, part, micros=True)
@@ -217,6 +216,13 @@ class Store:
     def found(self) -> Any:
         """Everything found, whatever the order."""
         return findings(self.outputs)
+
+
+def _is_wanted(part: Partitioning, bits: int) -> bool:
+    """Whether an event can concern some rule, of steps or in SQL."""
+    return any(True for _ in part.touched(bits)) or any(
+        part.own_bits(number, bits) is not None for number, _, _ in part.row_pattern_rules
+    )
 
 
 def arrow_type(slot: SlotType) -> pa.DataType:
