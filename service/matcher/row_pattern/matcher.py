@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan
-from service.matcher.row_pattern.evaluation import Binder, NotYetKnownError, View
+from service.matcher.row_pattern.evaluation import (
+    Binder,
+    NotYetKnownError,
+    Remembered,
+    View,
+)
 from service.matcher.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -175,25 +180,25 @@ class RowPatternMatcher:
 
     def _rows(self, state: KeyState, start: int, found: Thread, number: int) -> Iterable[OutputRow]:
         length, mode = len(found.labels), self._query.rows
+        remembered = Remembered()
+        view = View(state, start, found.labels, start, number, state.end, state.closed, remembered)
         if not length:
             if mode is not RowsPerMatch.OMIT_EMPTY:
-                yield self._output(state, start, found, start, number)
+                yield self._output(view, 0)
         elif mode is RowsPerMatch.ONE_ROW:
-            last = self._output(state, start, found, start + length - 1, number)
+            last = self._output(view, length - 1)
             yield OutputRow(state.row(start), last.measures)
         else:
             pairs = zip(found.edges[::2], found.edges[1::2], strict=True)
             excluded = {at for begin, end in pairs for at in range(begin, end)}
             for at in range(length):
                 if at not in excluded:
-                    yield self._output(state, start, found, start + at, number)
+                    yield self._output(view, at)
 
-    def _output(
-        self, state: KeyState, start: int, found: Thread, current: int, number: int
-    ) -> OutputRow:
-        view = View(state, start, found.labels, current, number, state.end, state.closed)
+    def _output(self, view: View, place: int) -> OutputRow:
+        view.current = view.start + place
         measures: tuple[Any, ...] = tuple(measure(view) for measure in self._measures)
-        return OutputRow(state.row(current), measures, current - start)
+        return OutputRow(view.state.row(view.current), measures, place)
 
 
 def _drop_threads(attempt: Attempt) -> None:
