@@ -28,10 +28,16 @@ from service.matcher.row_pattern.threads import ThreadRunner
 from service.model import Event
 from service.pattern.sql.statement import RowsPerMatch, SkipTo
 
+#: Of the rows that an attempt has seen before it is given up, so many are tried as a start behind
+#: it, evenly: all of a few. To begin at each of very many again would take the square of their
+#: number; so a row costs at most so many times what it costs otherwise.
+TRIED_AGAIN = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most rows and threads of an attempt."""
+    """The most rows and threads of an attempt. One that goes beyond is given up: no match begins at
+    its first row."""
 
     rows: int = 10_000
     threads: int = 1_000
@@ -94,13 +100,13 @@ class RowPatternMatcher:
             deadline = self.deadline(state)
             if attempt.next_row < state.end:
                 if self._is_within(state, attempt):
-                    self._take_row(state, attempt)
+                    self._step(state, attempt)
                 else:
                     _drop_threads(attempt)
             elif deadline is not None and deadline <= state.time:
                 _drop_threads(attempt)
             elif state.closed:
-                self._runner.step(state, attempt)
+                self._step(state, attempt)
             else:
                 return False
         return True
@@ -111,14 +117,16 @@ class RowPatternMatcher:
         start, row = state.row(attempt.start), state.row(attempt.next_row)
         return within is None or (row.time - within, row.micros) < (start.time, start.micros)
 
-    def _take_row(self, state: KeyState, attempt: Attempt) -> None:
+    def _step(self, state: KeyState, attempt: Attempt) -> None:
+        """Let the threads go on by a row, or by the partition's end, within the limits."""
+        self._runner.step(state, attempt)
         rows, threads = self._limits.rows, self._limits.threads
-        if attempt.next_row - attempt.start >= rows:
+        if attempt.next_row - attempt.start > rows and any(
+            len(each.labels) > rows for each in (*attempt.threads, attempt.found or Thread(0))
+        ):
             attempt.limit = f"more than {rows} rows"
-        else:
-            self._runner.step(state, attempt)
-            if len(attempt.threads) > threads:
-                attempt.limit = f"more than {threads} threads"
+        elif len(attempt.threads) > threads:
+            attempt.limit = f"more than {threads} threads"
         if attempt.limit is not None:
             _drop_threads(attempt)
 
@@ -126,20 +134,19 @@ class RowPatternMatcher:
         """The results of an attempt whose match, or failure, is final."""
         row = state.row(attempt.start)
         results: list[Result] = []
+        after = attempt.start + 1
         if attempt.limit is not None:
+            # A match so far is not the preferred one as long as threads are left.
             results.append(GivenUp(attempt.start, row, attempt.limit))
-        if attempt.found is not None:
-            return results + self._matched(state, attempt.start, attempt.found)
-        if attempt.dropped is not None and attempt.limit is None:
+            after = attempt.start + max(1, (attempt.next_row - attempt.start) // TRIED_AGAIN)
+        elif attempt.found is not None:
+            return self._matched(state, attempt.start, attempt.found)
+        elif attempt.dropped is not None:
             assert self._query.within_ms is not None
             deadline = row.time + self._query.within_ms
             labels = self._names(attempt.dropped)
             events = state.rows_from(attempt.start, len(labels))
             results.append(TimedOut(attempt.start, row, events, labels, deadline))
-        # To begin at each of very many rows again would take the square of their number.
-        after = (
-            attempt.start + 1 if attempt.limit is None else max(attempt.start + 1, attempt.next_row)
-        )
         if self._query.rows is RowsPerMatch.WITH_UNMATCHED:
             for number in range(max(attempt.start, state.covered), after):
                 nothing = OutputRow(state.row(number), (None,) * len(self._measures))

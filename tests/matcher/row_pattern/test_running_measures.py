@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def _plan(measures: list[str], pattern: str = "(A | B)+ C") -> RowPatternPlan:
     )
 
 
-def _rows(plan: RowPatternPlan, given: list[tuple[int | None, float | None]]) -> list[Event]:
+def _rows(plan: RowPatternPlan, given: Sequence[tuple[int | None, float | None]]) -> list[Event]:
     return [
         row(time, *({"ts": time, "v": v, "x": x}[path[0]] for path in plan.columns))
         for time, (v, x) in enumerate(given)
@@ -71,6 +71,10 @@ def _compiled(matcher: CompiledRowPattern, rows: list[Event]) -> list[MatchFound
     return [each for each in found if isinstance(each, MatchFound)]
 
 
+def _reference(matcher: RowPatternMatcher, rows: list[Event]) -> list[MatchFound]:
+    return [each for each in matcher.advance(KeyState(), rows) if isinstance(each, MatchFound)]
+
+
 PLAN = _plan(list(_measures()))
 LOOPS, REFERENCE = CompiledRowPattern(PLAN), RowPatternMatcher(PLAN)
 VALUES = st.tuples(
@@ -84,9 +88,9 @@ VALUES = st.tuples(
 def test_each_row_is_what_it_is_alone(given: list[tuple[int | None, float | None]]) -> None:
     """As evaluated without what was found for the rows before."""
     rows = _rows(PLAN, [*given, (-1, None)])
-    state, binder = KeyState(), Binder(PLAN)
+    binder = Binder(PLAN)
     measures = [binder.expression(each.expression) for each in PLAN.query.measures]
-    found = [r for r in REFERENCE.advance(state, rows) if isinstance(r, MatchFound)]
+    found = _reference(REFERENCE, rows)
     every = KeyState(rows=rows)
     for match in found:
         labels = [PLAN.query.variables.index(label) for label in match.labels]
@@ -120,11 +124,11 @@ def test_work_grows_with_the_length(measure: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(KeyState, "row", counted(KeyState.row))
     monkeypatch.setattr(KeyRows, "row", counted(KeyRows.row))
     loops, reference = CompiledRowPattern(plan), RowPatternMatcher(plan)
-    # The reference copies a thread's labels with each row, whatever is measured; but reads none.
-    for run in (
+    runs: list[Callable[[list[Event]], list[MatchFound]]] = [
         lambda rows: _compiled(loops, rows),
-        lambda rows: reference.advance(KeyState(), rows),
-    ):
+        lambda rows: _reference(reference, rows),
+    ]
+    for run in runs:
         reads = []
         for count in (100, 400):
             read = 0

@@ -203,7 +203,7 @@ class Run:
             following=np.zeros(_ROOM + instructions, tables.THREAD),
             stack=np.zeros(2 * (_ROOM + instructions), tables.THREAD),
             seen=np.zeros(2 * (_ROOM + instructions), tables.SEEN),
-            heads=np.zeros((instructions, 2), np.int64),
+            heads=np.zeros((_ROOM + instructions, 2), np.int64),
             nodes=np.zeros(max(1024, 4 * instructions), tables.NODE),
             moved=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
             registers=registers,
@@ -275,7 +275,7 @@ class Run:
     def _grow(self, status: int) -> None:
         work, out, control = self._work, self._out, self._controls[0]
         names: dict[int, tuple[str, ...]] = {
-            thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen"),
+            thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen", "heads"),
             thread_loop.FULL_NODES: ("nodes", "moved"),
             thread_loop.FULL_REGISTERS: ("registers", "moved"),
         }

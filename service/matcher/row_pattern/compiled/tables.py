@@ -83,8 +83,8 @@ THREAD = record(at="i4", node="i4", length="i4", slot="i4")
 #: A row taken as a variable, or ``EDGE``, behind ``previous``.
 NODE = record(previous="i4", label="i4")
 EDGE = -1
-#: A thread that was seen at an instruction, and the one before it.
-SEEN = record(node="i4", length="i4", slot="i4", next="i4")
+#: A thread that was seen at an instruction, and the one before it in its list.
+SEEN = record(at="i4", node="i4", length="i4", slot="i4", next="i4")
 
 #: Of the bits of a row: no match may begin at it.
 CLOSED = 1 << 62
