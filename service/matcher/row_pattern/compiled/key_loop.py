@@ -93,6 +93,8 @@ def _open(program, columns, rows, work, control, key):
     if program.clause[0].words and key.threads:
         _replay(program, columns, rows, work, control)
     key.time = max(key.time, control.watermark)
+    control.attempt += 1
+    control.failing = control.attempt
     control.open = 1
 
 
@@ -202,6 +204,10 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
         if status != DONE:
             return status
         _settle(program, rows, work, out, control, key)
+        control.attempt += 1
+        if key.limit or key.found or key.dropped:
+            # It did not fail, or not everywhere.
+            control.failing = control.attempt
         key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
         control.nodes, control.threads, control.slots = 0, 0, 1
         _drop_rows(clause, control, key)

@@ -41,6 +41,8 @@ from service.pattern.types import STRING, RecordType, column_type
 _DRAIN_AT = 65_536
 #: So many rows of tables are there at first; they grow as they must.
 _ROOM = 64
+#: Where attempts have failed is remembered of at most so many instructions before rows.
+_MOST_TRIED = 1 << 23
 
 
 class CompiledRowPattern:
@@ -194,6 +196,10 @@ class Run:
         program = self._matcher.compiled.lowered.program
         longest = int(np.diff(self._rows.ends, prepend=0).max(initial=0)) + 1
         instructions = len(program.instructions)
+        lowered, most = self._matcher.compiled.lowered, self._matcher.compiled.limits[1]
+        remembers = (
+            lowered.failures_last and instructions <= most and longest * instructions <= _MOST_TRIED
+        )
         registers = np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64)
         self._work = tables.Work(
             keys=keys,
@@ -212,6 +218,7 @@ class Run:
             values=np.zeros(expression_loop.STACK, expression_loop.VALUE),
             one=np.zeros(longest, np.int64),
             other=np.zeros(longest, np.int64),
+            tried=np.zeros((longest if remembers else 0, instructions), np.int32),
         )
         rows = len(self._rows.at)
         self._out = tables.Out(

@@ -106,7 +106,7 @@ CONTROL = record(
         (
             "key", "open", "closed", "watermark", "first_row", "base", "end", "threads", "nodes",
             "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
-            "first_node", "drain_at", "ended", "known", "number", "start",
+            "first_node", "drain_at", "ended", "known", "number", "start", "attempt", "failing",
         ),
         "i8",
     )
@@ -142,7 +142,12 @@ class Rows(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Keys, with what they remember, and tables of the attempt under way."""
+    """Keys, with what they remember, and tables of the attempt under way.
+
+    ``tried`` has the number of the attempt that stood last at an instruction (column) before a row
+    of the key; those from number ``failing`` of ``CONTROL`` on have failed. Empty where a failure
+    says nothing of later attempts.
+    """
 
     keys: Table
     held_threads: Table
@@ -160,6 +165,7 @@ class Work(NamedTuple):
     values: Table
     one: I64
     other: I64
+    tried: NDArray[np.int32]
 
 
 class Out(NamedTuple):

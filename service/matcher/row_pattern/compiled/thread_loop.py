@@ -63,6 +63,12 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 program, work, head, at, node, length, slot
             ):
                 break
+            if len(work.tried):
+                before = control.start + length - control.base
+                last = work.tried[before, at]
+                if control.failing <= last < control.attempt:
+                    break
+                work.tried[before, at] = control.attempt
             entry = work.seen[seen]
             entry.at, entry.node, entry.length, entry.slot = at, node, length, slot
             entry.next = work.heads[head, 1] if work.heads[head, 0] == control.serial else NONE
