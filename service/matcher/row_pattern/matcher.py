@@ -32,6 +32,9 @@ from service.pattern.sql.statement import RowsPerMatch, SkipTo
 #: it, evenly: all of a few. To begin at each of very many again would take the square of their
 #: number; so a row costs at most so many times what it costs otherwise.
 TRIED_AGAIN = 16
+#: None is tried where the limit of threads was met and rows times that limit are more than this:
+#: one row would cost all of that at once.
+MOST_AGAIN = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,10 @@ class RowPatternMatcher:
         if attempt.limit is not None:
             # A match so far is not the preferred one as long as threads are left.
             results.append(GivenUp(attempt.start, row, attempt.limit))
-            after = attempt.start + max(1, (attempt.next_row - attempt.start) // TRIED_AGAIN)
+            seen = attempt.next_row - attempt.start
+            after = attempt.start + max(1, seen // TRIED_AGAIN)
+            if attempt.limit.endswith("threads") and seen * self._limits.threads > MOST_AGAIN:
+                after = attempt.next_row
         elif attempt.found is not None:
             return self._matched(state, attempt.start, attempt.found)
         elif attempt.dropped is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from service.compiler.row_pattern import plan_query
+from service.matcher.columnar.events import EventTable, Names
 from service.matcher.row_pattern import (
     GivenUp,
     KeyState,
@@ -13,6 +15,7 @@ from service.matcher.row_pattern import (
     RowPatternMatcher,
     Unmatched,
 )
+from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates
 from service.matcher.row_pattern.matcher import TRIED_AGAIN
 from service.model import Event
 from service.pattern.sql import load_query
@@ -101,6 +104,23 @@ def test_no_match_is_cut_off() -> None:
         (type(each).__name__, each.first) for each in results if not isinstance(each, Unmatched)
     ]
     assert kinds == [*(("GivenUp", at) for at in range(7)), ("MatchFound", 7)]
+
+
+def test_many_rows_of_many_threads_are_not_tried_again() -> None:
+    """What is given up with all of its threads has cost much in each of its rows; to do that again
+    would be in the time of one row."""
+    text = (
+        "SELECT * FROM t MATCH_RECOGNIZE (MEASURES v AS m PATTERN (A* B* C) "
+        "DEFINE C AS COUNT(A.*) = -1)"
+    )
+    plan = plan_query(load_query(text, "b.sql", EVENT))
+    # Each row makes two threads more.
+    for threads, wanted in ((800, [0, 399 // TRIED_AGAIN]), (1100, [0])):
+        loops, names = CompiledRowPattern(plan, Limits(threads=threads)), Names()
+        events = EventTable.of([row(time, 1) for time in range(600)], names, loops.slots)
+        run = loops.run(RowPatternStates(), events, np.zeros(600, np.int64), -1, names)
+        found = [result for piece in run for _, result in piece.objects()]
+        assert [each.first for each in found if isinstance(each, GivenUp)][:2] == wanted
 
 
 def test_work_behind_attempts_given_up_is_bounded() -> None:

@@ -38,7 +38,7 @@ from service.matcher.row_pattern.compiled.thread_loop import (
     labels_of,
     run_threads,
 )
-from service.matcher.row_pattern.matcher import TRIED_AGAIN
+from service.matcher.row_pattern.matcher import MOST_AGAIN, TRIED_AGAIN
 
 DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
 
@@ -365,7 +365,10 @@ def _settle(program, rows, work, out, control, key):
     after = start + 1
     if key.limit:
         _put(out, control, GIVEN_UP, start, 0, 0, key.limit, rows)
-        after = start + max(1, (key.next_row - start) // TRIED_AGAIN)
+        seen = key.next_row - start
+        after = start + max(1, seen // TRIED_AGAIN)
+        if key.limit == THREADS_LIMIT and seen * clause.most_threads > MOST_AGAIN:
+            after = key.next_row
     elif key.found:
         _match(program, rows, work, out, control, key)
         return
