@@ -6,14 +6,15 @@ to them as they are given look-backs elsewhere.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from service.compiler.row_pattern import RowPatternPlan
 from service.model import Event
 from service.pattern.expressions import And, Expression, Leaf, Or, bind, boolean_structure
-from service.pattern.expressions.aggregation import ROW_AGGREGATES
+from service.pattern.expressions.aggregation import ROW_AGGREGATES, Accumulator
 from service.pattern.expressions.nodes import (
     ClassifierAt,
     ColumnAt,
@@ -37,10 +38,35 @@ class PartitionRows(Protocol):
 
 
 @dataclass(slots=True)
+class Running:
+    """An aggregate of a match's rows before place ``end``."""
+
+    accumulator: Accumulator
+    end: int = 0
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What measures of one match have found, so that not each of its rows looks through all rows
+    before it again: aggregates by number, and the places of rows by variables."""
+
+    aggregates: dict[int, Running] = field(default_factory=dict)
+    places: dict[frozenset[int], list[int]] = field(default_factory=dict)
+
+    def places_of(self, of: frozenset[int], labels: Sequence[int]) -> list[int]:
+        """The places of the match's rows of some variables."""
+        if of not in self.places:
+            self.places[of] = [at for at, label in enumerate(labels) if label in of]
+        return self.places[of]
+
+
+@dataclass(slots=True)
 class View:
     """A match, or what a thread has taken, seen from one of its rows (``current``).
 
-    Rows before number ``end`` are known; ``ended``: there are no others.
+    Rows before number ``end`` are known; ``ended``: there are no others. ``remembered`` is of the
+    match; its rows are best looked from in their order. A thread has none: its next view is
+    another.
     """
 
     state: PartitionRows
@@ -50,6 +76,7 @@ class View:
     number: int
     end: int
     ended: bool
+    remembered: Remembered | None = None
 
     def row(self, number: int) -> Event | None:
         """A row of the partition, ``None`` outside; ``NotYetKnownError`` if it may still come."""
@@ -85,6 +112,7 @@ class Binder:
         self._names = query.variables
         self._numbers = {variable: number for number, variable in enumerate(query.variables)}
         self._columns = {path: place for place, path in enumerate(plan.columns)}
+        self._aggregates: dict[RowAggregate, int] = {}
 
     def condition(self, expression: Expression) -> Truth:
         """Whether a condition holds; ``None`` where that depends on rows that may still come."""
@@ -150,6 +178,12 @@ class Binder:
                 return None
             if everywhere:
                 return view.start + (offset if forward else end - offset) + shift
+            if view.remembered is not None:
+                places = view.remembered.places_of(of, view.labels)
+                known = bisect_right(places, end)
+                if offset >= known:
+                    return None
+                return view.start + places[offset if forward else known - 1 - offset] + shift
             left = offset
             for at in range(end + 1) if forward else range(end, -1, -1):
                 if view.labels[at] in of:
@@ -180,16 +214,29 @@ class Binder:
     def _aggregate(self, value: RowAggregate) -> Value:
         of, final = self._of(value.variables), value.final
         arguments = [self.expression(argument) for argument in value.arguments]
-        reduce = ROW_AGGREGATES[value.function].reduce if arguments else len
+        function = ROW_AGGREGATES[value.function]
+        takes_nulls = function.takes_nulls or not arguments
+        number = self._aggregates.setdefault(value, len(self._aggregates))
+
+        def argument(view: View) -> Any:
+            if len(arguments) == 1:
+                return arguments[0](view)
+            return tuple(each(view) for each in arguments)
 
         def run(view: View) -> Any:
             end = len(view.labels) if final else view.current - view.start + 1
-            rows = [at for at, label in enumerate(view.labels[:end]) if label in of]
-            if not arguments:
-                return len(rows)
-            views = [replace(view, current=view.start + at) for at in rows]
-            if len(arguments) == 1:
-                return reduce([arguments[0](each) for each in views])
-            return reduce([tuple(argument(each) for argument in arguments) for each in views])
+            known = {} if view.remembered is None else view.remembered.aggregates
+            running = known.get(number)
+            if running is None or running.end > end:
+                running = known[number] = Running(function.start())
+            at_row = replace(view)
+            for at in range(running.end, end):
+                if view.labels[at] in of:
+                    at_row.current = view.start + at
+                    given = argument(at_row)
+                    if takes_nulls or given is not None:
+                        running.accumulator.add(given)
+                running.end = at + 1
+            return running.accumulator.result()
 
         return run

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.compiler.row_pattern import RowPatternPlan
-from service.matcher.row_pattern.evaluation import Binder, NotYetKnownError, View
+from service.matcher.row_pattern.evaluation import (
+    Binder,
+    NotYetKnownError,
+    Remembered,
+    View,
+)
 from service.matcher.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -23,10 +28,19 @@ from service.matcher.row_pattern.threads import ThreadRunner
 from service.model import Event
 from service.pattern.sql.statement import RowsPerMatch, SkipTo
 
+#: Of the rows that an attempt has seen before it is given up, so many are tried as a start behind
+#: it, evenly: all of a few. To begin at each of very many again would take the square of their
+#: number; so a row costs at most so many times what it costs otherwise.
+TRIED_AGAIN = 16
+#: None is tried where the limit of threads was met and rows times that limit are more than this:
+#: one row would cost all of that at once.
+MOST_AGAIN = 500_000
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most rows and threads of an attempt."""
+    """The most rows and threads of an attempt. One that goes beyond is given up: no match begins at
+    its first row."""
 
     rows: int = 10_000
     threads: int = 1_000
@@ -89,13 +103,13 @@ class RowPatternMatcher:
             deadline = self.deadline(state)
             if attempt.next_row < state.end:
                 if self._is_within(state, attempt):
-                    self._take_row(state, attempt)
+                    self._step(state, attempt)
                 else:
                     _drop_threads(attempt)
             elif deadline is not None and deadline <= state.time:
                 _drop_threads(attempt)
             elif state.closed:
-                self._runner.step(state, attempt)
+                self._step(state, attempt)
             else:
                 return False
         return True
@@ -106,14 +120,16 @@ class RowPatternMatcher:
         start, row = state.row(attempt.start), state.row(attempt.next_row)
         return within is None or (row.time - within, row.micros) < (start.time, start.micros)
 
-    def _take_row(self, state: KeyState, attempt: Attempt) -> None:
+    def _step(self, state: KeyState, attempt: Attempt) -> None:
+        """Let the threads go on by a row, or by the partition's end, within the limits."""
+        self._runner.step(state, attempt)
         rows, threads = self._limits.rows, self._limits.threads
-        if attempt.next_row - attempt.start >= rows:
+        if attempt.next_row - attempt.start > rows and any(
+            len(each.labels) > rows for each in (*attempt.threads, attempt.found or Thread(0))
+        ):
             attempt.limit = f"more than {rows} rows"
-        else:
-            self._runner.step(state, attempt)
-            if len(attempt.threads) > threads:
-                attempt.limit = f"more than {threads} threads"
+        elif len(attempt.threads) > threads:
+            attempt.limit = f"more than {threads} threads"
         if attempt.limit is not None:
             _drop_threads(attempt)
 
@@ -121,20 +137,22 @@ class RowPatternMatcher:
         """The results of an attempt whose match, or failure, is final."""
         row = state.row(attempt.start)
         results: list[Result] = []
+        after = attempt.start + 1
         if attempt.limit is not None:
+            # A match so far is not the preferred one as long as threads are left.
             results.append(GivenUp(attempt.start, row, attempt.limit))
-        if attempt.found is not None:
-            return results + self._matched(state, attempt.start, attempt.found)
-        if attempt.dropped is not None and attempt.limit is None:
+            seen = attempt.next_row - attempt.start
+            after = attempt.start + max(1, seen // TRIED_AGAIN)
+            if attempt.limit.endswith("threads") and seen * self._limits.threads > MOST_AGAIN:
+                after = attempt.next_row
+        elif attempt.found is not None:
+            return self._matched(state, attempt.start, attempt.found)
+        elif attempt.dropped is not None:
             assert self._query.within_ms is not None
             deadline = row.time + self._query.within_ms
             labels = self._names(attempt.dropped)
             events = state.rows_from(attempt.start, len(labels))
             results.append(TimedOut(attempt.start, row, events, labels, deadline))
-        # To begin at each of very many rows again would take the square of their number.
-        after = (
-            attempt.start + 1 if attempt.limit is None else max(attempt.start + 1, attempt.next_row)
-        )
         if self._query.rows is RowsPerMatch.WITH_UNMATCHED:
             for number in range(max(attempt.start, state.covered), after):
                 nothing = OutputRow(state.row(number), (None,) * len(self._measures))
@@ -175,25 +193,25 @@ class RowPatternMatcher:
 
     def _rows(self, state: KeyState, start: int, found: Thread, number: int) -> Iterable[OutputRow]:
         length, mode = len(found.labels), self._query.rows
+        remembered = Remembered()
+        view = View(state, start, found.labels, start, number, state.end, state.closed, remembered)
         if not length:
             if mode is not RowsPerMatch.OMIT_EMPTY:
-                yield self._output(state, start, found, start, number)
+                yield self._output(view, 0)
         elif mode is RowsPerMatch.ONE_ROW:
-            last = self._output(state, start, found, start + length - 1, number)
+            last = self._output(view, length - 1)
             yield OutputRow(state.row(start), last.measures)
         else:
             pairs = zip(found.edges[::2], found.edges[1::2], strict=True)
             excluded = {at for begin, end in pairs for at in range(begin, end)}
             for at in range(length):
                 if at not in excluded:
-                    yield self._output(state, start, found, start + at, number)
+                    yield self._output(view, at)
 
-    def _output(
-        self, state: KeyState, start: int, found: Thread, current: int, number: int
-    ) -> OutputRow:
-        view = View(state, start, found.labels, current, number, state.end, state.closed)
+    def _output(self, view: View, place: int) -> OutputRow:
+        view.current = view.start + place
         measures: tuple[Any, ...] = tuple(measure(view) for measure in self._measures)
-        return OutputRow(state.row(current), measures, current - start)
+        return OutputRow(view.state.row(view.current), measures, place)
 
 
 def _drop_threads(attempt: Attempt) -> None:

@@ -58,8 +58,8 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """An attempt from row ``first`` on went beyond a limit and was settled as it stood. Without a
-    match, the search goes on behind the rows that it had seen."""
+    """An attempt from row ``first`` on went beyond a limit. It gives no match, and the search
+    goes on behind that row; ``TRIED_AGAIN`` says at which."""
 
     first: int
     row: Event

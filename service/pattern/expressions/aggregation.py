@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from service.pattern.expressions import type_rules as rules
 from service.pattern.expressions import values
@@ -30,15 +31,29 @@ MAX_COLLECTED = 1_000
 _MORE_SCALE = 4
 
 
+class Accumulator(Protocol):
+    """One aggregate under way, value by value: so a running aggregate over the rows of a match
+    takes each row once, and not all rows before it again."""
+
+    def add(self, value: Any, /) -> None:
+        """Take one more value."""
+        ...
+
+    def result(self) -> Any:
+        """The aggregate of the values so far. It may be asked for after each of them."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """One function over events; ``reduce`` is given the values that are not NULL, in order.
+    """One function over events; what ``start`` makes is given the values that are not NULL, in
+    order.
 
     ``example`` runs over a step ``a`` with the prices of ``EXAMPLE_PRICES``.
     """
 
     result: Callable[[SqlType], SqlType | str]
-    reduce: Callable[[list[Any]], Any]
+    start: Callable[[], Accumulator]
     doc: str
     example: str
     expected: Any
@@ -61,8 +76,11 @@ def aggregate(look_back: LookBack, values: Sequence[Any]) -> Any:
         return values[offset] if function == "FIRST" else values[-1 - offset]
     if function == "COUNT" and look_back.argument is None:
         return len(values)
-    found = AGGREGATES[function].reduce([value for value in values if value is not None])
-    return found[: look_back.limit] if function == "COLLECT" else found
+    found = AGGREGATES[function].start()
+    for value in values:
+        if value is not None:
+            found.add(value)
+    return found.result()[: look_back.limit] if function == "COLLECT" else found.result()
 
 
 def _count(_: SqlType) -> SqlType:
@@ -99,75 +117,133 @@ def _average_type(kind: SqlType) -> SqlType:
     return DOUBLE
 
 
-def _sum(given: list[Any]) -> Any:
-    if not given:
-        return None
-    if isinstance(given[0], Decimal):
-        return _sum_decimals(given)
-    total = 0.0 if isinstance(given[0], float) else 0
-    for value in given:
-        total += value
-    if isinstance(total, int) and not (values.BIGINT_RANGE[0] <= total <= values.BIGINT_RANGE[1]):
-        return None
-    return total
+class _Total:
+    """How many values there are, and their sum, exact for whole numbers and decimals."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._total: Any = 0
+        self._scale = 0
+
+    def add(self, value: Any) -> None:
+        if not self._count:
+            self._total = Decimal(0) if isinstance(value, Decimal) else self._nothing(value)
+        if isinstance(self._total, Decimal):
+            self._total = values.EXACT.add(self._total, value)
+            self._scale = max(self._scale, values.decimal_type_of(value).scale)
+        else:
+            self._total += value
+        self._count += 1
+
+    def _nothing(self, value: Any) -> float:
+        return 0.0 if isinstance(value, float) else 0
+
+    def _decimal(self) -> Decimal | None:
+        return values.fit_decimal(self._total, DecimalType(MAX_DECIMAL_DIGITS, self._scale))
 
 
-def _sum_decimals(given: list[Decimal]) -> Decimal | None:
-    total = Decimal(0)
-    for value in given:
-        total = values.EXACT.add(total, value)
-    return values.fit_decimal(total, DecimalType(MAX_DECIMAL_DIGITS, _scale(given)))
+class _Sum(_Total):
+    """SUM. Of whole numbers beyond BIGINT it is NULL."""
 
-
-def _average(given: list[Any]) -> Any:
-    if not given:
-        return None
-    if isinstance(given[0], Decimal):
-        exact = _sum_decimals(given)
-        if exact is None:
+    def result(self) -> Any:
+        total = self._total
+        if not self._count:
             return None
-        scale = min(MAX_DECIMAL_DIGITS, _scale(given) + _MORE_SCALE)
-        mean = values.EXACT.divide(exact, Decimal(len(given)))
+        if isinstance(total, Decimal):
+            return self._decimal()
+        low, high = values.BIGINT_RANGE
+        return None if isinstance(total, int) and not low <= total <= high else total
+
+
+class _Average(_Total):
+    """AVG."""
+
+    def _nothing(self, _: Any) -> float:
+        return 0.0
+
+    def result(self) -> Any:
+        if not self._count:
+            return None
+        if not isinstance(self._total, Decimal):
+            return self._total / self._count
+        total = self._decimal()
+        if total is None:
+            return None
+        mean = values.EXACT.divide(total, Decimal(self._count))
+        scale = min(MAX_DECIMAL_DIGITS, self._scale + _MORE_SCALE)
         return values.fit_decimal(mean, DecimalType(MAX_DECIMAL_DIGITS, scale))
-    total = 0.0
-    for value in given:
-        total += float(value)
-    return total / len(given)
 
 
-def _scale(given: list[Decimal]) -> int:
-    return max(values.decimal_type_of(value).scale for value in given)
+class _Fold:
+    """What a function of two values makes of them, from the first on; NULL of none."""
+
+    def __init__(self, combine: Callable[[Any, Any], Any]) -> None:
+        self._combine = combine
+        self._found: Any = None
+
+    def add(self, value: Any) -> None:
+        self._found = value if self._found is None else self._combine(self._found, value)
+
+    def result(self) -> Any:
+        return self._found
 
 
-def _extreme(before: Callable[[Any, Any], bool]) -> Callable[[list[Any]], Any]:
-    def reduce(given: list[Any]) -> Any:
-        best = None
-        for value in given:
-            if best is None or before(value, best):
-                best = value
-        return best
+class _Best(_Fold):
+    """MIN and MAX: the first value in an order."""
 
-    return reduce
+    def __init__(self, before: Callable[[Any, Any], bool]) -> None:
+        super().__init__(lambda best, value: value if before(value, best) else best)
 
 
-def _variance(given: list[Any], fewer: int) -> float | None:
-    """The mean square of the distances from the mean, by Welford's method."""
-    if len(given) <= fewer:
-        return None
-    mean = squares = 0.0
-    for count, value in enumerate(given, 1):
-        distance = float(value) - mean
-        mean += distance / count
-        squares += distance * (float(value) - mean)
-    return squares / (len(given) - fewer)
+class _BestBy:
+    """MIN_BY and MAX_BY, of pairs: the first value where the second is first in an order; of equal
+    ones that of the first row."""
+
+    def __init__(self, before: Callable[[Any, Any], bool]) -> None:
+        self._before = before
+        self._best: tuple[Any, Any] | None = None
+
+    def add(self, value: tuple[Any, Any]) -> None:
+        if value[1] is None:
+            return
+        if self._best is None or self._before(value[1], self._best[1]):
+            self._best = value
+
+    def result(self) -> Any:
+        return None if self._best is None else self._best[0]
 
 
-def _spread(fewer: int, *, root: bool) -> Callable[[list[Any]], float | None]:
-    def reduce(given: list[Any]) -> float | None:
-        variance = _variance(given, fewer)
-        return math.sqrt(variance) if root and variance is not None else variance
+class _Count:
+    """COUNT."""
 
-    return reduce
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, _: Any) -> None:
+        self._count += 1
+
+    def result(self) -> int:
+        return self._count
+
+
+class _TrueCount(_Count):
+    """COUNT_IF."""
+
+    def add(self, value: Any) -> None:
+        self._count += value is True
+
+
+class _DistinctCount:
+    """COUNT(DISTINCT …)."""
+
+    def __init__(self) -> None:
+        self._seen: set[Hashable] = set()
+
+    def add(self, value: Any) -> None:
+        self._seen.add(_identity(value))
+
+    def result(self) -> int:
+        return len(self._seen)
 
 
 def _identity(value: Any) -> Hashable:
@@ -177,10 +253,51 @@ def _identity(value: Any) -> Hashable:
     return tuple(map(_identity, value)) if isinstance(value, list) else value
 
 
+class _Collection:
+    """COLLECT and ARRAY_AGG: the first ``most`` values; ``empty``: whether none are an array or
+    NULL."""
+
+    def __init__(self, most: int, *, empty: bool = True) -> None:
+        self._most, self._empty = most, empty
+        self._values: list[Any] = []
+
+    def add(self, value: Any) -> None:
+        if len(self._values) < self._most:
+            self._values.append(value)
+
+    def result(self) -> list[Any] | None:
+        """One array for all rows once it is full, so that the rows of a long match share it."""
+        if not self._values and not self._empty:
+            return None
+        return self._values if len(self._values) == self._most else self._values.copy()
+
+
+class _Spread:
+    """The mean square of the distances from the mean, or its root, by Welford's method; NULL of no
+    more than ``fewer`` values."""
+
+    def __init__(self, fewer: int, *, root: bool) -> None:
+        self._fewer, self._root = fewer, root
+        self._count = 0
+        self._mean = self._squares = 0.0
+
+    def add(self, value: Any) -> None:
+        self._count += 1
+        distance = float(value) - self._mean
+        self._mean += distance / self._count
+        self._squares += distance * (float(value) - self._mean)
+
+    def result(self) -> float | None:
+        if self._count <= self._fewer:
+            return None
+        variance = self._squares / (self._count - self._fewer)
+        return math.sqrt(variance) if self._root else variance
+
+
 def _spread_row(fewer: int, doc: str, example: str, expected: float, *, root: bool) -> Aggregate:
     return Aggregate(
         result=_number(lambda _: DOUBLE),
-        reduce=_spread(fewer, root=root),
+        start=partial(_Spread, fewer, root=root),
         doc=doc,
         example=example,
         expected=expected,
@@ -191,49 +308,49 @@ PICKS = ("FIRST", "LAST")
 AGGREGATES: dict[str, Aggregate] = {
     "SUM": Aggregate(
         result=_number(_sum_type),
-        reduce=_sum,
+        start=_Sum,
         doc="The sum.",
         example="SUM(a.price)",
         expected=10.0,
     ),
     "AVG": Aggregate(
         result=_number(_average_type),
-        reduce=_average,
+        start=_Average,
         doc="The mean.",
         example="AVG(a.price)",
         expected=10 / 3,
     ),
     "MIN": Aggregate(
         result=_ordered,
-        reduce=_extreme(values.less),
+        start=partial(_Best, values.less),
         doc="The least.",
         example="MIN(a.price)",
         expected=2.0,
     ),
     "MAX": Aggregate(
         result=_ordered,
-        reduce=_extreme(values.greater),
+        start=partial(_Best, values.greater),
         doc="The greatest.",
         example="MAX(a.price)",
         expected=4.0,
     ),
     "COUNT": Aggregate(
         result=_count,
-        reduce=len,
+        start=_Count,
         doc="How many are not NULL; `COUNT(a.*)`: how many events.",
         example="COUNT(a.price)",
         expected=3,
     ),
     COUNT_DISTINCT: Aggregate(
         result=_comparable,
-        reduce=lambda given: len(set(map(_identity, given))),
+        start=_DistinctCount,
         doc="How many different values.",
         example="COUNT(DISTINCT a.price)",
         expected=2,
     ),
     "COLLECT": Aggregate(
         result=ArrayType,
-        reduce=list,
+        start=partial(_Collection, MAX_COLLECTED),
         doc="An array of the values in their order. `COLLECT(a.price, 10)` keeps the first 10; "
         f"at most, and by default, it is {MAX_COLLECTED:,}.",
         example="COLLECT(a.price, 2)",
@@ -277,29 +394,14 @@ LOOK_BACK_FUNCTIONS = frozenset({*PICKS, *AGGREGATES}) - {COUNT_DISTINCT}
 
 @dataclass(frozen=True, slots=True)
 class RowPatternAggregate:
-    """One function over a match's rows; ``reduce`` is given what its arguments are on each row of
-    its variable, in order, a tuple of values for several arguments."""
+    """One function over a match's rows; what ``start`` makes is given what its arguments are on
+    each row of its variable, in order, a tuple of values for several arguments; NULL only where
+    ``takes_nulls``."""
 
     result: Callable[..., SqlType | str]
-    reduce: Callable[[Sequence[Any]], Any]
+    start: Callable[[], Accumulator]
     arguments: int = 1
-
-
-def _without_nulls(reduce: Callable[[list[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
-    return lambda given: reduce([value for value in given if value is not None])
-
-
-def _by(before: Callable[[Any, Any], bool]) -> Callable[[Sequence[Any]], Any]:
-    """The first argument where the second is first in an order; of equal ones the first row's."""
-
-    def reduce(given: Sequence[Any]) -> Any:
-        best = None
-        for pair in given:
-            if pair[1] is not None and (best is None or before(pair[1], best[1])):
-                best = pair
-        return None if best is None else best[0]
-
-    return reduce
+    takes_nulls: bool = False
 
 
 def _by_type(value: SqlType, order: SqlType) -> SqlType | str:
@@ -317,20 +419,20 @@ def _counted_truth(kind: SqlType) -> SqlType | str:
 
 ROW_AGGREGATES: dict[str, RowPatternAggregate] = {
     **{
-        name: RowPatternAggregate(row.result, _without_nulls(row.reduce))
+        name: RowPatternAggregate(row.result, row.start)
         for name, row in AGGREGATES.items()
         if name != "COLLECT"
     },
     # As in standard SQL, and unlike COLLECT_LIST: NULLs are kept, and of no rows it is NULL.
-    "ARRAY_AGG": RowPatternAggregate(ArrayType, lambda given: list(given) or None),
-    "ANY_VALUE": RowPatternAggregate(
-        lambda kind: kind, _without_nulls(lambda v: next(iter(v), None))
+    "ARRAY_AGG": RowPatternAggregate(
+        ArrayType, partial(_Collection, MAX_COLLECTED, empty=False), takes_nulls=True
     ),
-    "BOOL_AND": RowPatternAggregate(_truth, _without_nulls(lambda v: all(v) if v else None)),
-    "BOOL_OR": RowPatternAggregate(_truth, _without_nulls(lambda v: any(v) if v else None)),
-    "COUNT_IF": RowPatternAggregate(_counted_truth, lambda given: list(given).count(True)),
-    "MAX_BY": RowPatternAggregate(_by_type, _by(values.greater), 2),
-    "MIN_BY": RowPatternAggregate(_by_type, _by(values.less), 2),
+    "ANY_VALUE": RowPatternAggregate(lambda kind: kind, partial(_Fold, lambda first, _: first)),
+    "BOOL_AND": RowPatternAggregate(_truth, partial(_Fold, lambda one, other: one and other)),
+    "BOOL_OR": RowPatternAggregate(_truth, partial(_Fold, lambda one, other: one or other)),
+    "COUNT_IF": RowPatternAggregate(_counted_truth, _TrueCount),
+    "MAX_BY": RowPatternAggregate(_by_type, partial(_BestBy, values.greater), 2),
+    "MIN_BY": RowPatternAggregate(_by_type, partial(_BestBy, values.less), 2),
 }
 """What may stand in MATCH_RECOGNIZE."""
 ROW_AGGREGATE_ALIASES = {

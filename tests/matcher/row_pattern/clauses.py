@@ -13,6 +13,7 @@ from service.compiler.row_pattern import RowPatternPlan, plan_query
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.row_pattern import (
     KeyState,
+    Limits,
     MatchFound,
     Result,
     RowPatternMatcher,
@@ -172,9 +173,9 @@ def statement_and_clause(
 
 
 @lru_cache(maxsize=10)
-def _compiled(text: str) -> tuple[RowPatternPlan, RowPatternMatcher]:
+def _compiled(text: str, limits: Limits | None = None) -> tuple[RowPatternPlan, RowPatternMatcher]:
     plan = plan_query(load_query(text, "random", EVENT))
-    return plan, RowPatternMatcher(plan)
+    return plan, RowPatternMatcher(plan, limits)
 
 
 class Machine:
@@ -210,17 +211,17 @@ class Machine:
 
 
 @lru_cache(maxsize=10)
-def _with_loops(text: str) -> CompiledRowPattern:
-    return CompiledRowPattern(plan_query(load_query(text, "random", EVENT)))
+def _with_loops(text: str, limits: Limits | None = None) -> CompiledRowPattern:
+    return CompiledRowPattern(plan_query(load_query(text, "random", EVENT)), limits)
 
 
 class CompiledMachine:
     """The compiled matcher, beside the reference; behind each call both have to remember the same.
     Every other time the state of one goes on as that of the other."""
 
-    def __init__(self, text: str) -> None:
-        self._plan, self._matcher = _compiled(text)
-        self._loops = _with_loops(text)
+    def __init__(self, text: str, limits: Limits | None = None) -> None:
+        self._plan, self._matcher = _compiled(text, limits)
+        self._loops = _with_loops(text, limits)
         self._names = Names()
         self._states = RowPatternStates(new_keys(1))
         self._state = KeyState()

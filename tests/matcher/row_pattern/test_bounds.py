@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from service.compiler.row_pattern import plan_query
+from service.matcher.columnar.events import EventTable, Names
 from service.matcher.row_pattern import (
     GivenUp,
     KeyState,
     Limits,
     MatchFound,
     RowPatternMatcher,
+    Unmatched,
 )
+from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates
+from service.matcher.row_pattern.matcher import TRIED_AGAIN
 from service.model import Event
 from service.pattern.sql import load_query
 from tests.matcher.row_pattern.clauses import EVENT, row
@@ -59,31 +64,70 @@ def test_rows_are_dropped() -> None:
 
 
 def test_too_many_threads() -> None:
-    """Threads that cannot be one are bounded; the attempt ends with what it has."""
+    """Threads that cannot be one are bounded; the attempt is given up."""
     matcher = _matcher("(A | B)* C", "C AS SUM(A.v) = -1", Limits(threads=50))
     state = KeyState()
     results = matcher.advance(state, _rows([1] * 8))
-    assert results == [GivenUp(0, row(0, 1), "more than 50 threads")]
-    assert state.next_start == 5
+    assert results == [GivenUp(at, row(at, 1), "more than 50 threads") for at in range(4)]
+    assert state.next_start == 4
 
 
 def test_rows_of_an_attempt_given_up() -> None:
-    """They are unmatched, each once, and are not tried again."""
+    """They are unmatched, each once."""
     matcher = _matcher(
         "A+ B", "B AS v < 0", Limits(rows=4), "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
     )
     results = matcher.advance(KeyState(), [row(time, time, 1) for time in range(10)])
-    shown = [each.first if isinstance(each, GivenUp) else each.number for each in results]
-    assert shown == [0, 0, 1, 2, 3, 4, 4, 5, 6, 7]
+    shown = [each.number if isinstance(each, Unmatched) else each.first for each in results]
+    assert shown == [at for start in range(6) for at in (start, start)]
 
 
-def test_too_many_rows() -> None:
-    """An attempt of too many rows ends with the match so far; the rows are cut anywhere."""
+def test_the_search_goes_on_behind_an_attempt_given_up() -> None:
+    """At the next row: the match from there is within the limit."""
+    matcher = _matcher("A+ B", "A AS v > 0, B AS v < 0", Limits(rows=4))
+    results = matcher.advance(KeyState(), _rows([1, 2, 3, 4, -1]))
+    assert [(type(each), each.first) for each in results if not isinstance(each, Unmatched)] == [
+        (GivenUp, 0),
+        (MatchFound, 1),
+    ]
+
+
+def test_no_match_is_cut_off() -> None:
+    """What a search has found beyond a limit is not what it would have found; it is not put out.
+    The rows are cut anywhere."""
     matcher = _matcher("A+", "A AS v > 0", Limits(rows=5))
     at_once, one_by_one = KeyState(), KeyState()
-    rows = _rows([1] * 12)
+    rows = _rows([1] * 12 + [0])
     results = matcher.advance(at_once, rows)
     assert results == [each for event in rows for each in matcher.advance(one_by_one, [event])]
-    kinds = [(type(each).__name__, each.first) for each in results if not isinstance(each, str)]
-    assert kinds == [("GivenUp", 0), ("MatchFound", 0), ("GivenUp", 5), ("MatchFound", 5)]
-    assert all(len(each.labels) == 5 for each in results if isinstance(each, MatchFound))
+    kinds = [
+        (type(each).__name__, each.first) for each in results if not isinstance(each, Unmatched)
+    ]
+    assert kinds == [*(("GivenUp", at) for at in range(7)), ("MatchFound", 7)]
+
+
+def test_many_rows_of_many_threads_are_not_tried_again() -> None:
+    """What is given up with all of its threads has cost much in each of its rows; to do that again
+    would be in the time of one row."""
+    text = (
+        "SELECT * FROM t MATCH_RECOGNIZE (MEASURES v AS m PATTERN (A* B* C) "
+        "DEFINE C AS COUNT(A.*) = -1)"
+    )
+    plan = plan_query(load_query(text, "b.sql", EVENT))
+    # Each row makes two threads more.
+    for threads, wanted in ((800, [0, 399 // TRIED_AGAIN]), (1100, [0])):
+        loops, names = CompiledRowPattern(plan, Limits(threads=threads)), Names()
+        events = EventTable.of([row(time, 1) for time in range(600)], names, loops.slots)
+        run = loops.run(RowPatternStates(), events, np.zeros(600, np.int64), -1, names)
+        found = [result for piece in run for _, result in piece.objects()]
+        assert [each.first for each in found if isinstance(each, GivenUp)][:2] == wanted
+
+
+def test_work_behind_attempts_given_up_is_bounded() -> None:
+    """Of the rows of a long one, some are tried again, not each: there are as many searches as rows
+    by a factor."""
+    matcher = _matcher("A+ B", "A AS v > 0, B AS v < 0", Limits(rows=160))
+    results = matcher.advance(KeyState(), _rows([1] * 1600))
+    assert [each.first for each in results if isinstance(each, GivenUp)] == [
+        at * 160 // TRIED_AGAIN for at in range((1600 - 160) * TRIED_AGAIN // 160)
+    ]

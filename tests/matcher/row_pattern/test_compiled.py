@@ -24,6 +24,7 @@ from service.matcher.row_pattern.compiled import (
     key_loop,
 )
 from service.matcher.row_pattern.compiled import matcher as compiled_matcher
+from service.matcher.row_pattern.compiled.calls import Calls
 from service.model import Coordinates, Event
 from service.pattern.sql import load_query
 from service.pattern.types import (
@@ -326,6 +327,27 @@ def test_tables_grow(name: str, batch: int) -> None:
     while rows:
         both.advance(rows[:batch], len(values))
         del rows[:batch]
+
+
+@pytest.mark.parametrize("batch", [1, 500])
+def test_failed_attempts_are_not_repeated(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one has failed, later ones fail: a condition is computed once or twice of each row, not
+    of all rows for each before them."""
+    calls, real = 0, Calls._call
+
+    def counted(*given: Any) -> int:
+        nonlocal calls
+        calls += 1
+        return real(*given)
+
+    monkeypatch.setattr(Calls, "_call", counted)
+    both = Both(_plan("MEASURES COUNT(*) AS m PATTERN (A+ C) DEFINE A AS s >= PREV(s), C AS n < 0"))
+    rows = [(0, both.event(number, {"s": "A", "n": 1})) for number in range(200)]
+    rows += [(0, both.event(200, {"s": "", "n": 1}))]
+    while rows:
+        both.advance(rows[:batch], 200)
+        del rows[:batch]
+    assert 200 <= calls <= 500
 
 
 def test_dropped_thread_beside_a_match() -> None:

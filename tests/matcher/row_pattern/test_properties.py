@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from service.matcher.row_pattern import Limits
 from tests.matcher.row_pattern.clauses import (
     CONDITIONS,
     CompiledMachine,
@@ -115,6 +116,20 @@ def test_merged_threads(kind: Kind, pattern: str, condition: str) -> None:
         machine.take((value, time) for time, value in enumerate(values))
         machine.close()
         assert machine.results == answer(clause, Partition(values, range(4), closed=True))
+
+
+@MANY
+@given(clauses(timed=True), st.lists(st.integers(0, 2), max_size=12), st.data())
+def test_limits(drawn: tuple[str, Clause], values: list[int], data: st.DataObject) -> None:
+    """Beyond limits both matchers give up the same attempts, and remember the same."""
+    limits = Limits(data.draw(st.integers(1, 20)), data.draw(st.integers(1, 6)))
+    machine = CompiledMachine(drawn[0], limits)
+    cut = data.draw(st.integers(0, len(values)))
+    rows = [(value, time) for time, value in enumerate(values)]
+    machine.take(rows[:cut])
+    machine.take(rows[cut:])
+    machine.move_time(len(rows) + data.draw(st.integers(0, 4)))
+    machine.close()
 
 
 SMALL = ["A", "B", "()", "^", "$"]

@@ -45,7 +45,7 @@ from service.matcher.row_pattern.compiled.tables import (
     YES,
 )
 
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
+PRIME = np.uint64(0x9E3779B97F4A7C15)
 _LOWER = 0xFFFFFFFF
 
 
@@ -70,7 +70,7 @@ def take(program, columns, work, source, target, variable, row, place):
                     registers[target, other] = row
                     break
         elif kind == TRACE:
-            mixed = (np.uint64(registers[target, word]) ^ np.uint64(row + 1)) * _PRIME
+            mixed = (np.uint64(registers[target, word]) ^ np.uint64(row + 1)) * PRIME
             registers[target, word] = np.int64(mixed ^ (mixed >> np.uint64(29)))
         elif register.column == NONE:
             registers[target, word] += 1

@@ -30,7 +30,7 @@ from service.matcher.row_pattern.compiled.found_loops import (
     places_of,
 )
 from service.matcher.row_pattern.compiled.states import limit_text, plain
-from service.matcher.row_pattern.evaluation import Value, View
+from service.matcher.row_pattern.evaluation import Remembered, Value, View
 from service.matcher.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -228,16 +228,16 @@ class Found:
 
     # Measures
 
-    def _view(self, number: int, current: int) -> View | None:
-        """The match seen from one of its rows; ``None`` for an unmatched row."""
+    def _view(self, number: int) -> View | None:
+        """The match of a result, seen from its first row; ``None`` for an unmatched row."""
         result = self.results[number]
         if result["kind"] != tables.MATCH:
             return None
         key, first = int(result["key"]), int(result["first"])
         begin = int(result["labels"])
         labels = self.labels[begin : begin + int(result["length"])] & (tables.EXCLUDED - 1)
-        rows, number = self._key_rows(key), int(result["number"])
-        return View(rows, first, labels.tolist(), first + current, number, rows.end, self.closed)
+        rows, match = self._key_rows(key), int(result["number"])
+        return View(rows, first, labels.tolist(), first, match, rows.end, self.closed, Remembered())
 
     def _key_rows(self, key: int) -> KeyRows:
         if key not in self._rows_by_key:
@@ -261,9 +261,13 @@ class Found:
         compute = self.compiled.measures[number]
         result_of, current = self._output_rows
         values: list[Any] = []
+        view, seen = None, NONE
         for result, place in zip(result_of.tolist(), current.tolist(), strict=True):
-            view, value = self._view(result, place), None
+            if result != seen:
+                view, seen = self._view(result), result
+            value = None
             if view is not None:
+                view.current = view.start + place
                 try:
                     value = compute(view)
                 except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job

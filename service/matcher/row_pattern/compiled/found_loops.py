@@ -43,33 +43,56 @@ def output_rows(results, labels, mode, result_of, current):
 @compiled
 def find_rows(results, labels, result_of, current, inside, forward, offset, final, out):
     """For each output row the row of the match, of the variables ``inside`` and so many from its
-    first, or last, one, that a measure reads; ``NONE`` where there is none."""
+    first, or last, one, that a measure reads; ``NONE`` where there is none.
+
+    A match's first output row is looked from; from there on what was found moves on, so that long
+    matches take no more than their length.
+    """
+    before = NONE
+    seen = count = 0
+    found = NONE
     for number in range(len(result_of)):
         result = results[result_of[number]]
         last = result.length - 1 if final else current[number]
-        out[number] = NONE
         if result.length == 0:
-            continue
-        left = offset
-        for step in range(last + 1):
-            at = step if forward else last - step
-            if inside[labels[result.labels + at] & (EXCLUDED - 1)]:
-                if left == 0:
-                    out[number] = at
-                    break
-                left -= 1
+            last = -1
+        if result_of[number] != before:
+            before, seen, count, found = result_of[number], last + 1, 0, NONE
+            for step in range(last + 1):
+                at = step if forward else last - step
+                if inside[labels[result.labels + at] & (EXCLUDED - 1)]:
+                    count += 1
+                    if count > offset:
+                        found = at
+                        break
+        while seen <= last:
+            if inside[labels[result.labels + seen] & (EXCLUDED - 1)]:
+                count += 1
+                if count > offset and (found == NONE or not forward):
+                    found += 1
+                    while not inside[labels[result.labels + found] & (EXCLUDED - 1)]:
+                        found += 1
+                    if forward:
+                        found = seen
+            seen += 1
+        out[number] = found
 
 
 @compiled
 def count_rows(results, labels, result_of, current, inside, final, out):
     """For each output row, how many rows of the match, up to it, are of the variables."""
+    before = NONE
+    seen = count = 0
     for number in range(len(result_of)):
         result = results[result_of[number]]
         last = result.length - 1 if final else current[number]
-        out[number] = 0
+        if result_of[number] != before:
+            before, seen, count = result_of[number], 0, 0
         if result.length:
-            for at in range(last + 1):
-                out[number] += inside[labels[result.labels + at] & (EXCLUDED - 1)]
+            while seen <= last:
+                count += inside[labels[result.labels + seen] & (EXCLUDED - 1)]
+                seen += 1
+        out[number] = count
 
 
 @compiled

@@ -38,6 +38,7 @@ from service.matcher.row_pattern.compiled.thread_loop import (
     labels_of,
     run_threads,
 )
+from service.matcher.row_pattern.matcher import MOST_AGAIN, TRIED_AGAIN
 
 DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
 
@@ -92,6 +93,8 @@ def _open(program, columns, rows, work, control, key):
     if program.clause[0].words and key.threads:
         _replay(program, columns, rows, work, control)
     key.time = max(key.time, control.watermark)
+    control.attempt += 1
+    control.failing = control.attempt
     control.open = 1
 
 
@@ -158,9 +161,7 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                     inside = rows.time[at] < deadline or (
                         rows.time[at] == deadline and rows.micros[at] < rows.micros[begun]
                     )
-                if inside and key.next_row - key.start >= clause.most_rows:
-                    key.limit = ROWS_LIMIT
-                if not inside or key.limit:
+                if not inside:
                     _drop_threads(work, control, key)
                     break
             elif key.attempt:
@@ -187,17 +188,26 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 tidied = status
             if status != STEPPED:
                 return status
-            if of_row and control.threads > clause.most_threads:
-                key.limit = THREADS_LIMIT
-                _drop_threads(work, control, key)
+            if key.attempt:
+                if until - key.start > clause.most_rows and _is_long(clause, work, control, key):
+                    key.limit = ROWS_LIMIT
+                elif control.threads > clause.most_threads:
+                    key.limit = THREADS_LIMIT
+                if key.limit:
+                    _drop_threads(work, control, key)
             key.attempt = 1
             key.next_row = until
-        if key.found and len(program.ahead) and not _is_known(program, work, control, key):
+        sees_ahead = key.found and not key.limit and len(program.ahead)
+        if sees_ahead and not _is_known(program, work, control, key):
             return DONE
         status = _room_to_settle(clause, out, control, key)
         if status != DONE:
             return status
         _settle(program, rows, work, out, control, key)
+        control.attempt += 1
+        if key.limit or key.found or key.dropped:
+            # It did not fail, or not everywhere.
+            control.failing = control.attempt
         key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
         control.nodes, control.threads, control.slots = 0, 0, 1
         _drop_rows(clause, control, key)
@@ -252,6 +262,15 @@ def _drop_threads(work, control, key):
         key.dropped, key.dropped_at = 1, thread.at
         key.dropped_node, key.dropped_length = thread.node, thread.length
     control.threads = 0
+
+
+@compiled
+def _is_long(clause, work, control, key):
+    """Whether a thread, or the match so far, has more rows than are allowed."""
+    longest = key.found_length if key.found else 0
+    for place in range(control.threads):
+        longest = max(longest, work.threads[place].length)
+    return longest > clause.most_rows
 
 
 @compiled
@@ -343,19 +362,20 @@ def _settle(program, rows, work, out, control, key):
     """Write what came of an attempt, and say where the next one begins."""
     clause = program.clause[0]
     start = key.start
+    after = start + 1
     if key.limit:
         _put(out, control, GIVEN_UP, start, 0, 0, key.limit, rows)
-    if key.found:
+        seen = key.next_row - start
+        after = start + max(1, seen // TRIED_AGAIN)
+        if key.limit == THREADS_LIMIT and seen * clause.most_threads > MOST_AGAIN:
+            after = key.next_row
+    elif key.found:
         _match(program, rows, work, out, control, key)
         return
-    if key.dropped and not key.limit:
+    elif key.dropped:
         deadline = rows.time[rows.at[control.first_row + start - control.base]] + clause.within
         _put(out, control, TIMED_OUT, start, 0, key.dropped_length, deadline, rows)
         _put_labels(work, out, control, key.dropped_node, key.dropped_length)
-    after = start + 1
-    if key.limit:
-        # To begin at each of very many rows again would take the square of their number.
-        after = max(after, key.next_row)
     if clause.rows == WITH_UNMATCHED:
         for row in range(max(start, key.covered), after):
             _put(out, control, UNMATCHED, row, row, 0, 0, rows)

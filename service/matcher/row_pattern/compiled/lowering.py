@@ -8,7 +8,7 @@ for the expression machine or one call of Python.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class Lowered:
 
     ``bits`` are the conditions on the row alone, by bit. ``calls`` are computed by Python.
     ``columns`` are the places, among the plan's, of the columns that programs read; ``texts``: the
-    operations, by row, that have the number of a text.
+    operations, by row, that have the number of a text. ``failures_last``: see ``_failures_last``.
     """
 
     program: tables.Program
@@ -60,6 +60,7 @@ class Lowered:
     columns: tuple[int, ...]
     texts: tuple[tuple[int, str], ...]
     numbers_texts: bool
+    failures_last: bool
 
 
 def lower(plan: RowPatternPlan, limits: Limits) -> Lowered:
@@ -144,6 +145,7 @@ class _Lowering:
             tuple(self.columns),
             tuple(self.texts),
             bool(self.texts) or STRING in kinds or self.classifies,
+            self._failures_last(),
         )
 
     def _variable(self, name: str, condition: Expression | None) -> tuple[int, int, int]:
@@ -261,6 +263,19 @@ class _Lowering:
         variables = NONE if every else self._registers.set_of(position.variables)
         first = position.pick == "FIRST"
         return variables, position.offset, position.shift, first, position.final
+
+    def _failures_last(self) -> bool:
+        """Whether an attempt that has come to an instruction before a row fails if an earlier one
+        failed from there: conditions read nothing but their row and rows before it. With ``NEXT``
+        threads wait at several rows, and there may be more of them than instructions; a limit of
+        threads that is met would not be, without those that fail."""
+        values = (v for each in self.plan.query.defines.values() for v in each.row_values)
+        return all(
+            isinstance(value, ColumnAt)
+            and replace(value.position, shift=0) == RowPosition()
+            and value.position.shift <= 0
+            for value in values
+        )
 
     def _first_bits(self, needed: Sequence[int]) -> int:
         """Bits of which the first row of a match has one; 0 where any row may be the first, or none

@@ -41,6 +41,8 @@ from service.pattern.types import STRING, RecordType, column_type
 _DRAIN_AT = 65_536
 #: So many rows of tables are there at first; they grow as they must.
 _ROOM = 64
+#: Where attempts have failed is remembered of at most so many instructions before rows.
+_MOST_TRIED = 1 << 23
 
 
 class CompiledRowPattern:
@@ -194,6 +196,10 @@ class Run:
         program = self._matcher.compiled.lowered.program
         longest = int(np.diff(self._rows.ends, prepend=0).max(initial=0)) + 1
         instructions = len(program.instructions)
+        lowered, most = self._matcher.compiled.lowered, self._matcher.compiled.limits[1]
+        remembers = (
+            lowered.failures_last and instructions <= most and longest * instructions <= _MOST_TRIED
+        )
         registers = np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64)
         self._work = tables.Work(
             keys=keys,
@@ -203,7 +209,7 @@ class Run:
             following=np.zeros(_ROOM + instructions, tables.THREAD),
             stack=np.zeros(2 * (_ROOM + instructions), tables.THREAD),
             seen=np.zeros(2 * (_ROOM + instructions), tables.SEEN),
-            heads=np.zeros((instructions, 2), np.int64),
+            heads=np.zeros((_ROOM + instructions, 2), np.int64),
             nodes=np.zeros(max(1024, 4 * instructions), tables.NODE),
             moved=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
             registers=registers,
@@ -212,6 +218,7 @@ class Run:
             values=np.zeros(expression_loop.STACK, expression_loop.VALUE),
             one=np.zeros(longest, np.int64),
             other=np.zeros(longest, np.int64),
+            tried=np.zeros((longest if remembers else 0, instructions), np.int32),
         )
         rows = len(self._rows.at)
         self._out = tables.Out(
@@ -275,7 +282,7 @@ class Run:
     def _grow(self, status: int) -> None:
         work, out, control = self._work, self._out, self._controls[0]
         names: dict[int, tuple[str, ...]] = {
-            thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen"),
+            thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen", "heads"),
             thread_loop.FULL_NODES: ("nodes", "moved"),
             thread_loop.FULL_REGISTERS: ("registers", "moved"),
         }

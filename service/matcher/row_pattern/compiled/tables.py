@@ -83,8 +83,8 @@ THREAD = record(at="i4", node="i4", length="i4", slot="i4")
 #: A row taken as a variable, or ``EDGE``, behind ``previous``.
 NODE = record(previous="i4", label="i4")
 EDGE = -1
-#: A thread that was seen at an instruction, and the one before it.
-SEEN = record(node="i4", length="i4", slot="i4", next="i4")
+#: A thread that was seen at an instruction, and the one before it in its list.
+SEEN = record(at="i4", node="i4", length="i4", slot="i4", next="i4")
 
 #: Of the bits of a row: no match may begin at it.
 CLOSED = 1 << 62
@@ -106,7 +106,7 @@ CONTROL = record(
         (
             "key", "open", "closed", "watermark", "first_row", "base", "end", "threads", "nodes",
             "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
-            "first_node", "drain_at", "ended", "known", "number", "start",
+            "first_node", "drain_at", "ended", "known", "number", "start", "attempt", "failing",
         ),
         "i8",
     )
@@ -142,7 +142,12 @@ class Rows(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Keys, with what they remember, and tables of the attempt under way."""
+    """Keys, with what they remember, and tables of the attempt under way.
+
+    ``tried`` has the number of the attempt that stood last at an instruction (column) before a row
+    of the key; those from number ``failing`` of ``CONTROL`` on have failed. Empty where a failure
+    says nothing of later attempts.
+    """
 
     keys: Table
     held_threads: Table
@@ -160,6 +165,7 @@ class Work(NamedTuple):
     values: Table
     one: I64
     other: I64
+    tried: NDArray[np.int32]
 
 
 class Out(NamedTuple):

@@ -6,8 +6,10 @@ that a step for which a table is too small can be made again.
 
 from __future__ import annotations
 
+import numpy as np
+
 from service.matcher.columnar.compilation import NONE, compiled, inlined
-from service.matcher.row_pattern.compiled.condition_loop import answer_of, take
+from service.matcher.row_pattern.compiled.condition_loop import PRIME, answer_of, take
 from service.matcher.row_pattern.compiled.tables import (
     DONE,
     EDGE,
@@ -53,16 +55,25 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 or top + 1 >= len(work.stack)
             ):
                 return FULL_THREADS
-            if work.heads[at, 0] == control.serial and _was_seen(
-                program, work, at, node, length, slot
+            instruction = program.instructions[at]
+            head = at
+            if instruction.first_distinction < instruction.end_distinction:
+                head = _head(program, work, instruction, at, slot)
+            if work.heads[head, 0] == control.serial and _was_seen(
+                program, work, head, at, node, length, slot
             ):
                 break
+            if len(work.tried):
+                before = control.start + length - control.base
+                last = work.tried[before, at]
+                if control.failing <= last < control.attempt:
+                    break
+                work.tried[before, at] = control.attempt
             entry = work.seen[seen]
-            entry.node, entry.length, entry.slot = node, length, slot
-            entry.next = work.heads[at, 1] if work.heads[at, 0] == control.serial else NONE
-            work.heads[at, 0], work.heads[at, 1] = control.serial, seen
+            entry.at, entry.node, entry.length, entry.slot = at, node, length, slot
+            entry.next = work.heads[head, 1] if work.heads[head, 0] == control.serial else NONE
+            work.heads[head, 0], work.heads[head, 1] = control.serial, seen
             seen += 1
-            instruction = program.instructions[at]
             code = instruction.code
             row = control.start + length
             rests = False
@@ -158,15 +169,29 @@ def labels_of(nodes, node, length, out):
 
 
 @compiled
-def _was_seen(program, work, at, node, length, slot):
-    """Whether a thread that nothing tells apart from this one stood here, as is known that some
-    did, in this step."""
+def _head(program, work, instruction, at, slot):
+    """Where the list begins of threads that may be equal to this one: those with the same registers
+    are in the same. Else each of very many would be compared with all."""
+    mixed = np.uint64(at)
+    for number in range(instruction.first_distinction, instruction.end_distinction):
+        distinction = program.distinctions[number]
+        if distinction.kind != SAME_LABELS:
+            for word in range(distinction.word, distinction.word + distinction.count):
+                mixed = (mixed ^ np.uint64(work.registers[slot, word])) * PRIME
+                mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed % np.uint64(len(work.heads)))
+
+
+@compiled
+def _was_seen(program, work, head, at, node, length, slot):
+    """Whether a thread that nothing tells apart from this one stood here in this step; some stood
+    here that may be equal."""
     instruction = program.instructions[at]
-    entry = work.heads[at, 1]
+    entry = work.heads[head, 1]
     same = False
     while entry != NONE and not same:
         seen = work.seen[entry]
-        if seen.length == length:
+        if seen.at == at and seen.length == length:
             same = seen.node == node
             if not same:
                 same = True
