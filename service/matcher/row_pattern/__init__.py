@@ -17,7 +17,7 @@ without one, that is a timeout. Its conditions never read rows beyond that time.
 
 **Bounds.** Threads that nothing ahead can tell apart are one
 (:mod:`service.compiler.row_pattern.distinction`). An attempt with more rows or threads than
-``Limits`` allow ends as if its time had passed, and is reported; the search goes on behind it.
+``Limits`` allow is given up and reported; the search goes on at one of the rows behind its first.
 
 How the rows are cut into calls makes no difference. State is plain data; rows that nothing can read
 any more are dropped. This is the plain reference: the compiled form

@@ -58,7 +58,7 @@ class ResultReporter:
                     self._count("timed_out", outputs)
                     size += 1 + len(result.events)
                 case GivenUp(row=row, limit=limit):
-                    detail = f"a search has {limit}: it is given up"
+                    detail = f"an attempt has {limit}: it is given up"
                     self._dead_letter("limit_reached", row, detail, None, outputs)
                     self._count("dropped", outputs)
                 case SkipFailed(row=row, fault=fault):

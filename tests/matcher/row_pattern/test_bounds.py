@@ -93,7 +93,7 @@ def test_the_search_goes_on_behind_an_attempt_given_up() -> None:
 
 
 def test_no_match_is_cut_off() -> None:
-    """What a search has found beyond a limit is not what it would have found; it is not put out.
+    """What an attempt has found beyond a limit is not what it would have found; it is not put out.
     The rows are cut anywhere."""
     matcher = _matcher("A+", "A AS v > 0", Limits(rows=5))
     at_once, one_by_one = KeyState(), KeyState()
