@@ -129,3 +129,5 @@ def _kept(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
     yield "threads", f"{size}; {limits.partial_matches:,} at most"
     if query.within_ms is not None:
         yield "for how long", "until its window ends, also if the key has no further row"
+    if plan.remembers:
+        yield "for good", "of each key that was seen, what PREV, ^ or MATCH_NUMBER() refer to"

@@ -81,6 +81,7 @@ What a key may hold
   of each row   symbol, ts, price
   threads       one for each of 5 instructions, more where conditions look back at other rows; 50 at most
   for how long  until its window ends, also if the key has no further row
+  for good      of each key that was seen, what PREV, ^ or MATCH_NUMBER() refer to
 
 Warnings
   none"""  # noqa: E501  as it is

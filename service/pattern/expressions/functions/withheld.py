@@ -26,6 +26,7 @@ INSTEAD: Mapping[str, str] = {
     "MEDIAN": "AVG",
     "DECODE": "CASE x WHEN 1 THEN … ELSE … END",
     "ROW_NUMBER": "COUNT(*), the rows so far",
+    "MATCH_SEQUENCE_NUMBER": "COUNT(*), the rows so far",
     "EXTRACT": "YEAR, MONTH, DAY, HOUR, MINUTE or SECOND",
     "DATE_PART": "YEAR, MONTH, DAY, HOUR, MINUTE or SECOND",
     "REGEXP_SUBSTR": "REGEXP_EXTRACT(text, pattern, 0)",
@@ -44,6 +45,6 @@ INSTEAD: Mapping[str, str] = {
     "TRANSFORM": "EXISTS, FORALL or FILTER",
     "ANY_MATCH": "EXISTS(array, x -> condition)",
     "ALL_MATCH": "FORALL(array, x -> condition)",
-    "LAG": "LAST(step.column)",
-    "LEAD": "FIRST(step.column)",
+    "LAG": "LAST(step.column), or in SQL PREV(column)",
+    "LEAD": "in SQL NEXT(column)",
 }
