@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from service.errors import RuleSetError
+from service.pipeline.driver.service import Service
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import record
 from tests.kafka_access import Sent
@@ -125,6 +128,43 @@ def test_all_columns_and_a_change_of_rules(scenario: Scenario) -> None:
     assert [row.body["columns"] for row in outputs.match_rows] == [
         {"symbol": "a", "ts": ts, "price": ts, "place": '{"city":"X"}'} for ts in (1, 2)
     ]
+
+
+def test_a_rule_is_promoted_and_drains_while_the_job_runs(scenario: Scenario) -> None:
+    """What it begins in shadow mode it finishes as a live rule, and there the next version lets it
+    finish what it has begun."""
+    two = """SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts
+      MEASURES low.price AS low PATTERN (low high{}) WITHIN INTERVAL '1' HOUR
+      DEFINE low AS price < 10, high AS price >= 10)"""
+    rule = {"id": "two", "sql": two.format("")}
+    ticks = Ticks(scenario)
+    scenario.rule({**rule, "mode": "shadow"})
+    folder = {"folder": str(scenario.rules_folder), "refresh_interval": "100 ms"}
+    with scenario.running(rules=folder) as service:
+        ticks.send(("a", 1, 1), ("a", 2, 11), ("a", 3, 2), ("z", 4, 0))
+        scenario.wait_for(lambda outputs: len(outputs.shadow) == 1)
+        scenario.rule(rule)
+        _until_version(service, 1)
+        ticks.send(("a", 4, 12), ("a", 5, 3), ("z", 6, 0))
+        scenario.wait_for(lambda outputs: len(outputs.matches) == 1)
+        scenario.rule(
+            {"id": "two", "version": 2, "sql": two.format("{2}"), "previous_version": "drain"}
+        )
+        _until_version(service, 2)
+        ticks.send(("a", 6, 13), ("a", 7, 4), ("a", 8, 14), ("a", 9, 15), ("z", 10, 0))
+        outputs = scenario.wait_for(lambda outputs: len(outputs.matches) == 3)
+    found = [
+        (match.body["rule_version"], match.body["measures"]["low"])
+        for match in (*outputs.shadow, *outputs.matches)
+    ]
+    assert sorted(found) == [(1, 1), (1, 2), (1, 3), (2, 4)]
+
+
+def _until_version(service: Service, version: int) -> None:
+    deadline = time.monotonic() + 60
+    while ("active", version) not in {(r["state"], r["version"]) for r in service.rules()}:
+        assert time.monotonic() < deadline, f"timed out; there is: {service.rules()}"
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
