@@ -3,7 +3,9 @@ a clock that jumps back, a partition that is added, topics without records."""
 
 from __future__ import annotations
 
+import json
 import shutil
+import time
 
 import pytest
 
@@ -65,7 +67,9 @@ def test_one_job_through_all_of_it(scenario: Scenario) -> None:
         outputs = scenario.wait_for(lambda out: len(out.matches) == 5)
         matches.append(found("ab", "m", at(7 * HOUR + 1), a=5, b=6))
         # A partition is added while the job runs: what is old is late, what is new is not.
+        # Spark begins a batch for it that reads nothing.
         scenario.kafka.add_partitions(stream.topic, 3)
+        _wait_for_partition(scenario, stream.topic, 2)
         late += stream.send(stream.event("n", "a", 100, partition=2))
         stream.send(
             stream.event("n", "a", 9 * HOUR, partition=2),
@@ -83,6 +87,20 @@ def test_one_job_through_all_of_it(scenario: Scenario) -> None:
     assert scenario.metric(newest, topic=other.topic, partition="0") == at(HOUR) / 1000
     assert scenario.metric(newest, topic=stream.topic, partition="2") == at(10 * HOUR) / 1000
     assert (outputs.dead_letters, scenario.total(Count.RECORDS)) == ([], 26)
+
+
+def _wait_for_partition(scenario: Scenario, topic: str, partition: int) -> None:
+    """Until a batch is done that knows of it."""
+    folder = scenario.folder / "checkpoint"
+    deadline = time.monotonic() + 60
+    while True:
+        done = max((int(each.name) for each in (folder / "commits").glob("[0-9]*")), default=0)
+        _, *sources = (folder / "offsets" / str(done)).read_text("utf-8").splitlines()[1:]
+        read = [json.loads(each) for each in sources]
+        if any(str(partition) in each.get(topic, ()) for each in read):
+            return
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(("policy", "late"), [("partition_minimum", False), ("maximum", True)])

@@ -30,6 +30,8 @@ _MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFi
 _PARTITIONS = "spark.sql.shuffle.partitions"
 #: Of a digest of offsets.
 _DIGITS = 16
+#: What tells the control source's offsets from Kafka's.
+_STATEMENT = "statement"
 
 
 @contextmanager
@@ -195,7 +197,7 @@ class CheckpointFiles:
         settings is a line for each source, of which the clock is one."""
         name = f"offsets/{batch}"
         head, *sources = self.parsed(name, after=1)
-        told = [each["statement"] or "{}" for each in sources if "statement" in each]
+        told = [each[_STATEMENT] or "{}" for each in sources if _STATEMENT in each]
         topics = json.loads(told[0]).get("topics", {}) if told else {}
         return head["conf"], offsets_in_kafka(sources), topics
 
@@ -221,16 +223,28 @@ def offsets_in_kafka(sources: Iterable[Any]) -> dict[str, dict[int, int]]:
     return {
         topic: {int(partition): offset for partition, offset in ends.items()}
         for source in sources
-        if "statement" not in source
+        if _STATEMENT not in source
         for topic, ends in source.items()
     }
 
 
 def offsets_digest(sources: Iterable[Any]) -> str:
     """What tells a batch from all others: a digest of where it ends in each source, as parsed from
-    Spark's offset log. A rescale has that of the batch before, whose state it moves."""
-    text = "\n".join(json.dumps(source, sort_keys=True) for source in sources)
+    Spark's offset log. A rescale has that of the batch before, whose state it moves.
+
+    Partitions of which nothing is read yet are left out. Spark begins a batch for one that was
+    added, also without a record; such a batch has no task that reads, so it writes no state, and
+    what counts for the next batch is the one before.
+    """
+    text = "\n".join(json.dumps(_begun(source), sort_keys=True) for source in sources)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _begun(source: dict[str, Any]) -> dict[str, Any]:
+    if _STATEMENT in source:
+        return source
+    read = {topic: {p: end for p, end in ends.items() if end} for topic, ends in source.items()}
+    return {topic: ends for topic, ends in read.items() if ends}
 
 
 def check_position(
