@@ -134,10 +134,10 @@ def _key(written: Record) -> list[str | None]:
 
 
 def _answer(case: Case, written: Sequence[Record]) -> Mapping[str, Any]:
-    failed = [each.body["detail"] for each in written if each.body.get("reason") == "skip_failed"]
+    failed = [each.body for each in written if "reason" in each.body]
     if failed:
-        (fault,) = [each for each in SkipFault if each in failed[0]]
-        return {"error": str(fault), "stage": "run"}
+        faults = [str(each) for each in SkipFault if each in failed[0]["detail"]]
+        return {"error": (faults or [failed[0]["detail"]])[0], "stage": "run"}
     names = [output.name for output in query_of(case).outputs]
     rows = []
     for each in sorted(written, key=lambda each: [*map(by_key, _key(each))]):

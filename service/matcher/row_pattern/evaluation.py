@@ -224,7 +224,10 @@ class Binder:
             return tuple(each(view) for each in arguments)
 
         def run(view: View) -> Any:
-            end = len(view.labels) if final else view.current - view.start + 1
+            end = len(view.labels)
+            if not final:
+                # An empty match is shown at a row that is not its own.
+                end = min(end, view.current - view.start + 1)
             known = {} if view.remembered is None else view.remembered.aggregates
             running = known.get(number)
             if running is None or running.end > end:

@@ -149,3 +149,14 @@ def test_arrays_are_bounded() -> None:
         *[MAX_COLLECTED] * 2,
     ]
     assert arrays[-1] == list(range(1, MAX_COLLECTED + 1))
+
+
+def test_an_empty_match_has_no_rows() -> None:
+    """It is shown at a row that is not its own: aggregates are those of no rows."""
+    plan = _plan(["SUM(v)", "FINAL SUM(A.v)", "COUNT(v)", "ARRAY_AGG(v)", "LAST(v)"], "(A B C)??")
+    rows = _rows(plan, [(5, 1.0)])
+    found = _compiled(CompiledRowPattern(plan), rows)
+    assert [output.measures for match in found for output in match.rows] == [
+        (None, None, 0, None, None)
+    ]
+    assert repr(found) == repr(_reference(RowPatternMatcher(plan), rows))
