@@ -1,10 +1,9 @@
 """An archive of the classes that Spark's JVM loads at each start, made once, at set-up.
 
 Without it the JVM reads, checks and links some 15,000 classes from 280 jars, half of the
-processor time of a start. It stands below the folder of the connector jars, with what its class
-path has of its own: a view of Spark (:func:`view_of_spark`), and copies of the signed jars
-(:func:`copy_unsigned`). The JVM compares paths, sizes and times of the jars and its own version
-with those of the archive, and starts without one that does not fit.
+processor time of a start. It stands below the folder of the connector jars, with the view of Spark
+(:func:`view_of_spark`) whose path is in it. The JVM compares paths, sizes and times of the jars and
+its own version with those of the archive, and starts without one that does not fit.
 
 ``python -m service.pipeline.spark.class_archive --jars FOLDER`` makes it.
 """
@@ -12,7 +11,6 @@ with those of the archive, and starts without one that does not fit.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import zipfile
@@ -27,9 +25,7 @@ from pyspark.sql import SparkSession
 from service.config import Settings
 from service.errors import StartError
 
-_FOLDER, _ARCHIVE, _VIEW, _UNSIGNED = "start", "classes.jsa", "spark", "unsigned"
-#: The files of a jar's signature; without them Java does not look at the digests in its manifest.
-_SIGNATURE = re.compile(r"META-INF/[^/]+\.(SF|RSA|DSA|EC)", re.IGNORECASE)
+_FOLDER, _ARCHIVE, _VIEW = "start", "classes.jsa", "spark"
 #: What of the connectors a job uses; only names of classes, nothing of them is run.
 _OF_CONNECTORS = (
     "org/apache/spark/sql/kafka010/",
@@ -48,14 +44,9 @@ def archive(jars: Path) -> Path | None:
     return file if file.is_file() else None
 
 
-def spark_jars(jars: Path) -> list[Path]:
-    """The jars of the pinned Spark, in an order that does not depend on the file system. Where an
-    archive was made below ``jars``, its copies take the place of those that are signed."""
-    copies = jars / _FOLDER / _UNSIGNED
-    return [
-        copy if (copy := copies / jar.name).is_file() else jar
-        for jar in sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
-    ]
+def spark_jars() -> list[Path]:
+    """The jars of the pinned Spark, in an order that does not depend on the file system."""
+    return sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
 
 
 def view_of_spark(jars: Path, scratch: Path) -> Path:
@@ -80,22 +71,6 @@ def _view(at: Path) -> Path:
     return at
 
 
-def copy_unsigned(jars: Iterable[Path], folder: Path) -> None:
-    """Copy into ``folder`` the jars that are signed, without their signatures: Java archives no
-    class of a signed jar, and checks each one that it loads. That is the compiler of the code that
-    Spark generates."""
-    folder.mkdir(parents=True)
-    for jar in jars:
-        with zipfile.ZipFile(jar) as signed:
-            entries = signed.infolist()
-            kept = [each for each in entries if not _SIGNATURE.fullmatch(each.filename)]
-            if len(kept) == len(entries):
-                continue
-            with zipfile.ZipFile(folder / jar.name, "w", zipfile.ZIP_DEFLATED) as copy:
-                for each in kept:
-                    copy.writestr(each, signed.read(each))
-
-
 def make(jars: Path) -> Path:
     """Make the archive for the jars of this folder; replaces an earlier one. StartError when the
     JVM wrote none."""
@@ -108,7 +83,6 @@ def make(jars: Path) -> Path:
     folder = jars.absolute() / _FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     _view(folder / _VIEW)
-    copy_unsigned(spark_jars(jars), folder / _UNSIGNED)
     fresh = folder / f"{_ARCHIVE}.new"
     with tempfile.TemporaryDirectory(prefix="spark-cep-") as scratch:
         settings = _settings(jars.absolute(), Path(scratch))

@@ -166,7 +166,7 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
     conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
     conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}
     if alone:
-        conf |= class_path(conf, [*spark_jars(folder), *jars], archive(folder))
+        conf |= class_path(conf, [*spark_jars(), *jars], archive(folder))
     conf |= collectors(conf, os.environ)
     builder = SparkSession.builder
     for name, text in conf.items():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from zipfile import ZipFile
 
-from service.pipeline.spark.class_archive import archive, copy_unsigned, spark_jars, view_of_spark
+from service.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
 from service.pipeline.spark.jars import find_java
 from service.pipeline.spark.session import class_path
 
@@ -34,7 +33,7 @@ def test_without_an_archive_java_is_told_of_none(tmp_path: Path) -> None:
 
 def test_the_class_path_is_given_in_full_and_in_order(tmp_path: Path) -> None:
     """What the user has of it comes first; then Spark's jars, by name, and the connectors."""
-    jars = [*spark_jars(tmp_path), tmp_path / "connector.jar"]
+    jars = [*spark_jars(), tmp_path / "connector.jar"]
     found = class_path({_PATH: "/own.jar"}, jars, None)[_PATH].split(os.pathsep)
     assert found == ["/own.jar", *map(str, jars)]
     assert jars[:-1] == sorted(jars[:-1])
@@ -50,21 +49,3 @@ def test_the_view_of_spark_is_kept_where_an_archive_was_made(tmp_path: Path) -> 
     assert [jar.name.startswith("spark-launcher_") for jar in (view / "jars").iterdir()] == [True]
     kept.mkdir(parents=True)
     assert view_of_spark(tmp_path / "jars", tmp_path / "scratch") == kept
-
-
-def test_signed_jars_are_copied_without_their_signatures(tmp_path: Path) -> None:
-    """All else of them is as it was; what is not signed is not copied."""
-    copies = tmp_path / "start" / "unsigned"
-    originals = spark_jars(tmp_path)
-    copy_unsigned(originals, copies)
-    found = spark_jars(tmp_path)
-    assert [jar.name for jar in found] == [jar.name for jar in originals]
-    changed = [(old, new) for old, new in zip(originals, found, strict=True) if old != new]
-    assert {new.parent for _, new in changed} == {copies}
-    assert any(new.name.startswith("janino-") for _, new in changed)
-    for old, new in changed:
-        with ZipFile(old) as signed, ZipFile(new) as unsigned:
-            gone = set(signed.namelist()) - set(unsigned.namelist())
-            assert any(name.endswith(".SF") for name in gone)
-            assert {name for name in gone if name.endswith(".class")} == set()
-            assert all(signed.read(name) == unsigned.read(name) for name in unsigned.namelist())
