@@ -256,13 +256,13 @@ def plan_together(
     earlier: dict[str, list[AnyPlan]] = {}
     for plan in carried:
         earlier.setdefault(plan.rule.id, []).append(plan)
-    limits = {plan.fingerprint: time for plan, time in drains}
+    times = {plan.fingerprint: time for plan, time in drains}
     by_key: dict[tuple[str, ...], list[AnyPlan]] = {}
     for plan in chain(plans, (plan for plan, _ in drains)):
         by_key.setdefault(tuple(e.canonical for e in plan.rule.key), []).append(plan)
     return RuleSetPlan(
-        tuple(_partitioning(group, limits) for group in by_key.values()),
-        limits,
+        tuple(_partitioning(group, times) for group in by_key.values()),
+        times,
         {plan.fingerprint: earlier[plan.rule.id] for plan in plans if plan.rule.id in earlier},
     )
 

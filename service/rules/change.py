@@ -2,9 +2,8 @@
 
 A file, or an entry of another source, is taken whole or not at all: one with a problem is rejected,
 and the rules that came from it before, or that it speaks of, run on. So a bad file disturbs no
-other rule. What a version
-means cannot change, since match ids contain the version: not against the rules that run, nor
-against those that ran before.
+other rule. What a version means cannot change, since match ids contain the version: not against the
+rules that run, nor against those that ran before.
 """
 
 from __future__ import annotations
