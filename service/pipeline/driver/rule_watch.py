@@ -85,6 +85,10 @@ class RuleWatch:
         files = _asked(self._source.read, self._source.name, problems)
         if files is not None:
             self._files, self._changed = files, True
+        if not problems:
+            self._status.read()
+        elif not self._thread.stopped:
+            self._status.not_read(problems)
         if self._changed and self._overrides is not None:
             # What fails is not looked at again until something changes.
             self._changed = False
@@ -92,10 +96,6 @@ class RuleWatch:
                 self._take(self._overrides)
             except Exception as error:  # noqa: BLE001  the rules that run go on
                 self._status.cannot_take(_defect(error))
-        if not problems:
-            self._status.read()
-        elif not self._thread.stopped:
-            self._status.not_read(problems)
 
     def _take(self, overrides: Overrides) -> None:
         before = self._rules.wanted
