@@ -2,7 +2,8 @@
 that each batch ran under.
 
 The command runs without end and is killed at random times; meanwhile, also while it is down, rules
-come, change and go, and a file is wrong. The checkpoint's log says which rules each batch had. A
+of steps and in SQL come, change and go, some for a time to come and some in shadow mode, are paused
+and resumed, and a file is wrong. The checkpoint's log says which rules each batch had. A
 second job, which nothing disturbs, gets them batch by batch. The rules that never change are held
 against the matcher without Spark, too.
 """
@@ -13,7 +14,9 @@ import json
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -24,15 +27,17 @@ import yaml
 from pyspark.sql import SparkSession
 
 from service.config import Settings
+from service.pattern.tree import PreviousVersion
 from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
 from service.pipeline.driver.local_files import LocalFiles
 from service.pipeline.driver.rule_history import read_audit
 from service.pipeline.driver.rule_log import RuleHistory
 from service.pipeline.driver.service import Service
+from service.rules.overrides import Override, PauseOrder, write_override
 from service.rules.rule_set import RuleSet
 from tests.e2e.command import Command
 from tests.e2e.scenario import Scenario
-from tests.e2e.stream import sequence
+from tests.e2e.stream import at, sequence
 from tests.faults import kill_points, workload
 from tests.faults.trial import Job, Score
 from tests.faults.workload import Comparison, Content, Workload, content, whole
@@ -40,6 +45,12 @@ from tests.faults.workload import Comparison, Content, Workload, content, whole
 _SECONDS = 300.0
 _CHANGE_EVERY_SECONDS = 0.3
 _NAMES = 3
+_SQL = """SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+  MEASURES first_.v AS began, COUNT(any_.*) AS n ALL ROWS PER MATCH AFTER MATCH SKIP PAST LAST ROW
+  PATTERN (first_ any_* last_) WITHIN INTERVAL '20' SECOND
+  DEFINE first_ AS name = '{}', last_ AS name = 'x')"""
+#: By the number of a change, what is ordered instead of it: a pause, or its end.
+_ORDERS = {5: PauseOrder(reason="a test"), 8: None}
 
 
 class ChangingJob(Job):
@@ -53,18 +64,36 @@ class ChangingJob(Job):
             self._write(rule["id"], rule)
 
     def change(self, number: int) -> None:
-        """The change with this number: a rule comes, gets another version, is wrong, or goes."""
+        """The change with this number: a rule comes, gets another version, is wrong, or goes; each
+        one is paused for a while now and then."""
         name = f"extra-{number % _NAMES}"
         version = 1 + number // _NAMES
-        if version % 4 == 0:
+        if number % 11 in _ORDERS:
+            order = _ORDERS[number % 11]
+            kafka = Settings.model_validate(self.document()).kafka
+            write_override(kafka, f"{self.name}.overrides", name, Override(by="test", pause=order))
+        elif version % 4 == 0:
             (self.rules / f"{name}.yaml").unlink(missing_ok=True)
         elif version % 5 == 0:
             (self.rules / f"{name}.yaml").write_text("id: [", "utf-8")
         else:
-            after = "followed_by" if version % 2 else "not_followed_by"
-            rule = sequence(name, "abcd"[number % 4], f"{after} x", within="20 seconds")
-            before = ("restart", "drain", "carry")[number % 7 % 3]
-            self._write(name, {**rule, "version": version, "previous_version": before})
+            self._write(name, {**self._version(name, version, number), "version": version})
+
+    def _version(self, name: str, version: int, number: int) -> dict[str, Any]:
+        if version % 3 == 2:
+            return {"id": name, "sql": _SQL.format("abcd"[number % 4])}
+        after = "followed_by" if version % 2 else "not_followed_by"
+        rule = sequence(name, "abcd"[number % 4], f"{after} x", within="20 seconds")
+        match number % 8:
+            case 0 | 3 | 6:
+                return {**rule, "mode": "shadow", "previous_version": "drain"}
+            case 1 | 4:
+                ahead = at(self.records_done() / 10 + 10)
+                begins = datetime.fromtimestamp(ahead / 1000, UTC).isoformat()
+                return {**rule, "effective_from": begins, "previous_version": "drain"}
+            case 2 | 7:
+                return {**rule, "previous_version": "carry"}
+        return rule
 
     def document(self, **sections: dict[str, Any]) -> dict[str, Any]:
         """Its settings; ``sections`` take the place of some."""
@@ -213,8 +242,21 @@ def _run(
     # The audit topic has every set, and the log of the checkpoint the last hundred.
     assert [fingerprints[first] for first, _ in logged] == [r.fingerprint for _, r in logged]
     score.changes = len(told)
+    score.kinds = Counter(kind for each in told for kind in _kinds(each.rules))
     score.seconds = time.monotonic() - began
     return score
+
+
+def _kinds(rules: RuleSet) -> set[str]:
+    """What a set has beside rules that have begun and run live."""
+    kinds = {"draining"} if rules.draining else set()
+    kinds |= {"paused"} if rules.paused else set()
+    for rule in rules.rules:
+        kinds |= {"sql"} if rule.query is not None else set()
+        kinds |= {"shadow"} if rule.shadow else set()
+        kinds |= {"for a time"} if rule.effective_from_ms is not None else set()
+        kinds |= {"carry"} if rule.previous_version is PreviousVersion.CARRY else set()
+    return kinds
 
 
 def _keep_changing(job: ChangingJob, ended: threading.Event) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -91,6 +92,8 @@ class Score:
     seconds: float = 0.0
     #: Rule sets that batches ran under.
     changes: int = 1
+    #: How many of them had rules of some kind.
+    kinds: Counter[str] = field(default_factory=Counter)
 
 
 #: Does harm to a running command; returns False when there was nothing to harm.
