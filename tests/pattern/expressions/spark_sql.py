@@ -31,6 +31,7 @@ from service.pattern.expressions.nodes import (
     Member,
     Node,
     Reference,
+    RowReference,
     Variable,
     walk,
 )
@@ -124,7 +125,7 @@ class _Writer:
                 return self._cast(node)
             case Call():
                 return self._call(node)
-            case Reference():
+            case Reference() | RowReference():
                 raise ExpressionError([ExpressionProblem(_NO_LOOK_BACKS, *node.span)])
             case Variable() | Lambda():
                 raise _not_written(node, "a lambda")
