@@ -18,6 +18,7 @@ import pytest
 
 from service.compiler.record_types import RecordTypes
 from service.errors import RuleSetError
+from service.matcher.local import Record
 from service.model import Coordinates
 from service.pattern.cautions import cautions
 from service.pattern.document import load_rules
@@ -46,7 +47,7 @@ def run(pattern: str, feed: str) -> BothMatchers:
     one = job(pattern)
     words = feed.split()
     events = iter(written(" ".join(word for word in words if not word.startswith("wm@"))))
-    batch = []
+    batch: list[Record] = []
     for word in words:
         if word.startswith("wm@"):
             one.advance(batch, int(word.removeprefix("wm@")))

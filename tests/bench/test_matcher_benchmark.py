@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.matcher import row_pattern
-from bench.matcher.engines import ENGINES, Counts
+from bench.matcher.engines import ENGINES, Counts, Engine
 from bench.matcher.measurement import FLINK, DisagreementError, compare, run_once
 from bench.matcher.report import json_lines, table
 from bench.matcher.scenarios import SCENARIOS, Scenario
@@ -69,7 +69,7 @@ def test_a_kind_that_no_step_wants_is_refused() -> None:
 
 @every_scenario
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda one: one.name)
-def test_engines_find_what_a_local_job_finds(engine, scenario: Scenario) -> None:
+def test_engines_find_what_a_local_job_finds(engine: Engine, scenario: Scenario) -> None:
     """An engine's counts over batches are those of a local job that gets all events at once."""
     made = stream(scenario)
     kinds = tuple(scenario.weights)

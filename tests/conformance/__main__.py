@@ -67,11 +67,11 @@ def main(
         typer.echo(f"{case['id']}\n  {match_recognize.statement(case)}\n{found}\n")
     of_flink = [case for case in chosen if not match_recognize.is_case(case)]
     for case, got in zip(of_flink, _answers(of_flink, through, WRITERS[written]), strict=True):
-        found = compare(case, got)
-        if found is not None:
+        difference = compare(case, got)
+        if difference is not None:
             failed.append(case)
             typer.echo(f"{case['id']}\n  pattern: {json.dumps(WRITERS[written](case))}")
-            typer.echo(f"  feed: {json.dumps(case['feed'])}\n{found}\n")
+            typer.echo(f"  feed: {json.dumps(case['feed'])}\n{difference}\n")
     if by_feature:
         _count_features(chosen, failed)
     typer.echo(f"{len(chosen) - len(failed)} passed, {len(failed)} failed")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from service.errors import RuleSetError
@@ -18,7 +19,6 @@ from service.matcher.local import LocalJob, Record
 from service.matcher.partial import END_OF_TIME
 from service.matcher.row_pattern.results import SkipFault
 from service.model import Coordinates
-from service.pattern.expressions import ColumnPath
 from service.pattern.sql import load_query
 from service.pattern.sql.query import Query, Sort
 from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType
@@ -131,14 +131,11 @@ def ranked(query: Query, case: Case) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The rows with their places in the order of ORDER BY."""
     rows = [dict(zip(case["columns"], values, strict=True)) for values in case["rows"]]
     for item in reversed(query.order):
-        rows.sort(key=lambda row, by=item: _rank(_value(row, by.path), by), reverse=item.descending)
+        rows.sort(key=partial(_rank, item), reverse=item.descending)
     yield from enumerate(rows)
 
 
-def _value(row: Mapping[str, Any], path: ColumnPath) -> Any:
-    (name,) = path
-    return row[name]
-
-
-def _rank(value: Any, by: Sort) -> tuple[bool, Any]:
+def _rank(by: Sort, row: Mapping[str, Any]) -> tuple[bool, Any]:
+    (name,) = by.path
+    value = row[name]
     return ((value is None) != (by.nulls_first != by.descending), 0 if value is None else value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -88,11 +89,19 @@ def test_a_query(title: str, tmp_path: Path) -> None:
     # Of each result the time at which it is there: that of an event, or of a deadline.
     window = timedelta(milliseconds=rule.within.max_ms)
     times = {event["ts"] for event in sent}
-    kinds = {"Matches": _match, "Rows of matches": _row, "Timeouts": _timeout}
+    kinds: dict[str, Callable[[Any, datetime], dict[str, str]]] = {
+        "Matches": _match,
+        "Rows of matches": _row,
+        "Timeouts": _timeout,
+    }
     given: dict[str, Cells] = {name: [] for name in kinds}
     for time in sorted(times | {time + window for time in times}):
         kit.advance_to(time + timedelta(milliseconds=1))
-        found = {"Matches": kit.matches, "Rows of matches": kit.rows, "Timeouts": kit.timeouts}
+        found: dict[str, Sequence[Any]] = {
+            "Matches": kit.matches,
+            "Rows of matches": kit.rows,
+            "Timeouts": kit.timeouts,
+        }
         for name, results in found.items():
             given[name] += [kinds[name](each, time) for each in results[len(given[name]) :]]
     assert {name: rows for name, rows in given.items() if rows} == tables, kit.explain()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from service.cli.main import app
@@ -24,7 +25,7 @@ def test_the_example_is_up_to_date() -> None:
     assert f"$ spark-cep explain examples/ververica/card-testing.yaml\n{shown}\n" in PAGE
 
 
-def test_the_refused_rule_is_up_to_date(tmp_path: Path, monkeypatch) -> None:
+def test_the_refused_rule_is_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mistakes of the rule on the page are told as on the page."""
     shown = r"\$ cat wrong.yaml\n(.*?)\$ spark-cep check wrong.yaml\n(.*?)```"
     found = re.search(shown, PAGE, re.DOTALL)

@@ -82,8 +82,7 @@ class BothMatchers:
             held = {
                 (key, taken.event.at, taken.event.time)
                 for key, _, rule in matcher.rule_states(state.keys, state.names)
-                for one in (*rule.partials, *rule.finished)
-                for taken in one.last.chain()
+                for taken in _taken(rule)
             }
             assert len(state.keys.events) == len(held)
 
@@ -106,6 +105,13 @@ class BothMatchers:
         """What came too late for both."""
         assert self.kernel.late == self.reference.late
         return self.reference.late
+
+
+def _taken(rule: RuleState) -> Iterator[Taken]:
+    for partial in rule.partials:
+        yield from partial.last.chain()
+    for finished in rule.finished:
+        yield from finished.last.chain()
 
 
 def found_by(job: LocalJob | ReferenceJob) -> tuple[Any, ...]:

@@ -129,7 +129,7 @@ class Run:
         """A job that has this state and is given the later events of these keys."""
         other = self._job()
         other.watermark = self.watermark
-        mine = np.array([key in keys for key in self.ahead.keys], bool)
+        mine = np.array([key is not None and key in keys for key in self.ahead.keys], bool)
         held = other._states[0]
         held.names, held.keys = self.job._states[0].names, state
         held.ahead = self.ahead.take(np.flatnonzero(mine[self.ahead.key]))

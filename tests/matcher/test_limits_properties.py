@@ -45,8 +45,8 @@ class Run:
     partial_matches: int = UNLIMITED
     events: int = UNLIMITED
     on_limit: OnLimit = OnLimit.DROP_OLDEST
-    outputs: Outputs = field(default_factory=Outputs)
-    state: KeyState = field(default_factory=KeyState)
+    outputs: Outputs = field(default_factory=Outputs, init=False)
+    state: KeyState = field(default_factory=KeyState, init=False)
 
     def __post_init__(self) -> None:
         limits = Limits(self.partial_matches, self.events, self.on_limit)

@@ -81,7 +81,9 @@ def test_any_rows_come_back(
         if kind is STRING:
             asked = TextSet.of(data.draw(st.lists(st.sampled_from([*values, "same", "", None]))))
             found, numbers = packed.search(place, asked)
-            every = asked.find(packed.vector(place, rows))
+            column = packed.vector(place, rows)
+            assert isinstance(column, Bytes)
+            every = asked.find(column)
             assert found.tolist() == np.flatnonzero(every >= 0).tolist()
             assert numbers.tolist() == every[found].tolist()
     for number, block in enumerate(stored):

@@ -21,6 +21,7 @@ from service.matcher.columnar.compilation import open_to_others
 from service.matcher.columnar.prepared_cache import PreparedCache
 
 ROOT = Path(__file__).parents[2]
+Locate = Callable[[type[UserProvidedCacheLocator]], Any]
 
 
 def _function() -> int:
@@ -28,7 +29,7 @@ def _function() -> int:
 
 
 @pytest.fixture
-def locate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[type], Any]:
+def locate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Locate:
     """What a kind of locator finds for a function; nothing can be written."""
 
     def refuse(*_: Any, **__: Any) -> None:
@@ -40,7 +41,7 @@ def locate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[type], 
     return lambda kind: kind.from_function(_function, __file__)
 
 
-def test_a_folder_that_is_there_is_used(locate: Callable[[type], Any]) -> None:
+def test_a_folder_that_is_there_is_used(locate: Locate) -> None:
     """Numba's own locator passes over it."""
     path = Path(UserProvidedCacheLocator(_function, __file__).get_cache_path())
     path.mkdir()
@@ -48,7 +49,7 @@ def test_a_folder_that_is_there_is_used(locate: Callable[[type], Any]) -> None:
     assert Path(locate(PreparedCache).get_cache_path()) == path
 
 
-def test_a_folder_that_is_missing_is_not(locate: Callable[[type], Any]) -> None:
+def test_a_folder_that_is_missing_is_not(locate: Locate) -> None:
     """There is nothing to read in it, and nothing to keep."""
     assert locate(PreparedCache) is None
 

@@ -88,7 +88,7 @@ def programs_of(rule: Rule, types: RecordTypes = TYPES) -> list[Program]:
     """The programs of a rule's conditions that look back."""
     (part,) = compile_rules([rule]).partitionings
     slots = {(slot.events, slot.of_type, slot.path): n for n, slot in enumerate(part.slots)}
-    plan = part.rules[0].plan
+    (plan,) = part.step_plans
     atoms = [atom for atom in plan.atoms if isinstance(atom, LookBackAtom)]
     return [program(atom, plan, slots, types) for atom in atoms]
 
@@ -394,7 +394,8 @@ def test_many_questions(count: int) -> None:
 def test_all_steps() -> None:
     """Over the events of all steps, COUNT is compiled; a column may differ from type to type."""
     slots = {((), None, (name,)): number for number, name in enumerate(EVENT.fields)}
-    plan = compile_rules([rule_for("LAST(p.i) = 1", 1)]).plans[0]
+    (part,) = compile_rules([rule_for("LAST(p.i) = 1", 1)]).partitionings
+    (plan,) = part.step_plans
     for text, called in (("COUNT(*) = 1", False), ("LAST(i) = 1", True)):
         atom = LookBackAtom(parse(text, steps=STEPS, measure=True), None, "q")
         assert bool(program(atom, plan, slots, TYPES).calls) is called

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +29,8 @@ def test_numbers_of_texts(
     ]
     texts = Texts(given_columns, constants, ordered=ordered)
     numbers: dict[str, int] = {}
-    for column, found in zip([*columns, constants], [*texts.columns, texts.constants], strict=True):
+    given: list[Sequence[str | None]] = [*columns, constants]
+    for column, found in zip(given, [*texts.columns, texts.constants], strict=True):
         assert len(column) == len(found)
         for text, number in zip(column, found.tolist(), strict=True):
             if text is not None:

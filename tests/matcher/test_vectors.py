@@ -12,17 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks
+from service.matcher.columnar.representation import Representation, representation
 from service.matcher.columnar.vectors import (
     Bytes,
     Numbers,
     Objects,
-    Representation,
     Vector,
     concatenated,
     nulls_like,
     nulls_of,
     reader,
-    representation,
     vector,
 )
 from service.pattern.types import (

@@ -226,16 +226,20 @@ def test_fields_are_those_of_yaml(fields: dict[str, Any], written: str) -> None:
             "')' closes nothing",
         ),
         (
-            lambda: Pattern.begin("a").where(lambda event: event),
+            lambda: Pattern.begin("a").where(lambda event: event),  # type: ignore[arg-type]
             "where",
             "a value of type function cannot stand in a rule",
         ),
         (
-            lambda: begin().where(None),
+            lambda: begin().where(None),  # type: ignore[arg-type]
             "where",
             "`None` cannot stand in a rule",
         ),
-        (lambda: begin().where(3), "where", "`where` must be text, found the number `3`"),
+        (
+            lambda: begin().where(3),  # type: ignore[arg-type]
+            "where",
+            "`where` must be text, found the number `3`",
+        ),
         (lambda: loop().until("RAND() < 1"), "until", None),
         (lambda: begin().of_type("\ud800"), "of_type", "the text is not valid Unicode"),
         (
@@ -244,7 +248,7 @@ def test_fields_are_those_of_yaml(fields: dict[str, Any], written: str) -> None:
             "`gap`: `0.001 ms` is not a duration",
         ),
         (
-            lambda: begin().times(2, gap=5),
+            lambda: begin().times(2, gap=5),  # type: ignore[arg-type]
             "gap",
             "`gap`: `5` is not a duration: its unit is missing",
         ),

@@ -48,7 +48,7 @@ class ReferenceJob:
     def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
         """As the job's."""
         for matcher, states in zip(self._matchers, self._states, strict=True):
-            rules = matcher.partitioning.rules
+            plans = matcher.partitioning.step_plans
             for key, state in states.items():
                 for number, rule_state in state.rules.items():
-                    yield key, rules[number].plan, rule_state
+                    yield key, plans[number], rule_state

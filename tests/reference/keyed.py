@@ -49,12 +49,12 @@ class KeyState:
 
 
 class KeyedMatcher:
-    """The rules of one partitioning, applied key by key. Holds tables, no state."""
+    """The rules of steps of one partitioning, applied key by key. Holds tables, no state."""
 
     def __init__(self, partitioning: Partitioning, types: RecordTypes | None = None) -> None:
         self.partitioning = partitioning
         self.machines = tuple(
-            Machine(rule.plan, partitioning.slots, types) for rule in partitioning.rules
+            Machine(plan, partitioning.slots, types) for plan in partitioning.step_plans
         )
         self._reporters = tuple(Reporter(m.plan, m.look_backs) for m in self.machines)
         self._touched: dict[int, tuple[tuple[int, int], ...]] = {}

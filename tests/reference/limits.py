@@ -124,5 +124,5 @@ def _reject_new(state: RuleState, limits: Limits) -> int:
     return before - len(partials) - len(finished)
 
 
-def _start(held: Partial | Finished) -> tuple[object, object]:
+def _start(held: Partial | Finished) -> tuple[int, int, tuple[str, int, int]]:
     return order(held.first)

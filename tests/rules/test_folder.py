@@ -295,12 +295,16 @@ def test_a_change_is_taken_once_it_has_settled(
     changing = {1, 2}
     assert (source.read(), waits) == (None, [])
     mount(tmp_path, "b", a__yaml=rule("b"))
-    (file,) = source.read() or ()
+    files = source.read()
+    assert files is not None
+    (file,) = files
     assert (file.loaded[0].rule.id, waits) == ("n2", [0.25] * 3)
     changing = set(range(4, 8))
     mount(tmp_path, "c", a__yaml=rule("c"))
     assert source.read() is None
-    (file,) = source.read() or ()
+    files = source.read()
+    assert files is not None
+    (file,) = files
     assert (file.loaded[0].rule.id, len(waits)) == ("n7", 8)
 
 

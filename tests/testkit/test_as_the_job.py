@@ -26,6 +26,7 @@ from service.pattern.document import load_rules
 from service.pipeline.decode.decoder_plan import record_types
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from service.testkit import RuleTest
+from tests.e2e.schemas import MILLIS, field, record
 from tests.pipeline.decode import schemas
 from tests.pipeline.decode.reference import Kafka
 from tests.pipeline.decode.test_decoder import CONDITIONS, KEYS, SHARED
@@ -68,11 +69,13 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
         EventType(n, FULL[name], name, known[name], (FULL[name],), KAFKA_TIMESTAMP, "auto")
         for name, n in numbers.items()
     )
-    writers = {1 + n: (Writer(1 + n, known[name], None, n),) for name, n in numbers.items()}
+    writers: dict[int, tuple[Writer, ...]] = {
+        1 + n: (Writer(1 + n, known[name], None, n),) for name, n in numbers.items()
+    }
     records = []
     for offset, event in enumerate(events):
         body = BytesIO()
-        schema = fastavro.parse_schema(known[event.type].json)  # type: ignore[arg-type]
+        schema = fastavro.parse_schema(known[event.type].json)
         fastavro.schemaless_writer(body, schema, dict(event.values))
         value = frame(1 + numbers[event.type], body.getvalue())
         time = START_MS + event.after_ms
@@ -195,7 +198,7 @@ BOTH = ["t", "u"]
         # Keys are texts as SQL writes them.
         (
             case("true", key="at"),
-            {"at": schemas.MILLIS},
+            {"at": MILLIS},
             [{"at": datetime(2026, 1, 2, hour, tzinfo=UTC)} for hour in (0, 3)],
             2,
         ),
@@ -208,7 +211,7 @@ BOTH = ["t", "u"]
         # Times are cut to the column's unit, and are in UTC.
         (
             case("at = TIMESTAMP '2026-01-02 03:04:05.678'"),
-            {"at": schemas.MILLIS},
+            {"at": MILLIS},
             [{"at": datetime(2026, 1, 2, 3, 4, 5, 678_901, UTC)}],
             1,
         ),
@@ -229,7 +232,7 @@ def test_values_are_those_of_the_schema(
     known: dict[str, AvroSchema] = {}
     for number, name in enumerate(FULL):
         own = {c: kind[number] if isinstance(kind, tuple) else kind for c, kind in columns.items()}
-        known[name] = parse(schemas.record(name, **own), name)
+        known[name] = parse(record(name, **own), name)
     numbers = matches if isinstance(matches, tuple) else (matches,)
     for name, number in zip(known, numbers, strict=False):
         events = [Sent(name, after, one) for after, one in enumerate(values)]
@@ -240,8 +243,8 @@ def test_values_are_those_of_the_schema(
 
 def test_what_is_left_out_has_the_default_of_the_schema() -> None:
     """As a column that its writer does not have."""
-    fields = {"n": schemas.field("int", default=7), "kind": "string"}
-    event = parse(schemas.record("t.Event", **fields), "event")
+    fields = {"n": field("int", default=7), "kind": "string"}
+    event = parse(record("t.Event", **fields), "event")
     kit = RuleTest(load_rules(case("n = 7"), "r"), schemas={"t": event.json})
     kit.send(kind="a")
     kit.send(kind="a", n=8)
@@ -267,7 +270,7 @@ def test_what_is_left_out_has_the_default_of_the_schema() -> None:
 )  # fmt: skip
 def test_what_no_producer_could_write_is_refused(kind: Any, value: Any, allowed: str) -> None:
     """With the column, the value and what is allowed."""
-    event = schemas.record("t.Event", x=kind)
+    event = record("t.Event", x=kind)
     kit = RuleTest(load_rules(case("x IS NULL"), "r"), schema=event)
     with pytest.raises(ValueError, match=rf"t\.Event\.x cannot be .*: {allowed}"):
         kit.send(x=value)

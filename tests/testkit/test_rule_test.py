@@ -405,7 +405,7 @@ def test_a_column_of_several_types_is_refused() -> None:
 def test_a_symbol_that_an_enum_does_not_have_is_warned_about() -> None:
     """As by ``spark-cep check --schema``."""
     kind = {"type": "enum", "name": "Kind", "symbols": ["SEPA", "SWIFT"]}
-    login = {**LOGIN, "fields": [*LOGIN["fields"], {"name": "kind", "type": kind}]}  # type: ignore[misc]
+    login = {**LOGIN, "fields": [*LOGIN["fields"], {"name": "kind", "type": kind}]}
     kit = RuleTest(rule(Pattern.begin("a").where("kind = 'SWFT'")), schema=login)
     (warning,) = kit.warnings
     assert (warning.step, warning.message) == ("a", "'SWFT' is no symbol of the enum kind")

@@ -47,6 +47,10 @@ def _sum(seen: Seen, *variables: str) -> int | None:
     return sum(values) if values else None
 
 
+def _before(row: int | None) -> int | None:
+    return None if row is None else row - 1
+
+
 def _all(*tests: Callable[[], bool | None], decisive: bool = False) -> bool:
     """AND, and with ``decisive`` OR, of parts of which some may not be known yet."""
     unknown = False
@@ -85,16 +89,14 @@ CONDITIONS: dict[str, Condition] = {
     "LAST(B.v, 1) < v": lambda s: _compared(int.__lt__, s.at(s.last("B", offset=1)), s.v),
     "FIRST(B.v, 1) = v": lambda s: _compared(int.__eq__, s.at(s.first("B", offset=1)), s.v),
     "FIRST(v, 1) >= v": lambda s: _compared(int.__ge__, s.at(s.first(offset=1)), s.v),
-    "PREV(LAST(C.v), 1) = 1": lambda s: (
-        None if s.last("C") is None else _compared(int.__eq__, s.at(s.last("C") - 1), 1)
-    ),
+    "PREV(LAST(C.v), 1) = 1": lambda s: _compared(int.__eq__, s.at(_before(s.last("C"))), 1),
     "CLASSIFIER(U) = 'B'": lambda s: _compared(str.__eq__, s.classifier(s.last("A", "B")), "B"),
     "PREV(CLASSIFIER()) = 'A'": lambda s: _compared(str.__eq__, s.classifier(s.here - 1), "A"),
-    "PREV(CLASSIFIER(C), 1) = 'B'": lambda s: (
-        None if s.last("C") is None else _compared(str.__eq__, s.classifier(s.last("C") - 1), "B")
+    "PREV(CLASSIFIER(C), 1) = 'B'": lambda s: _compared(
+        str.__eq__, s.classifier(_before(s.last("C"))), "B"
     ),
-    "PREV(FIRST(CLASSIFIER(A)), 1) = 'B'": lambda s: (
-        None if s.first("A") is None else _compared(str.__eq__, s.classifier(s.first("A") - 1), "B")
+    "PREV(FIRST(CLASSIFIER(A)), 1) = 'B'": lambda s: _compared(
+        str.__eq__, s.classifier(_before(s.first("A"))), "B"
     ),
     "COUNT(DISTINCT CLASSIFIER()) < 2": lambda s: len(set(s.labels)) < 2,
     "MATCH_NUMBER() % 2 = 1": lambda s: s.number % 2 == 1,

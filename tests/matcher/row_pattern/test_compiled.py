@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.compiler.row_pattern import RowPatternPlan, plan_query
+from service.matcher.columnar.compilation import FOREVER
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.vectors import Objects
 from service.matcher.row_pattern import KeyState, Limits, MatchFound, Result, RowPatternMatcher
@@ -196,9 +197,8 @@ class Both:
             kept = self.compiled.key_states(self.states, self.names)
             assert repr(kept) == repr(self.wanted)
             deadlines = [self.reference.deadline(state) for state in self.wanted]
-            never = compiled_matcher.FOREVER
             assert self.compiled.deadlines(self.states).tolist() == [
-                never if each is None else each for each in deadlines
+                FOREVER if each is None else each for each in deadlines
             ]
         return found
 

@@ -23,7 +23,8 @@ from service.pattern.types import BIGINT, STRING, RecordType
 from tests.matcher.row_pattern.clauses import row
 
 EVENT = RecordType({"k": STRING, "ts": BIGINT, "s": STRING})
-BOTH = {
+#: The clause, and the fields and the steps of the rule.
+BOTH: dict[str, tuple[str, dict[str, Any], list[Any]]] = {
     "login failures": (
         "AFTER MATCH SKIP PAST LAST ROW PATTERN (A{3} B)",
         {"after_match": "skip_past_last_event"},

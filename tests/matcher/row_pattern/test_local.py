@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from service.matcher.local import LocalJob, Record
 from service.matcher.partial import END_OF_TIME
-from service.model import Coordinates
+from service.model import Coordinates, Match, MatchRow, Timeout
 from service.pattern.document import load_rules
 from service.pattern.types import BIGINT, STRING, RecordType
 from tests.sql_rules import job_of, result_rows, sql_rule
@@ -112,11 +112,15 @@ def test_effective_from(
     assert _found(job) == _found(without)
 
 
-def _found(job: LocalJob) -> dict[tuple[str, str | None], list[object]]:
+Result = Match | MatchRow | Timeout
+
+
+def _found(job: LocalJob) -> dict[tuple[str, str | None], list[Result]]:
     """What was found of each rule and key, in its order."""
-    found: dict[tuple[str, str | None], list[object]] = {}
+    found: dict[tuple[str, str | None], list[Result]] = {}
     outputs = job.outputs
-    for each in (*outputs.matches, *outputs.rows, *outputs.timeouts):
+    results: list[Result] = [*outputs.matches, *outputs.rows, *outputs.timeouts]
+    for each in results:
         found.setdefault((each.rule_id, each.key), []).append(each)
     return found
 
@@ -150,7 +154,7 @@ def test_null_is_a_key() -> None:
     for key in ("k", "k, place.city"):
         job = _job(clause, key=key)
         for value in (0, 0, 1):
-            records = []
+            records: list[Record] = []
             for one, other in keys:
                 at = Coordinates("t", 0, job.watermark + len(records))
                 row = {"k": one, "v": value, "place": {"city": other}}

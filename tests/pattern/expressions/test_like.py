@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +56,7 @@ def test_signs_of_regular_expressions_are_plain() -> None:
     assert not like_matcher(pattern)(f"a{text}")
 
 
-IS_THERE = {
+IS_THERE: dict[Place, Callable[[str, str], bool]] = {
     Place.WHOLE: str.__eq__,
     Place.START: str.startswith,
     Place.END: str.endswith,

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from service.pattern.expressions import bind, parse
-from service.pattern.expressions.evaluation import Evaluator
+from service.pattern.expressions import Evaluator, bind, parse
 from service.pattern.expressions.functions import FAMILIES
 from service.pattern.types import record_type
 from tests.hostile.stream import LONG_TEXTS

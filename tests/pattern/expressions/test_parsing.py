@@ -33,7 +33,12 @@ def refused(text: str, *, measure: bool = False) -> list[tuple[str, str]]:
 def looked_back(e: Expression) -> list[tuple[str, str, str | None, int]]:
     """Function, step, argument and offset of each look-back."""
     return [
-        (one.function, one.step, one.argument and one.argument.canonical, one.offset)
+        (
+            one.function,
+            one.step,
+            None if one.argument is None else one.argument.canonical,
+            one.offset,
+        )
         for one in e.look_backs
     ]
 

@@ -143,7 +143,7 @@ def _order(left: Any, right: Any) -> int:
         left, right = float(left), float(right)
         if math.isnan(left) or math.isnan(right):
             return math.isnan(left) - math.isnan(right)
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 _COMPARISONS: dict[str, Callable[[int], bool]] = {
@@ -185,11 +185,11 @@ def _arithmetic(operator: str, left: Any, right: Any) -> Any:
 
 
 def _substring(text: Any, begin: int, end: int | None = None) -> str:
-    text = _string(text)
-    stop = len(text) if end is None else end
-    if not 0 <= begin <= stop <= len(text):
+    whole = _string(text)
+    stop = len(whole) if end is None else end
+    if not 0 <= begin <= stop <= len(whole):
         raise FailedError
-    return text[begin:stop]
+    return whole[begin:stop]
 
 
 def _rounded(value: Any, function: Callable[[float], int]) -> float:

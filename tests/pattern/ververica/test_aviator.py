@@ -178,7 +178,7 @@ def test_numbers_at_the_edges(function: str, value: float | None) -> None:
     call: Tree = ("call", function, ("name", "d"))
     for sign in ("==", "<", ">"):
         for constant in (0, 2.5, 1e300):
-            tree = (sign, call, ("value", constant))
+            tree: Tree = (sign, call, ("value", constant))
             assert accepts(sql_condition(text_of(tree)), event) is takes(tree, event), tree
         tree = (sign, call, ("name", "d"))
         assert accepts(sql_condition(text_of(tree)), event) is takes(tree, event), tree
