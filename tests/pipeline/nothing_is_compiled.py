@@ -20,7 +20,7 @@ def _refuse(*_: object) -> None:
 def pytest_configure() -> None:
     """From now on."""
     prepare()
-    IndexDataCacheFile.save = _refuse
+    IndexDataCacheFile.save = _refuse  # type: ignore[method-assign]
     _all.enter_context(all_kept())
 
 

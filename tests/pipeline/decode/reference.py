@@ -208,7 +208,7 @@ class _Reference:
         value = column(event, tuple(event_type.event_time.split(".")))
         if isinstance(value, dt.datetime):
             return (value - EPOCH) // dt.timedelta(microseconds=1)
-        whole = None if value is None else caster(BIGINT)(value)
+        whole: int | None = None if value is None else caster(BIGINT)(value)
         if whole is None:
             return None
         scale = {"seconds": 1_000_000, "micros": 1}
@@ -326,7 +326,7 @@ def sql_value(schema: AvroSchema, node: Node, value: Any) -> Any:
             )
         unit = _UNITS.get(str(logical).rpartition("-")[2])
         if unit is not None:
-            epoch = EPOCH.replace(tzinfo=None) if logical.startswith("local") else EPOCH
+            epoch = EPOCH.replace(tzinfo=None) if str(logical).startswith("local") else EPOCH
             try:
                 return (EPOCH.date() if unit == "days" else epoch) + dt.timedelta(**{unit: value})
             except OverflowError:
@@ -335,7 +335,7 @@ def sql_value(schema: AvroSchema, node: Node, value: Any) -> Any:
         return value.encode("latin-1")  # a default
     if kind(definition) == "float":
         return float(np.float32(value))
-    return float(value) if scalar_type(definition) == DOUBLE else value  # type: ignore[arg-type]
+    return float(value) if scalar_type(definition) == DOUBLE else value
 
 
 def _of_union(schema: AvroSchema, union: list[Node], value: Any) -> Any:

@@ -164,7 +164,7 @@ def _value(random: Random, schema: AvroSchema, node: Any, name: str) -> Any:
 
 
 def _decimal(random: Random, node: dict[str, Any]) -> bytes:
-    most = 10 ** node["precision"] - 1
+    most: int = 10 ** node["precision"] - 1
     unscaled = random.choice([0, 1, -1, 500, 501, most, -most, random.randint(-most, most)])
     least = (unscaled + (unscaled < 0)).bit_length() // 8 + 1
     return unscaled.to_bytes(node.get("size", least + random.randrange(2)), "big", signed=True)

@@ -115,7 +115,9 @@ def damaged(random: Random) -> bytes:
 def catalogue() -> ResolvedSchemas:
     """Two writers, one that nests without end, of one record type."""
     event = EventType(0, "events", "e2e.Event", READER, ("t",), "ts", "auto")
-    writers = {number: (Writer(number, schema, None, 0),) for number, schema in SCHEMAS.items()}
+    writers: dict[int, tuple[Writer, ...]] = {
+        number: (Writer(number, schema, None, 0),) for number, schema in SCHEMAS.items()
+    }
     return ResolvedSchemas((event,), writers)
 
 
@@ -150,6 +152,7 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
     reasons: dict[int, str] = {}
     letter_schema = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
     for _, _, value, _ in packer._judge(rows):
+        assert value is not None
         letter: Any = fastavro.schemaless_reader(BytesIO(value[5:]), letter_schema, None)
         assert letter["offset"] not in reasons
         assert letter["record_value"] == values[letter["offset"]]

@@ -37,6 +37,7 @@ from service.pipeline.decode.decoder_plan import DecodeOptions, check_columns, r
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from tests.e2e import poison
+from tests.e2e.schemas import record as avro_record
 from tests.pipeline.decode import schemas
 from tests.pipeline.decode.reference import Kafka, Setting, batches, decoded, expected
 
@@ -151,7 +152,7 @@ def catalogue_of(
             EventType(1, "payments", "t.Payment", reader, tuple(payments), "at", "seconds")
         )
     second = 1 if payments else None
-    writers = {
+    writers: dict[int, tuple[Writer, ...]] = {
         PAYMENT: (Writer(PAYMENT, payment, None, second),),
         STRANGER: (Writer(STRANGER, parse(json.dumps(schemas.STRANGER), "?"), None, None),),
     }
@@ -451,7 +452,7 @@ def test_columns_that_cannot_be_read() -> None:
     check_columns(planned([emits]), catalogue)
     texts = replace(
         catalogue.types[1],
-        reader=parse(json.dumps(schemas.record("t.Payment", x="string", at="long")), "texts"),
+        reader=parse(json.dumps(avro_record("t.Payment", x="string", at="long")), "texts"),
     )
     other = replace(catalogue, types=(catalogue.types[0], texts))
     with pytest.raises(SchemaError, match=r"x is DOUBLE in t.Event \(input events\), STRING"):

@@ -191,11 +191,13 @@ def of_ids(*ids: int) -> pa.RecordBatch:
 def letters(made: Iterator[pa.RecordBatch]) -> list[str]:
     """What dead letters say."""
     schema = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
-    return [
-        fastavro.schemaless_reader(BytesIO(record[2][5:]), schema, None)["detail"]
-        for packet in packets_of(made, PacketKind.RECORDS)
-        for record in OutputRecords.decode(packet).records
-    ]
+    details = []
+    for packet in packets_of(made, PacketKind.RECORDS):
+        for _, _, value, _ in OutputRecords.decode(packet).records:
+            assert value is not None
+            letter: Any = fastavro.schemaless_reader(BytesIO(value[5:]), schema, None)
+            details.append(letter["detail"])
+    return details
 
 
 def test_ids_without_schema_are_dead_letters_and_end_nothing() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from service.codecs.avro_schema import AvroSchema, parse
-from service.codecs.registry import SchemaNotFoundError, SubjectVersion
+from service.codecs.registry import Registry, SchemaNotFoundError, SubjectVersion
 from service.config import Settings
 from service.errors import ConfigurationError, RegistryError, SchemaError
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas
@@ -28,18 +29,18 @@ def _parsed(schema: Any, origin: str) -> AvroSchema | SchemaError:
         return error
 
 
-class FakeRegistry:
+class FakeRegistry(Registry):
     """Schemas by id, and ids by subject, oldest first."""
 
     def __init__(self, schemas: dict[int, Any], **subjects: list[int]) -> None:
-        self._schemas = {i: _parsed(schema, str(i)) for i, schema in schemas.items()}
+        self._found = {i: _parsed(schema, str(i)) for i, schema in schemas.items()}
         self._subjects = {name.replace("_", "-"): ids for name, ids in subjects.items()}
 
-    def get_schema(self, schema: int) -> AvroSchema:
+    def get_schema(self, schema: int | UUID) -> AvroSchema:
         """By id."""
-        if schema not in self._schemas:
+        if not isinstance(schema, int) or schema not in self._found:
             raise SchemaNotFoundError(f"no schema {schema}")
-        found = self._schemas[schema]
+        found = self._found[schema]
         if isinstance(found, SchemaError):
             raise found
         return found
@@ -49,7 +50,7 @@ class FakeRegistry:
         if subject not in self._subjects:
             raise SchemaNotFoundError(f"no subject {subject}")
         return [
-            SubjectVersion(subject, number, schema, self._schemas[schema])
+            SubjectVersion(subject, number, schema, self._found[schema])
             for number, schema in enumerate(self._subjects[subject], 1)
         ]
 
@@ -66,7 +67,7 @@ def resolved(folder: Path, registry: FakeRegistry, **inputs: list[str]) -> Resol
         }
     )
     topics = [topic for several in inputs.values() for topic in several]
-    return resolve_schemas(settings, registry, topics)  # type: ignore[arg-type]
+    return resolve_schemas(settings, registry, topics)
 
 
 def test_the_newest_version_is_read(tmp_path: Path) -> None:

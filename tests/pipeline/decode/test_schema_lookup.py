@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -75,8 +76,8 @@ def test_an_id_that_is_not_known_is_asked_for_once_in_a_while(
     assert sorted(registry.asked) == [7, 8]
     registry.known = frozenset({7})
     assert ask(registry, 7, 8) == schema_lookup.Answers(frozenset(), frozenset(), 0)
-    now = schema_lookup.time.monotonic()
-    monkeypatch.setattr(schema_lookup.time, "monotonic", lambda: now + FORGOTTEN_AFTER_SECONDS + 1)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + FORGOTTEN_AFTER_SECONDS + 1)
     assert ask(registry, 7, 8).open == {7}
     assert sorted(registry.asked) == [7, 7, 8, 8]
 

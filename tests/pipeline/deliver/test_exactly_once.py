@@ -85,7 +85,7 @@ class Job:
 
     def texts(self) -> list[str]:
         """What consumers see."""
-        return sorted(m.value().decode() for m in self.kafka.read(self.topic))
+        return sorted((m.value() or b"").decode() for m in self.kafka.read(self.topic))
 
 
 @pytest.fixture

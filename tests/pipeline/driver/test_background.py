@@ -34,7 +34,11 @@ def test_work_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> N
     """A stop says so, and goes on."""
     monkeypatch.setattr(background, "_STOP_SECONDS", 0.01)
     release = threading.Event()
-    thread = Background("test", lambda: release.wait(60) and None, "run")
+
+    def hang() -> None:
+        release.wait(60)
+
+    thread = Background("test", hang, "run")
     thread.start()
     assert not thread.stop()
     release.set()

@@ -18,7 +18,7 @@ from service.observability.start_clock import StartClock
 from service.pipeline.driver import observer as driver_observer
 from service.pipeline.driver.observer import Observer
 from service.pipeline.driver.rule_status import RuleStatus
-from service.pipeline.wire.reports import Count, Report
+from service.pipeline.wire.reports import Count, Counts, Report
 
 REPORT = Report(
     Counter({(Count.RECORDS, "t"): 7, (Count.MATCHED, "abc"): 2}),
@@ -76,7 +76,9 @@ def test_records_are_counted_by_the_kind_of_their_topic(
 ) -> None:
     """What is written to each output topic has a kind of its own."""
     topics = OutputTopics()
-    written = Counter({(Count.WRITTEN, topic): n for n, topic in enumerate(topics.all(), 1)})
+    written: Counts = Counter(
+        {(Count.WRITTEN, topic): n for n, topic in enumerate(topics.all(), 1)}
+    )
     observer.batch_started(3)
     observer.batch_done(3, [Report(written).encode()])
     kinds = ("match", "timeout", "match_row", "late", "dead_letter", "shadow")

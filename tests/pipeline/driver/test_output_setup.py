@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from service.codecs.outputs import schema_text
+from service.codecs.outputs import Contract, schema_text
 from service.codecs.registry import Registry
 from service.config import Settings
 from service.errors import SparkCepError
@@ -72,11 +72,12 @@ def test_a_subject_that_is_not_registered(
     """Where the service must not register schemas, that of rows is asked for like the others."""
     settings = _settings(kafka, registry, tmp_path, prefix, auto_register=False)
     known, cluster = Registry(registry_settings(settings)), Cluster(settings)
-    for kind, contract in (
-        ("matches", "match"),
-        ("timeouts", "timeout"),
-        ("dead_letters", "dead-letter"),
-    ):
+    contracts: dict[str, Contract] = {
+        "matches": "match",
+        "timeouts": "timeout",
+        "dead_letters": "dead-letter",
+    }
+    for kind, contract in contracts.items():
         known.register(f"{prefix}.{kind}-value", schema_text(contract))
     with pytest.raises(SparkCepError, match=f"{prefix}.match_rows-value"):
         output_encoder(settings, known, cluster, ask_once)

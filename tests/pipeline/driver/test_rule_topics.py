@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -39,7 +40,7 @@ class Topics:
         monkeypatch.setattr(self.topics, "_write", self._write)
         there = SimpleNamespace(records=self.records, read=Mock(), close=Mock())
         monkeypatch.setitem(self.topics.__dict__, "_states", there)
-        monkeypatch.setattr(rule_topics.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
     def _write(self, topic: str, records: Any) -> None:
         if self.wrong is not None:

@@ -76,7 +76,7 @@ def test_the_grace_period() -> None:
 def test_a_batch_is_held_only_when_told_to_stop() -> None:
     """A batch that is about to begin then sleeps in Java, and the query may be stopped, though it
     says that it processes data. What is raised is what Spark takes for its own interruption."""
-    slept = []
+    slept: list[int] = []
     jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace()))
     jvm.java.lang.Thread = SimpleNamespace(sleep=slept.append)
     spark: Any = SimpleNamespace(_jvm=jvm)

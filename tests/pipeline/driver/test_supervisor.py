@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -85,7 +85,7 @@ class Job:
         self.metrics, self.health = Metrics(), Health(60_000)
         self.ends: list[str | None] = []
         self.queries: list[Query] = []
-        self.learnt: list[tuple[int, ...]] = []
+        self.learnt: list[Sequence[int]] = []
         self.outages: list[str] = []
         self.stopping = Stopping(1_000)
         self.rules = RuleStatus(self.metrics)
@@ -116,12 +116,13 @@ class Job:
         )  # fmt: skip
         monkeypatch.setattr(observer, "_look_at_machine", lambda: None)
         spark: Any = None
+        topics: Any = SimpleNamespace(check=lambda: None)
         self.breaker = CircuitBreaker(self.settings.circuit_breaker, lambda: 0)
         self.supervisor = Supervisor(
             spark, flow, run="run", stop=self.stopping.request, stopping=self.stopping,
             partly_written=lambda: None, learn=self.learnt.append,
             retry=lambda question: question(), outage=outage, breaker=self.breaker,
-            topics=SimpleNamespace(check=lambda: None), observer=observer,
+            topics=topics, observer=observer,
             time=self.time, metrics=self.metrics, health=self.health,
         )  # fmt: skip
 

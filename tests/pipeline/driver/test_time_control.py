@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pytest
 
 from service.config import Settings
 from service.errors import StartError
-from service.pipeline.driver import time_control
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.match.watermark import END
@@ -27,7 +27,7 @@ class Run:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000.0
-        monkeypatch.setattr(time_control.time, "monotonic_ns", lambda: int(self.now * 1e9))
+        monkeypatch.setattr(time, "monotonic_ns", lambda: int(self.now * 1e9))
         settings = Settings.model_validate(
             {
                 "kafka": {"bootstrap_servers": "localhost:9092"},

@@ -810,7 +810,11 @@ def test_another_layout(
 def test_damage(looks: str) -> None:
     """Of a bucket, and of what says which conditions its events had."""
     text = PAIR.format("r", "key", looks)
-    for damage in (lambda data: data[:-1], lambda data: data + b"x"):
+    damages: tuple[Callable[[bytes], bytes], ...] = (
+        lambda data: data[:-1],
+        lambda data: data + b"x",
+    )
+    for damage in damages:
         store = Store(plan_of(text))
         store.advance(several("a=1@1", "k"), 1)
         ((name, data),) = store.entries.items()

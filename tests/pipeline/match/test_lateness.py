@@ -226,8 +226,8 @@ class Groups:
                 row[word(number, 0)] = bits[number] if wanted else 0
                 for place, slot in enumerate(part.slots):
                     row[f"slot_{number}_{place}"] = record.values.get(slot.path[0])
-            wanted = (row[f"group_{n}"] is not None for n in range(len(missing)))
-            rows.append(row | {"carried": any(missing) or any(wanted)})
+            grouped = any(row[f"group_{n}"] is not None for n in range(len(missing)))
+            rows.append(row | {"carried": any(missing) or grouped})
         return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
 
 

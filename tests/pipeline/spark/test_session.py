@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -76,7 +77,8 @@ def test_java_starts_with_the_collector_that_the_user_chose(
 def test_a_local_spark_is_closed_to_others(spark: SparkSession) -> None:
     """Its driver serves logins and events: on this machine alone, and to who has the secret."""
     assert spark.sparkContext.getConf().get("spark.authenticate") == "true"
-    pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    jvm: Any = spark.sparkContext._jvm
+    pid = jvm.java.lang.ProcessHandle.current().pid()
     sockets = set()
     for file in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):  # it may be closed by now

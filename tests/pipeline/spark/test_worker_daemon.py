@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -132,7 +133,8 @@ def test_workers_begin_with_what_tasks_need(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_the_driver_has_no_archive_of_pyspark(spark: SparkSession) -> None:
     """Its processes, which no daemon forks, would compile all of it."""
-    path = spark.sparkContext._jvm.org.apache.spark.api.python.PythonUtils.sparkPythonPath()
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.spark.api.python.PythonUtils.sparkPythonPath()
     archives = [Path(entry) for entry in path.split(os.pathsep) if entry.endswith(".zip")]
     assert archives
     assert not any(archive.exists() for archive in archives)

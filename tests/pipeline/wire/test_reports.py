@@ -21,7 +21,7 @@ def test_an_unknown_count_is_refused() -> None:
 @pytest.mark.parametrize("labels", [(), ("t", "0")])
 def test_labels_are_the_counts_own(labels: tuple[str, ...]) -> None:
     """Too few or too many are refused where they are written, and where they are read."""
-    key = (Count.RECORDS, *labels)
+    key: tuple[Count, *tuple[str, ...]] = (Count.RECORDS, *labels)
     with pytest.raises(ValueError, match="records has the labels"):
         Report(Counter({key: 1})).encode()
     content = unpack(Report().encode())
