@@ -23,7 +23,7 @@ class Sent:
     key: bytes | None = None
     partition: int = 0
     timestamp: int | None = None
-    headers: list[tuple[str, bytes]] = field(default_factory=list)
+    headers: list[tuple[str, str | bytes | None]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,14 @@ class KafkaAccess:
 
         producer = _producer(self.bootstrap)
         for record in records:
-            given = {} if record.timestamp is None else {"timestamp": record.timestamp}
             producer.produce(
                 topic,
                 record.value,
                 record.key,
                 record.partition,
                 on_delivery=delivered,
+                timestamp=record.timestamp or 0,  # 0: now
                 headers=record.headers,
-                **given,
             )
         assert producer.flush(_SECONDS) == 0
         assert not failures, failures

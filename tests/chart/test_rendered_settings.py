@@ -21,7 +21,7 @@ MOUNTED = "/etc/spark-cep"
 
 def _name(manifests: list[dict[str, Any]]) -> str:
     (found,) = (m["metadata"]["name"] for m in manifests if m["kind"] == "StatefulSet")
-    return found
+    return str(found)
 
 
 def _settings(manifests: list[dict[str, Any]], folder: Path) -> Settings:
@@ -70,7 +70,8 @@ def test_the_settings_are_taken(values: Path, tmp_path: Path) -> None:
 
 def _pod_labels(manifests: list[dict[str, Any]]) -> dict[str, str]:
     driver = one(manifests, "StatefulSet", _name(manifests))
-    return driver["spec"]["template"]["metadata"]["labels"]
+    labels: dict[str, str] = driver["spec"]["template"]["metadata"]["labels"]
+    return labels
 
 
 @pytest.mark.parametrize("values", VALUES, ids=lambda path: path.name)

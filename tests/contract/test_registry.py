@@ -18,7 +18,7 @@ from confluent_kafka.schema_registry import (
 )
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from service.codecs.outputs import schema_text
+from service.codecs.outputs import Contract, schema_text
 from service.codecs.registry import Registry, SchemaNotFoundError
 from service.codecs.registry_settings import RegistrySettings
 from tests.e2e.schemas import field, record
@@ -102,7 +102,9 @@ def test_references_are_followed(
 
 
 @pytest.mark.parametrize("contract", ["match", "match-row", "timeout", "dead-letter"])
-def test_the_output_schemas_are_accepted(registry: Registry, subject: str, contract: str) -> None:
+def test_the_output_schemas_are_accepted(
+    registry: Registry, subject: str, contract: Contract
+) -> None:
     """The public schemas can be registered and are found again."""
     schema_id = registry.register(subject, schema_text(contract))
     assert registry.latest(subject).id == schema_id

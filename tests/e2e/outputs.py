@@ -119,11 +119,14 @@ def _plain(schema: Any) -> Any:
 
 
 def _record(message: Message) -> Record:
-    value, headers = message.value(), dict(message.headers() or [])
+    value = message.value()
+    # Those of records that were read are bytes.
+    headers = cast("dict[str, bytes | None]", dict(message.headers() or []))
     kind = (headers[KIND_HEADER] or b"").decode()
     body: Any = {}
     if kind != "late":
         contract = cast("Contract", kind)
+        assert value is not None
         assert value[:1] == b"\x00", "an output record without the registry's framing"
         body = fastavro.schemaless_reader(BytesIO(value[5:]), _schema(contract), None)
     return Record(message.key(), value, headers, body)

@@ -156,7 +156,7 @@ class Scenario:
 
     def run(self, **sections: Mapping[str, Any]) -> Outputs:
         """Run to the end of the input, from the checkpoint if there is one; the outputs so far."""
-        self.service(**sections).run()
+        self.service(on_batch=None, **sections).run()
         return self.outputs()
 
     def decide(self, **sections: Mapping[str, Any]) -> Outputs:
@@ -168,7 +168,7 @@ class Scenario:
     def running(self, **sections: Mapping[str, Any]) -> Iterator[Service]:
         """Run without end in a thread, until the block is left; errors of the job are raised."""
         trigger = {"mode": "continuous", "interval": "100 ms"}
-        service = self.service(**{"trigger": trigger, **sections})
+        service = self.service(on_batch=None, **{"trigger": trigger, **sections})
         self._failures.clear()
 
         def target() -> None:

@@ -18,7 +18,9 @@ def at(seconds: float) -> int:
     return BEGIN + round(seconds * 1000)
 
 
-def sequence(rule_id: str, *steps: str, key: str | None = "k", **more: Any) -> dict[str, Any]:
+def sequence(
+    rule_id: str, *steps: str, key: str | list[str] | None = "k", **more: Any
+) -> dict[str, Any]:
     """A rule over names: ``sequence("r", "a", "followed_by b", within="10 seconds")``."""
     pattern = []
     for text in steps:

@@ -77,8 +77,8 @@ def test_it_pauses_one_rule(scenario: Scenario) -> None:
     assert after.of("noisy") == ([found("noisy", "z", at(13), a=61, b=62)], [])
     assert after.of("lonely") == ([], [])
     assert len(after.of("calm")[0]) == 2 * 9 + 4 + 1
-    for rule, paused in (("noisy", None), ("lonely", 1)):
-        assert scenario.metric("spark_cep_rule_paused_info", rule=rule, version="1") == paused
+    for rule, value in (("noisy", None), ("lonely", 1)):
+        assert scenario.metric("spark_cep_rule_paused_info", rule=rule, version="1") == value
 
 
 @pytest.mark.parametrize("at_end", ["decide", "wait"])

@@ -22,8 +22,8 @@ RESTORE = "restore the checkpoint from a copy, or start from a new checkpoint"
 
 def replace(file: Path, by: Path) -> None:
     """Put a file, with its checksum, in the place of another."""
-    for hidden in (lambda file: file, lambda file: file.with_name(f".{file.name}.crc")):
-        shutil.copyfile(hidden(by), hidden(file))
+    shutil.copyfile(by, file)
+    shutil.copyfile(by.with_name(f".{by.name}.crc"), file.with_name(f".{file.name}.crc"))
 
 
 #: Below ``state/0``: which file is replaced, by which, and what is said.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -176,7 +177,7 @@ def test_values_are_emitted_in_their_public_form(outputs: Outputs) -> None:
         "ref": "12345678-1234-5678-1234-567812345678", "a.b.c": 7, "tags": ["hot", "new"],
         "attrs": '{"weight":3}', "status": "SHIPPED",
     }  # fmt: skip
-    bare = {**dict.fromkeys(whole), "tags": [], "attrs": "{}", "status": "PAID"}
+    bare: dict[str, Any] = {**dict.fromkeys(whole), "tags": [], "attrs": "{}", "status": "PAID"}
     assert sorted(emitted, key=str) == sorted([bare, whole, whole], key=str)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -37,7 +38,8 @@ def test_the_jvm_keeps_no_sockets_of_batches(scenario: Scenario, spark: SparkSes
     stream = Stream(scenario)
     scenario.rule(sequence("ab", "a", "followed_by b"))
     stream.send(*((f"k{n}", "ab"[n % 2], n) for n in range(24)))
-    pid = spark.sparkContext._gateway.proc.pid
+    gateway: Any = spark.sparkContext._gateway
+    pid = gateway.proc.pid
     before = abandoned_sockets(pid)
     scenario.run(source={"max_offsets_per_trigger": 2})
     assert len(scenario.reports) >= 12

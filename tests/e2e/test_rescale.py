@@ -15,7 +15,7 @@ from tests.e2e.halfway import BATCHES, STATE, Copy, Halfway
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-BEFORE = STATE["state_partitions"]
+BEFORE: int = STATE["state_partitions"]
 LAST = BATCHES - 1
 
 

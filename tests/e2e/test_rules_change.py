@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,10 @@ def _rule(rule_id: str, second: str, **changes: Any) -> dict[str, Any]:
 
 def _rejected(service: Service) -> list[str]:
     return [str(each["reason"]) for each in service.rules() if each["state"] == "rejected"]
+
+
+def _is_told(service: Service, text: str) -> bool:
+    return any(text in reason for reason in _rejected(service))
 
 
 def _folder(scenario: Scenario) -> dict[str, Any]:
@@ -104,7 +109,7 @@ def test_a_bad_rule_disturbs_nobody(scenario: Scenario) -> None:
             ("\x00", "bad.yaml"),
         ):
             bad.write_text(text, "utf-8")
-            _wait(lambda told=told: any(told in reason for reason in _rejected(service)))
+            _wait(partial(_is_told, service, told))
             assert scenario.metric("spark_cep_rules_last_refresh_successful") == 1
         for file in scenario.rules_folder.iterdir():
             file.rename(file.with_suffix(".off"))

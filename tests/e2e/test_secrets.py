@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -262,7 +262,8 @@ def test_no_secret_in_topics(job: Job) -> None:
     records = job.scenario.kafka.read(*topics)
     assert records
     for record in records:
-        headers = [value for _, value in record.headers() or []]
+        pairs = cast("list[tuple[str, bytes | None]]", record.headers() or [])
+        headers = [value for _, value in pairs]
         for part in (record.key(), record.value(), *headers):
             assert leaks(part or b"") == []
 

@@ -202,7 +202,7 @@ def test_state_of_an_older_version(
         def older(value: Any) -> None:
             update((pack({**unpack(unsealed(value[0])), "format": 1}),))
 
-        group.update = older  # type: ignore[method-assign]
+        group.update = older  # type: ignore[assignment]
 
     copy = halfway.copy(tmp_path)
     monkeypatch.setattr(dataflow, "Matching", writing(change))

@@ -77,10 +77,10 @@ def run() -> None:
         _patch(of, name, int(times), _die, before=before)
     else:
         _patch(Supervisor, "_before_batch", int(times), Path(flag).touch, before=True)
-        dataflow.PackBatch = {"while packing": _Pack}.get(point, PackBatch)  # type: ignore[misc]
-        dataflow.MatchOperator = {"while matching": _Match}.get(point, MatchOperator)  # type: ignore[misc]
+        dataflow.PackBatch = {"while packing": _Pack}.get(point, PackBatch)  # type: ignore[attr-defined]
+        dataflow.MatchOperator = {"while matching": _Match}.get(point, MatchOperator)  # type: ignore[attr-defined]
         writers = {"after some output": _Write}
-        dataflow.PartitionWriter = writers.get(point, PartitionWriter)  # type: ignore[misc]
+        dataflow.PartitionWriter = writers.get(point, PartitionWriter)  # type: ignore[attr-defined]
     app()
 
 

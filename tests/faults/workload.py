@@ -124,8 +124,8 @@ def content(outputs: Outputs) -> Content:
         "timeouts": Counter((t.body["rule_id"], t.body["match_id"]) for t in outputs.timeouts),
         "late": Counter(
             (
-                int(record.headers["spark-cep-partition"]),
-                int(record.headers["spark-cep-offset"]),
+                int(record.headers["spark-cep-partition"] or b""),
+                int(record.headers["spark-cep-offset"] or b""),
                 record.value,
             )
             for record in outputs.late

@@ -225,7 +225,9 @@ class HostileStream:
     def _produce(self, partition: int, planned: _Planned) -> None:
         def delivered(error: Any, message: Message) -> None:
             assert error is None, error
-            place = Place(partition, message.offset())
+            offset = message.offset()
+            assert offset is not None
+            place = Place(partition, offset)
             if planned.event is not None:
                 self.sound[place] = planned.event
             elif planned.reason is not None:
@@ -234,9 +236,14 @@ class HostileStream:
                 self.late.add(place)
 
         sent = planned.sent
-        stamp = {} if sent.timestamp is None else {"timestamp": sent.timestamp}
         self._producer.produce(
-            self.topic, sent.value, sent.key, partition, delivered, headers=sent.headers, **stamp
+            self.topic,
+            sent.value,
+            sent.key,
+            partition,
+            delivered,
+            timestamp=sent.timestamp or 0,  # 0: now
+            headers=sent.headers,
         )
         self._producer.poll(0)
         self.records += 1
@@ -269,4 +276,5 @@ def rules() -> list[dict[str, Any]]:
                 "pattern": [{"step": "t", "where": long}],
             }
         )
-    return json.loads(json.dumps(made))
+    copied: list[dict[str, Any]] = json.loads(json.dumps(made))
+    return copied
