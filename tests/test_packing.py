@@ -30,7 +30,7 @@ values = st.recursive(
     plain, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5
 )
 
-property_of = settings(max_examples=200, derandomize=True, database=None, deadline=None)
+property_of = settings(max_examples=200, derandomize=True, database=None)
 
 
 @property_of

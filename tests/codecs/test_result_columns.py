@@ -85,7 +85,6 @@ def both(
     max_examples=150,
     derandomize=True,
     database=None,
-    deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 @given(data=st.data())

@@ -36,7 +36,7 @@ formulas = st.recursive(
     max_leaves=8,
 )
 
-property_of = settings(max_examples=300, derandomize=True, database=None, deadline=None)
+property_of = settings(max_examples=300, derandomize=True, database=None)
 
 
 @property_of

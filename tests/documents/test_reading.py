@@ -103,7 +103,7 @@ def test_unknown_keys_that_look_like_tags(key: str) -> None:
 
 
 @given(st.text(max_size=60) | st.text("[]{}:,-|>'\"&*!#? \n\tab1<", max_size=60))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_no_text_breaks_the_reader(text: str) -> None:
     """Any text is a rule or is refused; nothing else happens."""
     problems: tuple[Problem, ...] = ()

@@ -36,7 +36,6 @@ property_of = settings(
     max_examples=40,
     derandomize=True,
     database=None,
-    deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 

@@ -66,7 +66,6 @@ property_of = settings(
     max_examples=80,
     derandomize=True,
     database=None,
-    deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 

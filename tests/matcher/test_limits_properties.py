@@ -25,7 +25,6 @@ property_of = settings(
     max_examples=150,
     derandomize=True,
     database=None,
-    deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 

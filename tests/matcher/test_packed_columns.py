@@ -16,7 +16,7 @@ from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes, Vector, reader, vector
 from service.pattern.types import BIGINT, DOUBLE, STRING
 
-property_of = settings(max_examples=200, derandomize=True, database=None, deadline=None)
+property_of = settings(max_examples=200, derandomize=True, database=None)
 
 WHOLE = st.integers(NEVER, FOREVER) | st.integers(-3, 300) | st.just(FOREVER)
 KINDS: list[tuple[Any, st.SearchStrategy[Any]]] = [

@@ -636,7 +636,6 @@ def test_random_conditions() -> None:
         max_examples=150,
         derandomize=True,
         database=None,
-        deadline=None,
         suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
     )
     @given(st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True), streams(), st.data())

@@ -13,7 +13,7 @@ from service.matcher.columnar.vectors import Bytes
 WORDS = st.sampled_from(["", "a", "b", "ab", "ü", "z", "𝄞", "\ufffd"]) | st.text(max_size=3)
 
 
-@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(
     st.lists(st.lists(st.none() | WORDS, max_size=5), max_size=3),
     st.lists(WORDS, max_size=3),

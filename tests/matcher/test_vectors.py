@@ -38,7 +38,7 @@ from service.pattern.types import (
     SqlType,
 )
 
-property_of = settings(max_examples=100, derandomize=True, database=None, deadline=None)
+property_of = settings(max_examples=100, derandomize=True, database=None)
 
 #: A strategy for each type, and for a type that is not known.
 VALUES: dict[SqlType | None, st.SearchStrategy[Any]] = {

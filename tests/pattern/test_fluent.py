@@ -497,7 +497,7 @@ def _duration(ms: int | None) -> timedelta | None:
 
 
 @given(rules())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_rule_can_be_said_in_python(rule: Rule) -> None:
     """Rules of the matcher's tests, by builder calls: the same rule, the same canonical text."""
     made = built(rule)
@@ -507,7 +507,7 @@ def test_any_rule_can_be_said_in_python(rule: Rule) -> None:
 
 
 @given(document_rules())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_field_can_be_said_in_python(rule: Rule) -> None:
     """Rules with every field of the language, by builder calls and as plain data."""
     if check_rule(rule)[0]:

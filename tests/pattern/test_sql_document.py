@@ -356,7 +356,7 @@ def test_a_file_is_one_statement() -> None:
 
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
-fuzz = settings(max_examples=300, derandomize=True, database=None, deadline=None)
+fuzz = settings(max_examples=300, derandomize=True, database=None)
 
 
 @given(

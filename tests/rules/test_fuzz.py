@@ -33,7 +33,6 @@ fuzz = settings(
     max_examples=400,
     derandomize=True,
     database=None,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 

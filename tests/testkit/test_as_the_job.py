@@ -158,7 +158,7 @@ def some_events(random: Random, known: Mapping[str, AvroSchema]) -> list[Sent]:
     return events
 
 
-@settings(max_examples=25, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
+@settings(max_examples=25, derandomize=True, database=None, phases=[Phase.generate])
 @given(seed=st.integers(0, 2**32), both=st.booleans())
 def test_the_same_is_found(seed: int, both: bool) -> None:
     """Matches with their keys and measures, timeouts, and dead letters of keys and conditions."""

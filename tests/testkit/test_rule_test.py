@@ -536,7 +536,7 @@ def test_explanation() -> None:
 
 
 @given(rules(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_answers_are_those_of_the_job(rule: Rule, data: st.DataObject) -> None:
     """Any rule and stream: the kit finds what the job finds, restarted or not."""
     records: list[Record] = data.draw(keyed_streams())
@@ -571,7 +571,7 @@ def test_answers_are_those_of_the_job(rule: Rule, data: st.DataObject) -> None:
 
 
 @given(rules(), st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_partial_matches_are_those_of_the_reference(rule: Rule, data: st.DataObject) -> None:
     """The matcher names the partial matches that the reference has."""
     records: list[Record] = data.draw(keyed_streams())

@@ -226,7 +226,7 @@ def plans(draw: st.DrawFn) -> RowPatternPlan:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(plans(), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), VALUES), max_size=20),
        st.data())  # fmt: skip
 def test_many_keys(
@@ -255,7 +255,7 @@ def test_what_python_computes(condition: str, by_python: bool) -> None:
     assert bool(CompiledRowPattern(plan).computed_by_python) is by_python
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(plans(), st.lists(VALUES, max_size=8))
 def test_columns_read(plan: RowPatternPlan, drawn: list[dict[str, Any]]) -> None:
     """With the bits of rows, no other column makes a difference."""

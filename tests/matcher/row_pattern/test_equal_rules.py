@@ -91,7 +91,7 @@ def _of_rows(clause: str, events: Sequence[tuple[int, str]]) -> Any:
 
 
 @pytest.mark.parametrize("name", BOTH)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(steps=st.lists(st.tuples(st.integers(1, 3), st.sampled_from("aaabbc")), max_size=14))
 def test_same_matches(name: str, steps: list[tuple[int, str]]) -> None:
     """Random events, none of them at the same time."""

@@ -53,7 +53,7 @@ records = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(records, st.data())
 def test_cuts_and_disorder(drawn: Sequence[tuple[int, str, int]], data: st.DataObject) -> None:
     """Batches of any size, with a restart behind each, in an order within the allowed disorder."""
@@ -89,7 +89,7 @@ def test_cuts_and_disorder(drawn: Sequence[tuple[int, str, int]], data: st.DataO
     assert _found(cut) == _found(whole)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(records, st.integers(0, 20), st.integers(1, 4))
 def test_effective_from(
     drawn: Sequence[tuple[int, str, int]], begins: int, in_a_batch: int

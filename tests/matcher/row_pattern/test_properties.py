@@ -22,7 +22,6 @@ from tests.row_pattern_oracle import Clause, Partition, TooLongError, answer
 VALUES = st.lists(st.integers(0, 2), max_size=6)
 MANY = settings(
     max_examples=500,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 

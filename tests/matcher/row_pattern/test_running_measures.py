@@ -83,7 +83,7 @@ VALUES = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(VALUES, max_size=12))
 def test_each_row_is_what_it_is_alone(given: list[tuple[int | None, float | None]]) -> None:
     """As evaluated without what was found for the rows before."""

@@ -157,7 +157,7 @@ def _names(tree: Tree) -> bool:
     return tree[0] == "name" or any(isinstance(part, tuple) and _names(part) for part in tree)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(conditions.filter(_names), st.lists(events, min_size=1, max_size=6))
 def test_the_answers_are_those_of_aviator(tree: Tree, some: list[Mapping[str, Any]]) -> None:
     """The SQL is true for exactly those events that Ververica's condition takes."""
@@ -184,7 +184,7 @@ def test_numbers_at_the_edges(function: str, value: float | None) -> None:
         assert accepts(sql_condition(text_of(tree)), event) is takes(tree, event), tree
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(conditions.filter(_names))
 def test_the_sql_is_canonical_and_fits_the_types(tree: Tree) -> None:
     """What is written is read again as it is, and is a BOOLEAN over an event of the right types."""

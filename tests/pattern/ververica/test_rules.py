@@ -628,7 +628,7 @@ _anything = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_no_json_breaks_the_reader(data: st.DataObject) -> None:
     """A pattern in which any part is anything else is a rule or refused, as text and as mapping."""

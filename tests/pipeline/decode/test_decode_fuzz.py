@@ -179,7 +179,7 @@ def as_written(value: bytes) -> dict[str, Any] | None:
     return dict(datum)
 
 
-@settings(max_examples=4, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
+@settings(max_examples=4, derandomize=True, database=None, phases=[Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_the_verdict_is_the_one_that_is_explained(catalogue: ResolvedSchemas, seed: int) -> None:
     """No record makes the stage fail; each is an event, with the time that it states, or a dead

@@ -249,7 +249,7 @@ def _schema() -> pa.Schema:
 SCHEMA = _schema()
 
 
-@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(
     st.lists(st.lists(ARRIVALS, min_size=1, max_size=12), min_size=1, max_size=6),
     st.sampled_from(["partition_minimum", "maximum"]),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.pipeline.state.ascii_values import bytes_of, text_of
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=40))
 @example(bytes(range(256)))
 @example(b"\xff" * 7)

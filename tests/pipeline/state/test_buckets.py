@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.matcher.columnar.compilation import FOREVER, NEVER
@@ -188,7 +188,6 @@ BATCHES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(BATCHES)
 def test_batches_after_one_another(batches: list[Any]) -> None:
     """Whatever batches make of keys, the next one finds: a plain mapping of keys to deadlines says

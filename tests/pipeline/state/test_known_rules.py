@@ -119,7 +119,7 @@ KINDS: dict[SqlType, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(st.sampled_from(list(KINDS)), st.sampled_from(list(KINDS)), st.data())
 def test_any_types(was: SqlType, now: SqlType, data: st.DataObject) -> None:
     """What comes of a value is what CAST makes of it, and the way over an unknown type is the
