@@ -11,11 +11,7 @@ on, it stands in a repetition that takes all it sees, so any later match that en
 its own match too. For other patterns the bytes behind each place of a search are counted, and the
 answer is NULL beyond ``MAX_SEARCHED``: a text of up to 9,900 bytes never gets there, nor one of
 1 MB with 50 matches.
-
-In a long text Arrow replaces all matches at once, 0.1 microseconds each. It does not replace an
-empty match right behind another one, which counts here as in Java. So a pattern that may match
-nothing, one whose searches are counted, and a replacement with a group above 9 are left to a loop
-here, which takes some microseconds for each match; the answer is NULL beyond ``MAX_MATCHES``.
+It is NULL, too, beyond ``MAX_MATCHES``, each of which takes some microseconds.
 """
 
 from __future__ import annotations
@@ -25,18 +21,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import re2
 
 MAX_PROGRAM = 1_000
 MAX_SEARCHED = 50_000_000
 MAX_MATCHES = 20_000
-#: Bytes of a text from which on Arrow is quicker: it compiles the pattern for each text.
-LONG = 1_000
 _MEMORY = 8 << 20
-#: The last group that RE2 knows in a replacement.
-_MOST_GROUP = 9
 _CONTINUES = range(0x80, 0xC0)
 
 
@@ -88,14 +78,9 @@ def extractor(pattern: str, group: int = 1) -> Callable[[str], str]:
 def counter(pattern: str) -> Callable[[str], int | None]:
     """The function that counts matches; ``None`` where finding them takes too long."""
     found, most = compiled(pattern), _most_searched(pattern)
-    at_once = _never_empty(pattern) and most == math.inf
 
     def run(text: str) -> int | None:
-        data = text.encode()
-        if at_once and len(data) >= LONG:
-            # Each match becomes one byte longer.
-            return len(_replaced_at_once(text, pattern, "\\0.")) - len(data)
-        all_of_them = _matches(found, data, most)
+        all_of_them = _matches(found, text.encode(), most)
         return None if all_of_them is None else len(all_of_them)
 
     return run
@@ -106,13 +91,9 @@ def replacer(pattern: str, replacement: str) -> Callable[[str], str | None]:
     dollar. ``None`` where finding them takes too long."""
     found, most = compiled(pattern), _most_searched(pattern)
     pieces = _pieces(replacement, found.groups)
-    rewrite = _rewrite(pieces)
-    at_once = _never_empty(pattern) and most == math.inf and rewrite is not None
 
     def run(text: str) -> str | None:
         data = text.encode()
-        if at_once and len(data) >= LONG:
-            return _replaced_at_once(text, pattern, rewrite).decode(errors="replace")
         all_of_them = _matches(found, data, most)
         if all_of_them is None:
             return None
@@ -127,29 +108,6 @@ def replacer(pattern: str, replacement: str) -> Callable[[str], str | None]:
         return b"".join(parts).decode(errors="replace")
 
     return run
-
-
-def _never_empty(pattern: str) -> bool:
-    r"""Whether each match surely has a character. What matches nothing at some place of a text does
-    so in an empty one, where every assertion but ``\b`` holds."""
-    return compiled(pattern).search(b"") is None and "\\b" not in pattern
-
-
-def _replaced_at_once(text: str, pattern: str, rewrite: str | None) -> bytes:
-    column = pa.array([text], pa.large_string())
-    (replaced,) = pc.replace_substring_regex(column, pattern, rewrite)
-    # As bytes: a match of \C can be part of a character.
-    return bytes(replaced.as_buffer())
-
-
-def _rewrite(pieces: list[bytes | int]) -> str | None:
-    """The replacement as RE2 writes it, if it can."""
-    if any(isinstance(piece, int) and piece > _MOST_GROUP for piece in pieces):
-        return None
-    return "".join(
-        f"\\{piece}" if isinstance(piece, int) else piece.decode().replace("\\", "\\\\")
-        for piece in pieces
-    )
 
 
 def _pieces(replacement: str, groups: int) -> list[bytes | int]:

@@ -279,10 +279,9 @@ def test_regular_expressions_give_up_beyond_their_limits() -> None:
     """A search that looks too far, or finds too much, is NULL; what stays below is counted."""
     assert value_of("regexp_count(s, 'a.*b|a')", s="a" * 9_900) == 9_900
     assert value_of("regexp_count(s, 'a.*b|a')", s="a" * 20_000) is None
-    assert value_of("regexp_count(s, '[a-z]+ ')", s="a " * 90_000) == 90_000
-    assert value_of("regexp_replace(s, ' [a-z]+', '')", s=" a" * 90_000) == ""
-    assert value_of("regexp_count(s, 'a')", s="a" * 900_000) == 900_000
-    assert value_of("regexp_count(s, 'a?')", s="a" * 20_001) is None
+    assert value_of("regexp_count(s, '[a-z]+ ')", s="a " * 19_000) == 19_000
+    assert value_of("regexp_replace(s, ' [a-z]+', '')", s=" a" * 19_000) == ""
+    assert value_of("regexp_count(s, 'a')", s="a" * 20_001) is None
 
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="tracing takes longer than the work")
