@@ -26,7 +26,7 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-jobs test-others test-faults test-hostile test-endurance test-alerts test-kubernetes lint check audit sbom
+.PHONY: help setup demo test test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes lint check audit sbom
 .PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -43,15 +43,15 @@ test: setup ## Run the tests (ARGS=... goes to pytest)
 	$(PY) -m pytest $(ARGS)
 else
 test: setup
-	$(MAKE) --no-print-directory -j 2 --output-sync=target test-jobs test-others
+	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-others
 endif
 
-# Jobs wait a good deal, so the other tests run beside them. Each shows its output when it ends.
-test-jobs: setup
-	$(PY) -m pytest -m "kafka or spark"
+# Two halves that take about as long, beside each other. Each shows its output when it ends.
+test-e2e: setup
+	$(PY) -m pytest tests/e2e
 
 test-others: setup
-	$(PY) -m pytest -m "not kafka and not spark"
+	$(PY) -m pytest --ignore tests/e2e
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .

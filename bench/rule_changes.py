@@ -2,7 +2,8 @@
 
 Publish to active: a rule file is put into the folder while events come at a steady rate; from then
 on counts what a reader of ``/rules`` waits until Spark has committed a batch under it. And the
-speed over a filled topic with a new version of a rule every two seconds, next to none.
+speed over a filled topic, of log-ins and of payments, with a new version of a rule every two
+seconds, next to none.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 import statistics
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,8 @@ from typing import Any
 from bench.events import SCHEMA, logins
 from bench.feed import Feed
 from bench.latency import LiveEvents, Pace, percentiles
-from bench.rules import document, write_rules
+from bench.payments import payments
+from bench.rules import document, payments_rules, write_rules
 from bench.side import Side
 from bench.testbed import OUTPUTS, PARTITIONS, TestBed, Topic, output_topic
 
@@ -30,6 +33,16 @@ _KEPT_SPEED = 0.8
 _WARM_UP_EVENTS = 100_000
 _SETTLING_SECONDS = 15.0
 _DRAIN_SECONDS = 8.0
+#: Rules that change, each for a thousandth of the keys.
+_OF_LOGINS = document("open", _WITHIN_MS, share="999", number=10**6)
+_OF_PAYMENTS = """\
+id: changing
+key: card.id
+pattern:
+  - {step: a, where: "amount > 100 AND card.id LIKE '%999'"}
+  - {step: b, after: followed_by, where: "amount > 150 AND card.id LIKE '%999'"}
+within: 20 seconds
+"""
 
 
 @dataclass(frozen=True)
@@ -42,11 +55,12 @@ class Changes:
 
 
 class Author(threading.Thread):
-    """Puts a new version of a rule into a folder, every two seconds until told to end."""
+    """Puts a new version of a rule into a folder, every two seconds until told to end. ``rule``: in
+    YAML, without the version."""
 
-    def __init__(self, folder: Path, settling: float = 0.0) -> None:
+    def __init__(self, folder: Path, rule: str, settling: float = 0.0) -> None:
         super().__init__(name="author", daemon=True)
-        self._folder, self._settling = folder, settling
+        self._folder, self._rule, self._settling = folder, rule, settling
         self._ended = threading.Event()
         #: When each version was there, in seconds since 1970.
         self.published: list[float] = []
@@ -56,9 +70,8 @@ class Author(threading.Thread):
         if self._ended.wait(self._settling):
             return
         for version in itertools.count(1):
-            text = document("open", _WITHIN_MS, share="999", number=10**6)
             fresh = self._folder / ".changing"
-            fresh.write_text(f"{text}version: {version}\n", "utf-8")
+            fresh.write_text(f"{self._rule}version: {version}\n", "utf-8")
             fresh.replace(self._folder / "changing.yaml")
             self.published.append(time.time())
             if self._ended.wait(_EVERY_SECONDS):
@@ -80,25 +93,30 @@ def rule_changes(bed: TestBed, changes: Changes, events: int, runs: int) -> dict
     side.ask({"do": "run", "settings": warm})
     bed.say(f"{changes.count} changes among {changes.rules:,} rules, {changes.rate:,} events/s")
     waited, batches = _publish(bed, side, changes)
-    topic = bed.filled("logins", logins(events), events)
-    results: dict[str, list[dict[str, Any]]] = {"no change": [], "a change every 2 s": []}
-    for _ in range(runs):
-        for name, found in results.items():
-            found.append(_speed(bed, side, topic, changing=name != "no change"))
-            bed.say(f"{name}: {found[-1]['events'] / found[-1]['seconds']:,.0f} events/s")
-    kept, whole = (
-        statistics.median(run["events"] / run["seconds"] for run in results[name])
-        for name in ("a change every 2 s", "no change")
-    )
+    # Payments take six times as long.
+    few = events // 6
+    speed = {
+        "log-ins": _speeds(
+            bed,
+            side,
+            bed.filled("logins", logins(events), events),
+            lambda: _rules(bed, 23),
+            _OF_LOGINS,
+            runs,
+        ),
+        "payments": _speeds(
+            bed,
+            side,
+            bed.filled("payments", payments(few), few),
+            lambda: payments_rules(bed.folder / "rules" / bed.next_run("changing")),
+            _OF_PAYMENTS,
+            runs,
+        ),
+    }
     return {
         "publish_to_active": {**percentiles(waited, _AIM), "changes": changes.count},
         "batches": batches,
-        "speed": {
-            "no_change": round(whole),
-            "changes": round(kept),
-            "kept": round(kept / whole, 3),
-            "aim": _KEPT_SPEED,
-        },
+        "speed": speed,
     }
 
 
@@ -115,7 +133,7 @@ def _publish(bed: TestBed, side: Side, changes: Changes) -> tuple[list[float], d
     seconds = _SETTLING_SECONDS + changes.count * _EVERY_SECONDS
     feed = Feed(bed.broker.bootstrap, topic, linger_ms=5)
     pace = Pace(feed, LiveEvents(schema_id), changes.rate, seconds + _DRAIN_SECONDS / 2)
-    author = Author(rules, _SETTLING_SECONDS)
+    author = Author(rules, _OF_LOGINS, _SETTLING_SECONDS)
     side.send({"do": "run", "settings": settings, "for_seconds": seconds + _DRAIN_SECONDS})
     pace.start()
     author.start()
@@ -132,20 +150,39 @@ def _publish(bed: TestBed, side: Side, changes: Changes) -> tuple[list[float], d
     return waited, {"count": len(took), "median_seconds": round(took[len(took) // 2], 3)}
 
 
-def _speed(bed: TestBed, side: Side, topic: Topic, *, changing: bool) -> dict[str, Any]:
-    rules = _rules(bed, 23)
+def _speeds(
+    bed: TestBed, side: Side, topic: Topic, rules: Callable[[], Path], changing: str, runs: int
+) -> dict[str, Any]:
+    """Medians of runs in turn without changes and with them."""
+    results: dict[str, list[float]] = {"no change": [], "a change every 2 s": []}
+    for _ in range(runs):
+        for name, found in results.items():
+            rule = None if name == "no change" else changing
+            found.append(_speed(bed, side, topic, rules(), rule))
+            bed.say(f"{topic.name}, {name}: {found[-1]:,.0f} events/s")
+    whole, kept = map(statistics.median, results.values())
+    return {
+        "no_change": round(whole),
+        "changes": round(kept),
+        "kept": round(kept / whole, 3),
+        "aim": _KEPT_SPEED,
+    }
+
+
+def _speed(bed: TestBed, side: Side, topic: Topic, rules: Path, changing: str | None) -> float:
+    """Events per second; ``changing``: a rule that gets new versions meanwhile."""
     settings = _continuous(bed, topic.name, rules)
-    author = Author(rules)
+    author = None if changing is None else Author(rules, changing)
     side.send({"do": "run", "settings": settings, "until_events": topic.records})
-    if changing:
+    if author is not None:
         author.start()
     answer = side.answer(600.0)
-    if changing:
+    if author is not None:
         author.end()
     if answer["events"] != topic.records:
         raise ValueError(f"the job read {answer['events']:,} of {topic.records:,} events")
     shutil.rmtree(settings["state"]["checkpoint"], ignore_errors=True)
-    return dict(answer)
+    return float(answer["events"] / answer["seconds"])
 
 
 def _continuous(bed: TestBed, topic: str, rules: Path) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
 
 from examples.embedded import EmbeddedBroker
-from service.errors import RuleSetError, SparkCepError
+from service.errors import ConfigurationError, RuleSetError, SparkCepError
+from service.rules.overrides import Override, write_override
 from service.rules.sources import source_of
 from tests.conftest import JARS
 from tests.e2e.outputs import Outputs, found
@@ -154,9 +155,13 @@ def test_rights_for_rules(broker: EmbeddedBroker) -> None:
     store = KafkaStore(broker, topic)
     store.put("a", rule("a"))
     given = {"topic": topic, "timeout": "5 s"}
-    with closing(source_of(settings(source="kafka", kafka=given, cluster=_kafka(broker)))) as one:
+    job = settings(source="kafka", kafka=given, cluster=_kafka(broker))
+    with closing(source_of(job)) as one:
         with pytest.raises(RuleSetError, match=r"the rules cannot be read: .*(?i:authoriz)"):
             one.read()
         _grant(broker.admin(), TOPIC, topic, READ, DESCRIBE)
         (file,) = one.read() or ()
     assert [each.rule.id for each in file.loaded] == ["a"]
+    # Who reads rules, or what is decided about them, may not write either.
+    with pytest.raises(ConfigurationError, match=r"topic rules: .* refused: .*(?i:authoriz)"):
+        write_override(job.kafka, topic, "a", Override())

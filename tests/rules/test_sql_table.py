@@ -18,7 +18,7 @@ from service.errors import ConfigurationError, RulesAwayError, RuleSetError
 from service.rules.source import RuleSource
 from service.rules.sources import source_of
 from service.rules.sql_table import SqlTableSource
-from tests.postgres import PASSWORD, Postgres
+from tests.postgres import PASSWORD, USER, Postgres
 from tests.rules.stores import PostgresStore, SqliteStore, settings
 from tests.rules.test_folder import rule
 from tests.rules.test_sources import versions
@@ -204,6 +204,33 @@ def test_a_wrong_password_is_not_shown(postgres_table: PostgresStore) -> None:
         assert wrong in str(caught.value)
         # It would be so again.
         assert not isinstance(caught.value, RulesAwayError)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO {} VALUES ('b', 1, '', 'x')",
+        "UPDATE {} SET pattern = ''",
+        "DELETE FROM {}",
+    ],
+)
+def test_the_reader_is_no_author(
+    server: Postgres, postgres_table: PostgresStore, change: str
+) -> None:
+    """With the rights that the job needs no rule can be changed."""
+    postgres_table.put("a", rule("a"))
+    table = postgres_table.given["sql"]["table"]
+    url = sa.make_url(server.url).set(
+        drivername="postgresql+psycopg", username=USER, password=PASSWORD
+    )
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    with (
+        engine.connect() as connection,
+        pytest.raises(sa.exc.ProgrammingError, match="permission denied for table rules"),
+    ):
+        connection.execute(sa.text(change.format(table)))
+    with closing(postgres_table.source()) as source:
+        assert versions(source.read()) == {"a": 1}
 
 
 def test_a_connection_that_was_closed(server: Postgres, postgres_table: PostgresStore) -> None:

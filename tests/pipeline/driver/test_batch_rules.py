@@ -169,7 +169,7 @@ def test_what_is_wanted_keeps_pauses() -> None:
 
 
 def test_a_pause_ends_in_a_topic_that_was_made_again() -> None:
-    """Whose offsets begin anew; without a record of the rule it stays."""
+    """Whose offsets begin again; without a record of the rule it stays."""
     job = Run().begin(rules(a=1))
     job.want(rules(a=1), Overrides(end=500, topic="one"))
     job.pause({"a": Pause("why", "breaker", 1)})
