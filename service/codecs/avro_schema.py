@@ -26,7 +26,7 @@ Node = str | list[Any] | dict[str, Any]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 #: Levels of types, and of the JSON text, whose properties may hold anything.
-_DEEPEST, _DEEPEST_TEXT = 200, 700
+_DEEPEST, _DEEPEST_TEXT = 100, 350
 #: Values of a record with all its named types written out where they are used.
 _MOST_VALUES = 100_000
 _LARGEST_FIXED = 2**31 - 1
@@ -280,6 +280,7 @@ class _Parser:
                 raise self._error(below, "the field is defined twice")
             if "type" not in field:
                 raise self._error(below, "the field has no type")
+            self._check_aliases(field, below)
             names.add(name)
             inside = self.node(field["type"], inner, below, depth + 1)
             definition["fields"].append(_without(field, "doc") | {"type": inside})
@@ -289,12 +290,18 @@ class _Parser:
         name = node.get("name")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise self._error(path, f"{name!r} is not a name for a {node['type']}")
+        self._check_aliases(node, path)
         own = node.get("namespace", namespace) or ""
         full = name if "." in name or not own else f"{own}.{name}"
         if full in self._own or full in PRIMITIVES:
             raise self._error(path, f"the name {full!r} is defined twice")
         self._own.add(full)
         return full
+
+    def _check_aliases(self, node: dict[str, Any], path: str) -> None:
+        aliases = node.get("aliases", [])
+        if not isinstance(aliases, list) or not all(isinstance(each, str) for each in aliases):
+            raise self._error(path, f"the aliases {aliases!r} are not a list of names")
 
     def _error(self, path: str, message: str) -> SchemaError:
         where = f" at {path!r}" if path else ""

@@ -54,7 +54,7 @@ def found(
             )
             for schema_id, writers in schemas.writers.items()
         },
-        unknown_ids=frozenset(schemas.unknown_ids),
+        unknown_ids=dict(schemas.unknown_ids),
         lookup=lookup(),
         unreadable=schemas.unreadable,
         encoder=_ENCODER,

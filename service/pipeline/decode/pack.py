@@ -26,7 +26,11 @@ from service.model import Coordinates, DeadLetter
 from service.pipeline.decode.decoder import Decoder
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.records import rows_of_record_before
-from service.pipeline.decode.schema_lookup import MOST_ASKED, SchemaLookup
+from service.pipeline.decode.schema_lookup import (
+    FORGOTTEN_AFTER_SECONDS,
+    MOST_ASKED,
+    SchemaLookup,
+)
 from service.pipeline.decode.tallies import Tally
 from service.pipeline.spark.memory import memory_of_task
 from service.pipeline.state.key_group_labels import label
@@ -85,13 +89,14 @@ class RecordReader:
 @dataclass
 class Packer:
     """``mapInArrow`` function; picklable. ``readers`` by schema id; ``unknown_ids``: what counts
-    where ``lookup`` gets no answer; ``time_columns`` and ``key_texts``, by number of the record
-    type, say in dead letters what was missing."""
+    for a while where ``lookup`` gets no answer, with when the registry said so (ms since 1970);
+    ``time_columns`` and ``key_texts``, by number of the record type, say in dead letters what was
+    missing."""
 
     partitionings: tuple[PackedPartitioning, ...]
     key_groups: int
     readers: dict[int, RecordReader]
-    unknown_ids: frozenset[int]
+    unknown_ids: dict[int, int]
     lookup: SchemaLookup
     unreadable: dict[int, str]
     encoder: OutputEncoder
@@ -112,6 +117,7 @@ class Packer:
     #: Whether the batch knows no other ids than it did before.
     _decided: bool = False
     _late_until: int | None = None
+    _planned_at: int = 0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One task: what Spark made of its records in, packets out."""
@@ -123,6 +129,7 @@ class Packer:
         told = self._told()
         latest = None if self.max_ahead_ms is None else told.planned_at + self.max_ahead_ms
         self._late_until = told.late_until
+        self._planned_at = told.planned_at
         self._decided = told.schema_ids is not None
         decoder = self.decoder
         if told.schema_ids is not None:
@@ -291,7 +298,11 @@ class Packer:
             return
         answers = self.lookup.ask(ids, MOST_ASKED - self._asked)
         self._asked += answers.asked
-        self._new_ids |= answers.open - self.unknown_ids
+        # It may have been registered since; a batch that runs again comes to the same.
+        forgotten = self._planned_at - FORGOTTEN_AFTER_SECONDS * 1000
+        self._new_ids |= {
+            i for i in answers.open if self.unknown_ids.get(i, -math.inf) <= forgotten
+        }
         for each in ids:
             self._no_schema[each] = (
                 _NOT_ASKED if each in answers.not_asked else _NO_SCHEMA

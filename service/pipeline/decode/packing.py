@@ -59,7 +59,7 @@ class Packing:
                 )
                 for schema_id, writers in schemas.writers.items()
             },
-            unknown_ids=frozenset(schemas.unknown_ids),
+            unknown_ids=dict(schemas.unknown_ids),
             lookup=self.lookup,
             unreadable=dict(schemas.unreadable),
             encoder=self.encoder,

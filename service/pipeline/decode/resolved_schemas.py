@@ -9,6 +9,7 @@ the plan built again.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -57,12 +58,13 @@ class Writer:
 
 @dataclass
 class ResolvedSchemas:
-    """Record types, writers, ids that the registry does not know, and ids whose schema cannot be
-    read with the reader schema (with the reason)."""
+    """Record types, writers, ids that the registry does not know (with when it said so, in
+    milliseconds since 1970), and ids whose schema cannot be read with the reader schema (with the
+    reason)."""
 
     types: tuple[EventType, ...]
     writers: dict[int, tuple[Writer, ...]] = field(default_factory=dict)
-    unknown_ids: set[int] = field(default_factory=set)
+    unknown_ids: dict[int, int] = field(default_factory=dict)
     unreadable: dict[int, str] = field(default_factory=dict)
 
     def types_of(self, inputs: Sequence[str]) -> list[EventType]:
@@ -72,7 +74,7 @@ class ResolvedSchemas:
     def snapshot(self) -> ResolvedSchemas:
         """What is known by now, for another thread or process."""
         return ResolvedSchemas(
-            self.types, dict(self.writers), set(self.unknown_ids), dict(self.unreadable)
+            self.types, dict(self.writers), dict(self.unknown_ids), dict(self.unreadable)
         )
 
     @property
@@ -85,22 +87,23 @@ class ResolvedSchemas:
 
         Raises RegistryError when the registry cannot be reached: nothing is decided then.
         """
+        now = round(time.time() * 1000)
         for schema_id in ids:
             if schema_id > LARGEST_REGISTERED:
                 # To a registry that is no id at all, and its answer may look like an outage.
-                self.unknown_ids.add(schema_id)
+                self.unknown_ids[schema_id] = now
                 continue
             try:
                 schema = registry.get_schema(schema_id)
                 if problem := without_bytes(schema):
                     raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
                 self.writers[schema_id] = tuple(self._writers(schema_id, schema))
-                self.unknown_ids.discard(schema_id)
+                self.unknown_ids.pop(schema_id, None)
             except SchemaNotFoundError:
-                self.unknown_ids.add(schema_id)
+                self.unknown_ids[schema_id] = now
             except SchemaError as error:
                 self.unreadable[schema_id] = str(error)
-                self.unknown_ids.discard(schema_id)
+                self.unknown_ids.pop(schema_id, None)
 
     def _writers(self, schema_id: int, schema: AvroSchema) -> Iterable[Writer]:
         if not isinstance(schema.root, list):

@@ -152,7 +152,7 @@ class Supervisor:
         schemas = self._flow.schemas
         self._retry(lambda: self._learn(ids))
         self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
-        unknown = sorted(schemas.unknown_ids.intersection(ids))
+        unknown = sorted(schemas.unknown_ids.keys() & ids)
         _log.info("schemas_learnt", ids=list(ids), unknown=unknown)
         self._health.expect_progress(expected=True)
 

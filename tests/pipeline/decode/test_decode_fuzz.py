@@ -138,7 +138,7 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
             number: RecordReader(schema.text, {0: READER.text})
             for number, schema in SCHEMAS.items()
         },
-        unknown_ids=frozenset(),
+        unknown_ids={},
         lookup=lookup(),
         unreadable={},
         encoder=OutputEncoder(

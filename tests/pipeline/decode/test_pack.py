@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, ClassVar
@@ -73,11 +73,11 @@ class OutsideSpark(Packer):
         return cls.told
 
 
-def packer(decoder: Any, asked: Any = None, unknown: Iterable[int] = ()) -> Packer:
+def packer(decoder: Any, asked: Any = None, unknown: dict[int, int] | None = None) -> Packer:
     """For one partitioning."""
     return OutsideSpark(
         (PackedPartitioning(0, 1, 0, keeps_payload=True),), GROUPS, {},
-        frozenset(unknown), asked or lookup(), {}, ENCODER, ("ts",), (("k",),), None, decoder,
+        unknown or {}, asked or lookup(), {}, ENCODER, ("ts",), (("k",),), None, decoder,
     )  # fmt: skip
 
 
@@ -213,11 +213,13 @@ def test_ids_without_schema_are_dead_letters_and_end_nothing() -> None:
     assert sum("the registry was not asked for it" in each for each in told) == 100
 
 
-def test_an_id_with_a_schema_ends_the_batch() -> None:
-    """The plan must be built again for it; what the driver found out before counts."""
+def test_an_id_with_a_schema_ends_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan must be built again for it; what the driver found out before counts for 30 s."""
+    monkeypatch.setattr(OutsideSpark, "told", TaskProperties(100_000, None))
+    unknown = {7: 70_001, 8: 70_000}
     with pytest.raises(NewSchemaIdsError) as raised:
-        list(packer(AsTheyAre(), lookup(6, 7), unknown=[7])(iter([of_ids(5, 6, 7)])))
-    assert decode_ids(str(raised.value)) == (6,)
+        list(packer(AsTheyAre(), lookup(6, 7, 8), unknown)(iter([of_ids(5, 6, 7, 8)])))
+    assert decode_ids(str(raised.value)) == (6, 8)
 
 
 def test_a_batch_that_is_there_in_part_learns_no_ids(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ class Job:
         flow: Any = SimpleNamespace(
             settings=self.settings,
             rules=self.batch_rules,
-            schemas=SimpleNamespace(unknown_ids={9}),
+            schemas=SimpleNamespace(unknown_ids={9: 0}),
             start=self._start,
             limit=SimpleNamespace(batch_done=lambda records, size: False),
         )

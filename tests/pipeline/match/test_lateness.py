@@ -177,7 +177,7 @@ class Groups:
             ),
             key_groups=GROUPS,
             readers={},
-            unknown_ids=frozenset(),
+            unknown_ids={},
             lookup=lookup(),
             unreadable={},
             encoder=ENCODER,
