@@ -166,9 +166,8 @@ def _until_another(each: Drain, then: Rule, now: Rule) -> Drain:
     until = now.effective_from_ms
     if each.until_ms is None:
         return each
-    if now.version <= then.version:
-        moved = each.until_ms == then.effective_from_ms
-        return replace(each, until_ms=until) if moved else each
+    if now.version < then.version and each.until_ms == then.effective_from_ms:
+        return replace(each, until_ms=until)
     sooner = until is None or until < each.until_ms
     return Drain(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
 
@@ -227,8 +226,10 @@ def _reused(
 ) -> list[Problem]:
     rule, version = one.rule.id, one.rule.version
     if running is not None and running.rule.version == version:
-        if running.text == one.text or meaning(running) == meaning(one):
+        if running.text == one.text:
             return []
+        if meaning(running) == meaning(one):
+            return _moved(one, running)
         message = f"version {version} of this rule runs, and means something else"
     elif (rule, version) in meanings and meanings[rule, version] != meaning(one):
         message = f"version {version} of this rule ran before, and meant something else"
@@ -237,6 +238,16 @@ def _reused(
     known = max(newest.get(rule, version), version)
     allowed = f"a changed rule has a higher version: {known + 1}"
     return [one.places.problem(message, ("version",), allowed=allowed)]
+
+
+def _moved(one: LoadedRule, running: LoadedRule) -> list[Problem]:
+    """That a version would begin at another time than it does: what was read before would count for
+    two versions, or for none."""
+    if one.rule.effective_from_ms == running.rule.effective_from_ms:
+        return []
+    message = f"version {one.rule.version} of this rule is there with another time to begin"
+    allowed = f"a higher version: {one.rule.version + 1}"
+    return [one.places.problem(message, ("effective_from",), allowed=allowed)]
 
 
 def _uncarried(one: LoadedRule, running: LoadedRule | None) -> list[Problem]:

@@ -18,7 +18,7 @@ from service.config import Kafka
 from service.errors import ConfigurationError, KafkaAwayError, Problem, RuleSetError
 from service.rules.compacted_topic import CompactedTopic
 from service.rules.pauses import Pause
-from service.rules.rule_set import RuleFile
+from service.rules.rule_set import RuleFile, RuleSet
 from service.rules.source import decoded, rule_entry
 
 _SECONDS: Final = 10.0
@@ -104,10 +104,13 @@ class Overrides:
         """The same pause, made by the job: it ends with the next record of the rule."""
         return replace(pause, lifted_from=self.end, lifted_in=self.topic)
 
-    def applied(self, files: Sequence[RuleFile]) -> list[RuleFile]:
-        """The entries of a source, with the versions that run in place of theirs."""
+    def applied(self, files: Sequence[RuleFile], running: RuleSet) -> list[RuleFile]:
+        """The entries of a source, with the versions that run in place of theirs. ``running``: the
+        rules of before."""
+        there = {rule.id for rule in running.rules}
         found = list(files)
-        broken = any(file.problems for file in files)
+        broken = any(file.problems and file.rule is None for file in files)
+        wrong = {file.rule for file in files if file.problems}
         for rule, placed in self.by_rule.items():
             order = placed.override.rollback
             if order is None:
@@ -116,7 +119,8 @@ class Overrides:
                 one.rule.version for file in files for one in file.loaded if one.rule.id == rule
             ]
             # One that is not there may be in an entry that cannot be read.
-            if max(versions) <= order.instead_of if versions else broken:
+            hidden = rule in there and (broken or rule in wrong)
+            if max(versions) <= order.instead_of if versions else hidden:
                 found = [_without(file, rule) for file in found]
                 found.append(_ordered(order.rule, placed.place, rule, order.version))
         return found

@@ -106,6 +106,17 @@ class RuleSet:
         text = "---\n".join(texts)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def without(self, version: LoadedRule) -> RuleSet:
+        """The set without this version of a rule, also among those that drain or are carried
+        over."""
+        loaded = tuple(one for one in self.loaded if one != version)
+        return replace(
+            self,
+            loaded=loaded,
+            draining=tuple(each for each in self.draining if each.loaded != version),
+            carried=tuple(one for one in self.carried if one != version),
+        ).pausing(self.paused)
+
     def without_drains(self, versions: Container[Version]) -> RuleSet:
         """The set without these versions, by id and version, among those that drain."""
         kept = (d for d in self.draining if (d.rule.id, d.rule.version) not in versions)

@@ -230,6 +230,9 @@ def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, Rule
             ends, decided = told.setdefault(history, ({}, {}))
         if isinstance(record, SetBegins):
             ends[record.rule_set] = record
+            # Of a checkpoint that was put back from an older copy, numbers count again.
+            for number in [each for each in ends if each > record.rule_set]:
+                del ends[number]
         else:
             of_set = decided.setdefault((record.rule_set, record.fingerprint), {})
             of_set[record.record_id] = record

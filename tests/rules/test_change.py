@@ -204,7 +204,7 @@ def test_a_rollback_to_another_meaning() -> None:
     for value, version in (1, 1), (7, 2):
         order = RollbackOrder(version=1, instead_of=2, rule=text("a", 1, value))
         placed = Placed(Override(rollback=order), 4, "overrides/0/4")
-        files = Overrides({"a": placed}).applied([file("a", text("a", 2, 2))])
+        files = Overrides({"a": placed}).applied([file("a", text("a", 2, 2))], before)
         found = change(before, *files, ran=_RAN)
         assert versions(found.rules) == {"a": version}
         assert [problem.source for problem in found.rejected] == ["overrides/0/4"] * (version - 1)
@@ -374,18 +374,34 @@ def test_versions_that_begin_later(
     assert times(rules) == expected
 
 
-def test_the_beginning_is_moved() -> None:
-    """In the same version; and by going back from one that would begin sooner."""
+def test_the_beginning_is_not_moved() -> None:
+    """What was read before would be two versions', or none's; a higher version has another time.
+    The description may change."""
     before = running(file("a", text("a")))
     rules = change(before, file("a", text("a", 2, 2, begins(5), DRAIN))).rules
-    for new, expected in ([begins(9)], 9_000), ([], None):
-        moved = change(rules, file("a", text("a", 2, 2, *new, DRAIN))).rules
-        assert times(moved) == [(1, DAY, expected)]
-        assert moved.fingerprint != rules.fingerprint
+    for new in [begins(9)], [begins(3)], []:
+        found = change(rules, file("a", text("a", 2, 2, *new, DRAIN)))
+        assert found.rules == rules
+        assert messages(found) == ["version 2 of this rule is there with another time to begin"]
+        assert found.rejected[0].allowed == "a higher version: 3"
+    assert change(before, file("a", text("a", 1, 1, begins(5)))).rules == before
+    described = change(rules, file("a", text("a", 2, 2, begins(5), DRAIN, "description: b")))
+    assert described.rejected == ()
+
+
+def test_back_from_a_version_that_begins_sooner() -> None:
+    """The time of the one that is put back counts again; without one it begins now, and what would
+    have run until then ends."""
+    before = running(file("a", text("a")))
+    rules = change(before, file("a", text("a", 2, 2, begins(5), DRAIN))).rules
     sooner = change(rules, file("a", text("a", 3, 3, begins(4)))).rules
     back = change(sooner, file("a", text("a", 2, 2, begins(5), DRAIN))).rules
     assert times(back) == [(1, None, 5_000)]
     assert times(change(rules, file("a", text("a"))).rules) == []
+    later = change(rules, file("a", text("a", 3, 3, begins(9)))).rules
+    assert times(later) == [(1, DAY, 5_000), (2, None, 9_000)]
+    now = change(later, file("a", text("a", 2, 2))).rules
+    assert times(now) == [(1, None, None)]
 
 
 def test_nothing_is_carried_over_from_sql() -> None:

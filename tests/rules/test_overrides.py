@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from service.rules.overrides import (
@@ -13,7 +14,7 @@ from service.rules.overrides import (
     schema_text,
 )
 from service.rules.pauses import Pause
-from service.rules.rule_set import RuleFile
+from service.rules.rule_set import RuleFile, RuleSet, assemble
 from service.rules.source import rule_file
 
 _RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
@@ -38,24 +39,30 @@ def _versions(files: list[RuleFile]) -> list[tuple[str, int, str]]:
 def test_an_older_version_runs_instead() -> None:
     """Of all that the source has up to the one it stands for; its problems name the override."""
     files = [_file("a", 1, 2, 3), _file("b", 1)]
-    there = _versions(_back("a", 2, 3).applied(files))
+    there = _versions(_back("a", 2, 3).applied(files, RuleSet()))
     assert there == [("a", 2, "overrides/0/3"), ("b", 1, "b.yaml")]
 
 
 def test_a_newer_version_ends_it() -> None:
-    """So does a source that drops the rule; but not one that cannot be read."""
+    """So does a source that drops the rule; but not one that cannot be read, as long as the rule
+    runs. An entry of another rule cannot hold it."""
     back = _back("a", 2, 3)
+    running = assemble(_file("a", 2).loaded)
     for files in ([_file("a", 3, 4)], [_file("b", 1)], []):
-        assert back.applied(files) == files
+        assert back.applied(files, running) == files
     broken = rule_file("id: [", "a.yaml")
-    assert _versions(back.applied([broken])) == [("a", 2, "overrides/0/3")]
+    own, other = (replace(broken, rule=rule) for rule in "ab")
+    for file in broken, own:
+        assert _versions(back.applied([file], running)) == [("a", 2, "overrides/0/3")]
+        assert back.applied([file], RuleSet()) == [file]
+    assert back.applied([other], running) == [other]
 
 
 def test_a_text_that_is_no_rule_is_rejected() -> None:
     """As an entry of its own, which keeps what ran."""
     order = RollbackOrder(version=2, instead_of=3, rule="id: other")
     placed = Placed(Override(rollback=order), 3, "overrides/0/3")
-    *_, made = Overrides({"a": placed}).applied([_file("a", 3)])
+    *_, made = Overrides({"a": placed}).applied([_file("a", 3)], RuleSet())
     assert made.rule == "a"
     assert made.problems
 

@@ -107,6 +107,18 @@ def test_every_set_can_be_rebuilt(made: list[_Made], others: list[_Made]) -> Non
     ]
 
 
+def test_a_checkpoint_that_was_put_back() -> None:
+    """From an older copy: what is decided then counts, and the sets after the copy are gone."""
+    one, two, three, other = (assemble([_loaded(rule, 1, on=True)]) for rule in "abcd")
+    line = _records([one, two, three])
+    of_other = [each for each in _records([one, other]) if each.rule_set == 2]
+    found = rule_sets([*line, *of_other])
+    assert [rules.fingerprint for _, rules in found.values()] == [
+        one.fingerprint,
+        other.fingerprint,
+    ]
+
+
 def test_a_missing_record_is_noticed() -> None:
     """The record of a set has its fingerprint."""
     (one,) = load_rules(_RULE.format("a", 1, "true"), "a.yaml")

@@ -299,10 +299,9 @@ class Packer:
         answers = self.lookup.ask(ids, MOST_ASKED - self._asked)
         self._asked += answers.asked
         # It may have been registered since; a batch that runs again comes to the same.
-        forgotten = self._planned_at - FORGOTTEN_AFTER_SECONDS * 1000
-        self._new_ids |= {
-            i for i in answers.open if self.unknown_ids.get(i, -math.inf) <= forgotten
-        }
+        known_since = self._planned_at - FORGOTTEN_AFTER_SECONDS * 1000
+        unknown = {i for i, since in self.unknown_ids.items() if since > known_since}
+        self._new_ids |= answers.open - unknown
         for each in ids:
             self._no_schema[each] = (
                 _NOT_ASKED if each in answers.not_asked else _NO_SCHEMA

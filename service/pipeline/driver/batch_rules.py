@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import RuleSetPlan
-from service.errors import Problem
+from service.errors import Problem, RuleSetError
 from service.pattern.document import LoadedRule
 from service.pipeline.driver.rule_log import LoggedRules, RuleLog
 from service.rules.overrides import Overrides
@@ -36,6 +36,24 @@ class CompiledRules:
     def of(cls, rules: RuleSet, types: RecordTypes) -> CompiledRules:
         """The plan is what every task makes of the text."""
         return cls(rules, types, plan_for(rules, types), encoded(rules))
+
+    @classmethod
+    def fitting(
+        cls, rules: RuleSet, types: RecordTypes
+    ) -> tuple[CompiledRules, tuple[Problem, ...]]:
+        """Those that the schemas of events fit; what is wrong with the others, which take no
+        part."""
+        try:
+            return cls.of(rules, types), ()
+        except RuleSetError:
+            problems: list[Problem] = []
+            for one in (*rules.loaded, *(each.loaded for each in rules.draining), *rules.carried):
+                try:
+                    plan_for(RuleSet((one,)), types)
+                except RuleSetError as error:
+                    problems += (replace(each, rule=one.rule.id) for each in error.problems)
+                    rules = rules.without(one)
+            return cls.of(rules, types), tuple(problems)
 
 
 #: Called with the rules of before, those that are written down now, and where their first batch
@@ -146,11 +164,12 @@ class BatchRules:
                 self._before = RuleSet() if before is None else before.rules
                 self._counted, self._told = batch, False
             self._batch, self._rules, self._done = batch, rules, False
-        elif batch != self._counted and self._is_first(batch):
+        elif self._logged and batch != self._counted and self._logged.is_first(batch, offsets()):
             before = self._log.of(batch - 1) if batch > 0 else None
             self._count_attempt(1)
-            # The run that wrote it down may have come no further.
-            self._before = RuleSet() if before is None else before.rules
+            if self._logged.batch == batch:
+                # The run that wrote it down may have come no further.
+                self._before = RuleSet() if before is None else before.rules
         assert self._logged is not None
         if self._before is not None:
             self._decided(self._before, self._logged, offsets())
@@ -178,9 +197,6 @@ class BatchRules:
     def against(self, rule: LoadedRule) -> list[Problem]:
         """That a rule is set aside because its first batch failed too often, if it is."""
         return [] if self._logged is None else self._logged.against(rule)
-
-    def _is_first(self, batch: int) -> bool:
-        return self._logged is not None and self._logged.batch == batch
 
     def _count_attempt(self, count: int) -> None:
         assert self._logged is not None

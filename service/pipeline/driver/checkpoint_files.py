@@ -142,6 +142,11 @@ class CheckpointFiles:
             topics=topics,
         )
 
+    def ends(self, batch: int) -> dict[str, dict[int, int]]:
+        """Where a batch ends, by topic and partition; nothing for one that is not there. StateError
+        when its offsets are damaged."""
+        return self._planned(batch)[1] if batch in self._batches("offsets") else {}
+
     def offsets_digest(self, batch: int) -> str | None:
         """The digest of where a batch ends; ``None`` when its offsets are not there: Spark deletes
         old ones. StateError when they are damaged."""

@@ -39,8 +39,9 @@ MOST_MEANINGS: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class LoggedRules:
     """``rules`` are those of batches from ``batch`` on; ``number`` counts the sets of a
-    checkpoint, from 1. ``attempts``: how many runs have begun the first batch. ``set_aside``: why,
-    by the digest of a rule that does not run because its first batch failed too often. ``since``:
+    checkpoint, from 1. ``attempts``: how many runs have begun the first batch with an event
+    (:meth:`is_first`). ``set_aside``: why, by the digest of a rule that does not run because that
+    batch failed too often. ``since``:
     the first batch of each version that takes part, also of those that drain; ``starts``: where
     these batches begin. ``history`` tells the sets of a checkpoint from those of any other.
     ``meanings``: of all versions that the sets of the checkpoint have had, those of the newest set
@@ -80,6 +81,11 @@ class LoggedRules:
             history=before.history,
             meanings=_meanings(before.meanings, rules),
         )
+
+    def is_first(self, batch: int, offsets: Offsets) -> bool:
+        """Whether a batch that begins at ``offsets`` is the first in which these rules see an
+        event: those before it had none."""
+        return batch == self.batch or offsets == self.starts.get(self.batch)
 
     def against(self, rule: LoadedRule) -> list[Problem]:
         """That a rule is set aside, if it is."""

@@ -105,7 +105,9 @@ class RuleWatch:
         if self._files is not None:
             change = next_rules(
                 before.rules,
-                spelled_out(overrides.applied(self._files), packing.schemas, before.rules),
+                spelled_out(
+                    overrides.applied(self._files, before.rules), packing.schemas, before.rules
+                ),
                 lambda one: _problems(one, packing, self._rules, known, ends=self._ends),
                 most=self._settings.max_rules,
                 allow_empty=self._settings.allow_empty,

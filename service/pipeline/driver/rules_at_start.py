@@ -2,10 +2,11 @@
 has run with.
 
 A first start refuses rules with a problem, and waits for a source that does not answer. A job that
-has run before goes on: what is wrong is rejected, and what ran before runs. A batch that is planned
-and not done has the rules that were logged for it; but where it is the first under them and three
-runs have failed in it, the rules that are new with it are set aside. Other rules' output does not
-depend on these, so a part of it that is written already fits the rest.
+has run before goes on: what is wrong is rejected, and what ran before runs, if the schemas of what
+is read still fit it. A batch that is planned and not done has the rules that were logged for it;
+but where it is the first in which they see an event and three runs have failed in it, the rules
+that are new are set aside. Other rules' output does not depend on these, so a part of it that is
+written already fits the rest.
 """
 
 from __future__ import annotations
@@ -124,11 +125,15 @@ class RulesAtStart:
             self._status.not_read([*away, *error.problems])
         overrides = self.overrides or Overrides()
         if logged is not None and position is not None and position.uncommitted:
-            logged = _without_crashing(log, logged, position.batch, begun, overrides)
+            begins = checkpoint.ends(position.batch - 1)
+            if logged.is_first(position.batch, begins):
+                logged = _without_crashing(log, logged, position.batch, begun, overrides)
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
-            files = spelled_out(overrides.applied(self.files or ()), self._schemas, RuleSet())
+            files = spelled_out(
+                overrides.applied(self.files or (), RuleSet()), self._schemas, RuleSet()
+            )
             change = Change(valid(examine(files, self._source.name)).pausing(overrides.pauses({})))
         elif self.files is None or self.overrides is None:
             assert self._wrong is not None
@@ -136,7 +141,9 @@ class RulesAtStart:
         else:
             change = next_rules(
                 logged.rules,
-                spelled_out(overrides.applied(self.files), self._schemas, logged.rules),
+                spelled_out(
+                    overrides.applied(self.files, logged.rules), self._schemas, logged.rules
+                ),
                 lambda one: (
                     logged.against(one)
                     or problems_of(one, self._schemas, ends=self._settings.trigger.ends)
@@ -148,13 +155,14 @@ class RulesAtStart:
         if logged is not None and self.overrides is not None:
             paused = overrides.pauses(logged.rules.paused)
             change = replace(change, rules=change.rules.pausing(paused))
-        rules = change.rules
-        warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
-        rejected = (*change.rejected, *overrides.unreadable.values())
         planned, types = None, record_types(self._schemas)
         if logged is not None and position is not None and position.uncommitted:
-            planned = position.batch, CompiledRules.of(logged.rules, types)
-        compiled = CompiledRules.of(rules, types)
+            planned = position.batch, CompiledRules.fitting(logged.rules, types)[0]
+        # What ran may not fit the schemas of today.
+        compiled, unfit = CompiledRules.fitting(change.rules, types)
+        rules = compiled.rules
+        warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
+        rejected = (*change.rejected, *overrides.unreadable.values(), *unfit)
         status = self._status
         batches = BatchRules(
             log, logged, compiled, planned, overrides, decided, status.begins, status.takes
@@ -175,9 +183,10 @@ def _without_crashing(
     begun: PartlyWritten | None,
     overrides: Overrides,
 ) -> LoggedRules:
-    """The rules of a batch that was begun; without those that are new with it, if it failed too
-    often. Their old versions run instead, but for those that must not: then they are paused."""
-    before = log.of(batch - 1) if logged.batch == batch and batch > 0 else None
+    """The rules of a batch that was begun, the first in which they see an event; without those that
+    are new, if it failed too often. Their old versions run instead, but for those that must not:
+    then they are paused."""
+    before = log.of(logged.batch - 1) if logged.batch > 0 else None
     if before is None or logged.attempts < _MOST_ATTEMPTS:
         return logged
     ran = [one.rule for one in before.rules.running]
@@ -216,9 +225,12 @@ def _without_crashing(
         carried=tuple(carried),
     )
     rules = rules.pausing({**before.rules.paused, **logged.rules.paused, **stopped})
-    starts = logged.starts.get(batch, {})
-    substitute = LoggedRules.following(before, batch, starts, rules)
-    substitute = replace(substitute, number=logged.number, attempts=0, set_aside=aside)
+    # In place of the set; or after it, where it had batches without events.
+    again = logged.batch == batch
+    starts = logged.starts.get(logged.batch, {})
+    substitute = LoggedRules.following(before if again else logged, batch, starts, rules)
+    number = logged.number if again else substitute.number
+    substitute = replace(substitute, number=number, attempts=0, set_aside=aside)
     log.write(substitute)
     for one in new.values():
         _log.error("rule_set_aside", rule=one.rule.id, version=one.rule.version, reason=reason)

@@ -28,10 +28,10 @@ from service.config import Settings
 from service.errors import (
     CircuitBreakerError,
     GraceError,
-    KafkaAwayError,
+    OutputError,
     RegistryAwayError,
+    StartError,
     StateError,
-    TakenOverError,
 )
 from service.observability import metric_names as names
 from service.observability.health import Health
@@ -273,10 +273,11 @@ def _beside(stack: ExitStack, *threads: _Beside) -> None:
 
 @contextmanager
 def _attempts_counted(rules: BatchRules) -> Iterator[None]:
-    """An end that says nothing against the rules of the batch in flight is no failure of theirs."""
+    """An end that says nothing against the rules of the batch in flight is no failure of theirs: a
+    stop, and what Kafka, registry or storage did not do."""
     try:
         yield
-    except (StopRequestedError, KafkaAwayError, RegistryAwayError, TakenOverError):
+    except (StopRequestedError, StartError, StateError, OutputError, RegistryAwayError):
         with suppress(StateError):
             rules.not_at_fault()
         raise

@@ -14,6 +14,7 @@ from service.pipeline.driver.rule_log import LoggedRules
 from service.rules.overrides import Override, Overrides, Placed
 from service.rules.pauses import Pause
 from service.rules.rule_set import RuleSet, assemble
+from service.rules.topic_records import Offsets
 
 _RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
 
@@ -130,6 +131,24 @@ def test_a_set_is_told_before_its_batch() -> None:
     job.of(0, dict)
     job.of(0, dict)
     assert run.told == [([], 1)]
+
+
+def test_batches_without_events_prove_nothing() -> None:
+    """A run that begins the first batch with events again is one more attempt, until one is
+    done."""
+    run = Run()
+    start: Offsets = {"t": {0: 5}}
+    job = run.begin(rules(a=1))
+    for batch in (0, 1):
+        job.of(batch, lambda: start)
+        job.done()
+    job = run.begin(rules(a=1), planned=1)
+    job.of(1, lambda: start)
+    assert (run.log.of(1).attempts, run.told) == (2, [([], 1)])
+    job.done()
+    job = run.begin(rules(a=1), planned=2)
+    job.of(2, lambda: {"t": {0: 6}})
+    assert run.log.of(2).attempts == 2
 
 
 def test_nothing_runs_under_rules_that_are_not_in_the_log() -> None:

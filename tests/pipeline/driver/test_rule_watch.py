@@ -186,7 +186,7 @@ def test_a_defect_of_ours(
     monkeypatch.setattr(rule_watch, "spelled_out", lambda files, *_: files)
     value = metrics.registry.get_sample_value
     ours = "spark_cep_rules_rejected_info", {"source": "", "rule": ""}
-    monkeypatch.setattr(Overrides, "applied", lambda _, files: files)
+    monkeypatch.setattr(Overrides, "applied", lambda _, files, __: files)
     there.fails = LookupError("nobody thought of it")
     there.watch.look()
     there.watch.look()

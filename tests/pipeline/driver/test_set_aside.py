@@ -72,6 +72,20 @@ def test_no_version_runs_in_a_batch_that_is_written_in_part(
     assert resumed.pauses(paused) == {}
 
 
+def test_after_batches_without_an_event() -> None:
+    """The set that follows is another one, from the batch that failed on."""
+    log: Any = Log()
+    log.of = lambda batch: LoggedRules(4, 7, rules(2)) if batch < 8 else None
+    after = LoggedRules(8, 8, rules(3), attempts=3, starts={8: {"t": {0: 5}}})
+    assert [after.is_first(batch, {"t": {0: 5}}) for batch in (8, 9)] == [True, True]
+    assert [after.is_first(batch, {"t": {0: 6}}) for batch in (8, 9)] == [True, False]
+    found = _without_crashing(log, after, 9, None, _OVERRIDES)
+    assert log.written == [found]
+    assert (found.batch, found.number, found.attempts, found.rules) == (9, 9, 0, rules(2))
+    assert found.against(one(3))
+    assert found.starts[9] == {"t": {0: 5}}
+
+
 def test_a_rule_that_nothing_ran_in_place_of() -> None:
     """It is left out."""
     found = substitute(RuleSet(), rules(1), written=True)

@@ -1,0 +1,93 @@
+"""The rules that a run begins with where the schemas of what is read have changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.observability.metrics import Metrics
+from service.pattern.document import load_rules
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas
+from service.pipeline.driver.checkpoint_files import Position
+from service.pipeline.driver.rule_log import LoggedRules, RuleLog
+from service.pipeline.driver.rule_status import RuleStatus
+from service.pipeline.driver.rules_at_start import RulesAtStart
+from service.rules.folder import FolderSource
+from service.rules.overrides import OverrideTopic
+from service.rules.rule_set import assemble
+from tests.pipeline.driver.test_job_plan import FakeRegistry, settings
+
+_IN_SQL = """
+SELECT * FROM i MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES x.amount AS m
+  PATTERN (x y) WITHIN INTERVAL '5' SECOND DEFINE y AS amount > PREV(amount))
+"""
+_SOUND = "id: b\nkey: k\nwithin: 1 s\npattern: [{step: a, where: amount = 1}]\n"
+
+
+class Files:
+    """A checkpoint that is at batch 5, which is done or not."""
+
+    def __init__(self, *, done: bool) -> None:
+        self.location = "checkpoint"
+        self._done = done
+        self._files: dict[str, str] = {}
+
+    def names(self, log: str) -> list[str]:
+        """Of the log."""
+        return [name.removeprefix(f"{log}/") for name in self._files]
+
+    def parsed(self, name: str) -> list[Any]:
+        """Its line."""
+        return [json.loads(self._files[name])]
+
+    def write(self, name: str, text: str) -> None:
+        """In memory."""
+        self._files[name] = text
+
+    def position(self) -> Position:
+        """How far it has come."""
+        return Position("query", 5, 5 if self._done else 4, 1, 1, {}, {})
+
+    def ends(self, batch: int) -> dict[str, dict[int, int]]:
+        """Of the batch before."""
+        return {"t": {0: batch}}
+
+
+def _schemas(folder: Path, **columns: str) -> ResolvedSchemas:
+    time = {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}}
+    fields = [time, *({"name": name, "type": kind} for name, kind in columns.items())]
+    registry: Any = FakeRegistry(
+        {0: {"type": "record", "name": "E", "fields": fields}}, t_value=[0]
+    )
+    return resolve_schemas(settings(folder, {"topics": ["t"], "event_time": "ts"}), registry, ["t"])
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("removed", [True, False])
+def test_a_rule_in_sql_that_does_not_fit_any_more(
+    tmp_path: Path, *, removed: bool, done: bool
+) -> None:
+    """It takes no part and is rejected, also in a batch that is planned; the job starts with the
+    others. A rule of steps goes on: to it the column is NULL."""
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "b.yaml").write_text(_SOUND, "utf-8")
+    if not removed:
+        (tmp_path / "a.sql").write_text(_IN_SQL, "utf-8")
+    files: Any = Files(done=done)
+    in_sql = f"id: a\nsql: {json.dumps(_IN_SQL)}"
+    ran = assemble([*load_rules(in_sql, "a.sql"), *load_rules(_SOUND, "b.yaml")])
+    RuleLog(files).write(LoggedRules.following(None, 5, {}, ran))
+    (tmp_path / "checkpoint" / "rules").mkdir()
+    given = settings(tmp_path, {"topics": ["t"], "event_time": "ts"})
+    status = RuleStatus(Metrics())
+    at_start = RulesAtStart(given, FolderSource(tmp_path), status)
+    at_start.check(_schemas(tmp_path, k="string"))
+    topic = OverrideTopic(given.kafka, None)
+    batches = at_start.decide(files, None, topic, lambda *_: None)
+    assert [rule.id for rule in batches.wanted.rules.rules] == ["b"]
+    assert [plan.rule.id for plan in batches.current.plan.plans] == ["b"]
+    told = {problem.rule for problem in status.rejected}
+    assert told == ({"b"} if removed else {"a", "b"})
