@@ -163,7 +163,7 @@ def catalogue_of(
     several = parse(json.dumps(mixed), "mixed")
     branches = [(0, 0), (1, None), (2, second)]
     writers[MIXED] = tuple(Writer(MIXED, several, branch, of) for branch, of in branches)
-    return ResolvedSchemas(tuple(types), writers, {UNKNOWN}, {UNREADABLE: "no"})
+    return ResolvedSchemas(tuple(types), writers, {UNKNOWN: 0}, {UNREADABLE: "no"})
 
 
 def some_setting(random: Random) -> Setting:

@@ -18,7 +18,8 @@ from service.pipeline.driver.rules_at_start import RulesAtStart
 from service.rules.folder import FolderSource
 from service.rules.overrides import OverrideTopic
 from service.rules.rule_set import assemble
-from tests.pipeline.driver.test_job_plan import FakeRegistry, settings
+from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
+from tests.pipeline.driver.test_job_plan import settings
 
 _IN_SQL = """
 SELECT * FROM i MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES x.amount AS m
@@ -75,7 +76,7 @@ def test_a_rule_in_sql_that_does_not_fit_any_more(
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "b.yaml").write_text(_SOUND, "utf-8")
     if not removed:
-        (tmp_path / "a.sql").write_text(_IN_SQL, "utf-8")
+        (tmp_path / "a.sql").write_text(f"-- id: a{_IN_SQL}", "utf-8")
     files: Any = Files(done=done)
     in_sql = f"id: a\nsql: {json.dumps(_IN_SQL)}"
     ran = assemble([*load_rules(in_sql, "a.sql"), *load_rules(_SOUND, "b.yaml")])
