@@ -81,10 +81,16 @@ class Overrides:
 
     def pauses(self, before: Mapping[str, Pause]) -> dict[str, Pause]:
         """The pauses that there are now; ``before``: those that there were. One that the job made
-        ends with any later record of the rule; with a record that cannot be read none does."""
+        ends with any later record of the rule, and so does an order of a topic that was made again
+        since; with a record that cannot be read none does."""
         kept = {rule: pause for rule, pause in before.items() if self._stays(rule, pause)}
         ordered = {
-            rule: Pause(order.reason[:_MOST_TOLD], placed.override.by[:_MOST_TOLD], order.version)
+            rule: Pause(
+                order.reason[:_MOST_TOLD],
+                placed.override.by[:_MOST_TOLD],
+                order.version,
+                lifted_in=self.topic,
+            )
             for rule, placed in self.by_rule.items()
             if (order := placed.override.pause) is not None
         }
@@ -93,9 +99,11 @@ class Overrides:
     def _stays(self, rule: str, pause: Pause) -> bool:
         if rule in self.unreadable:
             return True
-        if pause.lifted_from is None:
-            return False
         placed = self.by_rule.get(rule)
+        if pause.lifted_from is None:
+            # A topic that was made again says nothing of the orders before.
+            other = None not in (pause.lifted_in, self.topic) and pause.lifted_in != self.topic
+            return other and placed is None
         # Offsets of a topic that was made again say nothing of those before.
         again = pause.lifted_in not in (None, self.topic)
         return placed is None or (not again and placed.offset < pause.lifted_from)

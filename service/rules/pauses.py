@@ -17,8 +17,8 @@ from service.pattern.tree import Rule
 class Pause:
     """Why a rule takes no part: ``reason``, and who said so. ``version``: the one that is paused;
     ``None``: whichever there is. ``lifted_from``: the offset of overrides from which any record of
-    the rule ends the pause, and ``lifted_in`` the id of their topic, in any other of which each one
-    does; ``None``: the pause is an override itself."""
+    the rule ends the pause (``None``: it is an override itself), and ``lifted_in`` the id of their
+    topic, in any other of which each one does."""
 
     reason: str
     by: str

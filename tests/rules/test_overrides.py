@@ -67,6 +67,16 @@ def test_a_text_that_is_no_rule_is_rejected() -> None:
     assert made.problems
 
 
+def test_orders_of_a_topic_that_was_made_again() -> None:
+    """A pause stays until the new topic has a record of the rule; without any topic it ends."""
+    order = Override(by="anna", pause=PauseOrder(reason="noisy"))
+    before = Overrides({"a": Placed(order, 6, "")}, end=7, topic="one").pauses({})
+    for topic, left in (("one", {}), ("two", before), (None, {})):
+        assert Overrides({}, end=0, topic=topic).pauses(before) == left
+    resumed = Overrides({"a": Placed(Override(), 0, "")}, end=1, topic="two")
+    assert resumed.pauses(before) == {}
+
+
 def test_pauses() -> None:
     """An order pauses and its end resumes; what the job paused itself ends with a later record of
     the rule, and nothing ends with one that cannot be read."""
