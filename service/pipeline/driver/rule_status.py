@@ -22,12 +22,13 @@ _log = logger(__name__)
 @dataclass(frozen=True, slots=True)
 class RunningRules:
     """The rules that batches run under from ``batch`` on; ``fingerprints`` of plans, by id and
-    version, also of versions that drain: ``draining``."""
+    version, also of versions that drain: ``draining``; those in ``shadow`` mode."""
 
     batch: int
     logged: LoggedRules
     fingerprints: Mapping[tuple[str, int], str]
     draining: Collection[tuple[str, int]]
+    shadow: Collection[tuple[str, int]]
 
 
 class RuleStatus:
@@ -134,7 +135,8 @@ class RuleStatus:
         """A batch begins that is the first under other rules, or the first of the run."""
         fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
         draining = {(each.rule.id, each.rule.version) for each in rules.rules.draining}
-        self._begun = RunningRules(batch, logged, fingerprints, draining)
+        shadow = {(each.id, each.version) for each in rules.rules.rules if each.shadow}
+        self._begun = RunningRules(batch, logged, fingerprints, draining, shadow)
         self._shown |= self._ids(self._begun)
         _log.info("rules_begin", number=logged.number, rules=len(fingerprints) - len(draining))
 
@@ -195,8 +197,7 @@ class RuleStatus:
         for rule in self.rules.rules:
             pause = self.rules.paused.get(rule.id)
             row = self._row(rule)
-            known = row["fingerprint"] is not None
-            row["state"] = self._state_of(rule, known=known)
+            row["state"] = self._state_of(rule)
             row["reason"] = None if pause is None else f"{pause.by}: {pause.reason}"
             shown.append(row)
             shown += [{**self._row(old), "state": "draining"} for old in draining.get(rule.id, ())]
@@ -234,12 +235,16 @@ class RuleStatus:
             "partial_matches": self.live.get(version, 0),
         }
 
-    def _state_of(self, rule: Rule, *, known: bool) -> str:
+    def _state_of(self, rule: Rule) -> str:
+        version, running = (rule.id, rule.version), self._running
         if not rule.enabled:
             return "disabled"
         if rule.id in self.rules.paused:
             return "paused"
-        if not known:
+        if running is None or version not in running.fingerprints:
+            return "accepted"
+        if rule.shadow is not (version in running.shadow):
+            # A change of mode counts from the next batch on.
             return "accepted"
         begins = rule.effective_from_ms
         if begins is not None and self._watermark is not None and self._watermark < begins:

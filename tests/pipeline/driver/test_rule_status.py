@@ -103,6 +103,19 @@ def test_a_rule_that_waits_for_its_time(status: RuleStatus, tmp_path: Path) -> N
         assert (states(status)["one"], states(status)["two"]) == (state, "active")
 
 
+def test_a_change_of_mode_counts_when_it_is_committed(status: RuleStatus, tmp_path: Path) -> None:
+    """Until then results may still go to the other topic."""
+    for batch, mode, state in ((0, "shadow", "shadow"), (1, "live", "active")):
+        text = RULES.format("one", 1, "true") + f"mode: {mode}\n"
+        (tmp_path / "one.yaml").write_text(text, "utf-8")
+        wants(status, read_rules(tmp_path))
+        assert states(status)["one"] == "accepted"
+        begins(status, batch + 1, batch)
+        assert states(status)["one"] == "accepted"
+        status.committed(batch)
+        assert states(status)["one"] == state
+
+
 def test_another_version_of_a_paused_rule_runs(status: RuleStatus, tmp_path: Path) -> None:
     """The pause is that of the version."""
     begins(status, 1, 0)
