@@ -10,7 +10,7 @@ from service.documents.places import Path
 from service.durations import MAX_DURATION_MS, format_duration
 from service.pattern.expressions import ALL_STEPS, Expression
 from service.pattern.findings import Finding, place_steps
-from service.pattern.tree import PreviousVersion, Rule, walk
+from service.pattern.tree import MOST_COUNTED, MOST_VERSION, PreviousVersion, Rule, walk
 
 LONGEST_NAME = 100
 """Most characters in the name of a step, a measure or a rule."""
@@ -35,8 +35,9 @@ def check_identity(rule: Rule) -> Iterator[Finding]:
     if not _ID.fullmatch(rule.id) or len(rule.id) > LONGEST_NAME:
         allowed = f"letters, digits, `_`, `-` and `.`, at most {LONGEST_NAME}"
         yield Finding(f"`{rule.id}` cannot be the id of a rule", ("id",), allowed)
-    if rule.version < 1:
-        yield Finding(f"{rule.version} cannot be a version", ("version",), "a number from 1")
+    if not 1 <= rule.version <= MOST_VERSION:
+        allowed = f"a number from 1 to {MOST_VERSION}"
+        yield Finding(f"{rule.version} cannot be a version", ("version",), allowed)
 
 
 def check_step_names(rule: Rule) -> Iterator[Finding]:
@@ -152,9 +153,9 @@ def check_limits(rule: Rule) -> Iterator[Finding]:
     """Limits let one partial match, one event and one match in."""
     for name in ("partial_matches", "events", "matches"):
         value = getattr(rule.limits, name)
-        if value < 1:
+        if not 1 <= value <= MOST_COUNTED:
             message = f"`limits.{name}` is {value}"
-            yield Finding(message, ("limits", name), "a number from 1")
+            yield Finding(message, ("limits", name), f"a number from 1 to {MOST_COUNTED}")
 
 
 def check_lists(rule: Rule) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from pydantic import (
 
 from service.documents.values import contradiction, duration, refused
 from service.durations import ALLOWED as ALLOWED_DURATIONS
-from service.pattern.tree import Limits, PreviousVersion
+from service.pattern.tree import MOST_COUNTED, MOST_VERSION, Limits, PreviousVersion
 from service.pattern.ververica.format import NodeShape
 
 _TIMES = re.compile(r"\s*(-?\d{1,9})\s*(?:(\+)|\.\.\s*(-?\d{1,9})\s*)?\s*")
@@ -113,10 +113,8 @@ Texts = Annotated[
     Annotated[Text, Tag("<one>")] | Annotated[list[Text], Tag("<many>"), Field(min_length=1)],
     Discriminator(_form),
 ]
-#: Far beyond what can be held, and what compiled loops count in.
-Count = Annotated[int, Field(ge=1, le=10**9)]
-#: An int of Avro: it is written with each match.
-Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Count = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
+Version = Annotated[int, Field(ge=1, le=MOST_VERSION)]
 
 
 class Shape(BaseModel):

@@ -136,6 +136,12 @@ class Limits:
     matches: int = 1_000
 
 
+#: An int of Avro: it is written with each match.
+MOST_VERSION = 2**31 - 1
+#: Far beyond what can be held, and what compiled loops count in.
+MOST_COUNTED = 10**9
+
+
 class PreviousVersion(Enum):
     """What becomes of the partial matches of the version that a new one replaces."""
 

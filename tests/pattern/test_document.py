@@ -353,6 +353,21 @@ def test_wrong_column_type() -> None:
             "`version` must be a whole number, found `1`",
         ),
         ("{id: r, version: 0, pattern: [{step: a}]}", "`version` cannot be `0`"),
+        *(
+            (
+                f"{{id: r, version: {number}, pattern: [{{step: a}}]}}",
+                f"`version` cannot be `{number}`",
+            )
+            for number in (2**31, 2**70)
+        ),
+        *(
+            (
+                f"{{id: r, limits: {{{name}: {number}}}, pattern: [{{step: a}}]}}",
+                f"`{name}` cannot be `{number}`",
+            )
+            for name in ("partial_matches", "events", "matches")
+            for number in (10**9 + 1, 2**70)
+        ),
         (
             "{id: r, enabled: 1, pattern: [{step: a}]}",
             "`enabled` must be `true` or `false`, found the number `1`",

@@ -134,6 +134,7 @@ def test_rule_from_python_names_step_without_place() -> None:
         ({"within": Within(max_ms=-1)}, "`within` is -1 ms"),
         ({"within": Within(gap_ms=0)}, "`within.gap` is 0 ms"),
         ({"limits": Limits(partial_matches=0)}, "`limits.partial_matches` is 0"),
+        ({"limits": Limits(matches=10**9 + 1)}, "`limits.matches` is 1000000001"),
         ({"effective_from_ms": 10**15}, "`effective_from` is out of range: 10"),
         (
             {"effective_from_ms": 0, "previous_version": PreviousVersion.CARRY},
@@ -165,8 +166,9 @@ def test_fields_out_of_range_are_refused(fields: dict[str, Any], message: str) -
 
 def test_identity_is_checked() -> None:
     """Id and version must be usable as a name and a positive number."""
-    problems, _ = messages(replace(rule(A), id="a b", version=0))
-    assert problems == ["`a b` cannot be the id of a rule", "0 cannot be a version"]
+    for version in (0, 2**31):
+        problems, _ = messages(replace(rule(A), id="a b", version=version))
+        assert problems == ["`a b` cannot be the id of a rule", f"{version} cannot be a version"]
 
 
 def test_deep_groups_are_refused() -> None:

@@ -195,6 +195,13 @@ class RuleLog(RuleHistory):
         super().__init__(checkpoint)
         self._checkpoint = checkpoint
 
+    def forget_after(self, batch: int) -> None:
+        """Remove sets of batches that are not planned: an older copy of the checkpoint was put back
+        over them. They would count when these batches come. StateError when that fails."""
+        for each, revision in self._names():
+            if each > batch:
+                self._delete(each, revision)
+
     def write(self, logged: LoggedRules) -> None:
         """Write a set that is newer than all others, or the newest one again, and remove what no
         batch can ask for. Raises StateError when that fails."""
@@ -225,8 +232,10 @@ class RuleLog(RuleHistory):
         kept = sorted({batch for batch, _ in there})[-_MOST_SETS:]
         for batch, revision in there:
             if batch < kept[0]:
-                name = _name(batch, revision)
-                self._checkpoint.delete(f"{self._checkpoint.location}/{name}")
+                self._delete(batch, revision)
+
+    def _delete(self, batch: int, revision: int) -> None:
+        self._checkpoint.delete(f"{self._checkpoint.location}/{_name(batch, revision)}")
 
 
 def _entry(one: LoadedRule) -> dict[str, Any]:

@@ -55,3 +55,5 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
         assert (found[-1].attempts, found[-1].set_aside) == (2, {"digest": "why"})
         assert [each.meanings for each in found] == [{}, {}, meanings]
         assert [each.rules.paused for each in found] == [{}, {}, pauses]
+    log.forget_after(9)
+    assert [each.batch for each in RuleHistory(LocalFiles(tmp_path)).history()] == [0, 9]

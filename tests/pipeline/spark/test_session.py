@@ -94,6 +94,14 @@ def test_a_local_spark_is_closed_to_others(spark: SparkSession) -> None:
     assert {address[-8:] for address in listening} == {"0100007F"}
 
 
+@pytest.mark.spark
+def test_spark_imports_nothing_from_the_folder_of_the_start(spark: SparkSession) -> None:
+    """Neither its Python processes here nor those of executors, whatever interpreter they have."""
+    jvm: Any = spark.sparkContext._jvm
+    assert jvm.System.getenv("PYTHONSAFEPATH") == "1"
+    assert spark.sparkContext.getConf().get("spark.executorEnv.PYTHONSAFEPATH") == "1"
+
+
 _STARTS = """
 from pathlib import Path
 from service.pipeline.spark.class_archive import _settings
