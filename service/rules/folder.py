@@ -25,7 +25,7 @@ _MOST_LOOKS = 4
 class FolderSource:
     """The folder as a source. A change is taken once two looks, ``settle_seconds`` apart, have
     found the same: files may be written in parts, and a mounted ConfigMap changes its links one
-    behind the other. The first read waits for nothing."""
+    behind the other. The first read waits for nothing; a job that goes on reads twice."""
 
     def __init__(self, path: Path, settle_seconds: float = 0.5) -> None:
         self.name = shown_name(path)

@@ -46,6 +46,12 @@ MOST_PARTIAL_MATCHES = 250_000
 _JUMPER, _CROWD = "jumper", "crowd"
 _DAY = 86_400.0
 _MADE_UP = 10_000_000
+#: To a rule in SQL NULL is a key like others.
+_IN_SQL = """SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+  MEASURES COUNT(*) AS n, LAST(b.v) AS v AFTER MATCH SKIP PAST LAST ROW
+  PATTERN (a (b | t)+ c) WITHIN INTERVAL '10' MINUTE
+  DEFINE a AS k IS NOT NULL AND name = 'a', b AS name = 'b', t AS LENGTH(name) > 1000 OR name = 'x',
+    c AS name = 'c' AND NOT v < LAST(b.v))"""
 
 
 class Place(NamedTuple):
@@ -262,10 +268,10 @@ class HostileStream:
 
 
 def rules() -> list[dict[str, Any]]:
-    """Rules over every column type and text function, and one for many partial matches."""
+    """Rules over every column type and text function, one for many partial matches, one in SQL."""
     crowd = sequence("crowd", "p", "followed_by q", within="30 minutes")
     crowd["limits"] = {"partial_matches": MOST_PARTIAL_MATCHES, "events": MOST_PARTIAL_MATCHES}
-    made = [*poison.rules(), crowd]
+    made = [*poison.rules(), crowd, {"id": "in-sql", "sql": _IN_SQL}]
     for number, condition in enumerate(CONDITIONS.values()):
         long = f"LENGTH(name) > 1000 AND ({condition})"
         made.append(

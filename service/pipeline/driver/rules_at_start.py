@@ -12,6 +12,7 @@ written already fits the rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from service.config import Settings
@@ -118,6 +119,8 @@ class RulesAtStart:
             self._wrong = None
             self._read(ask)
             self.check(self._schemas)
+        if logged is not None and self.files is not None:
+            self._read_again()
         away = [] if self._wrong is None or self.files is not None else self._wrong.problems
         try:
             self.overrides = ask(topic.read) or Overrides()
@@ -170,6 +173,14 @@ class RulesAtStart:
         )
         status.wants(rules, rejected, warnings)
         return batches
+
+    def _read_again(self) -> None:
+        """What was being copied when the start began is whole by now: rules that were not there yet
+        would lose their partial matches, and of a text cut short another rule may run."""
+        with suppress(RuleSetError):
+            files = self._source.read()
+            if files is not None:
+                self.files = files
 
     def _went_wrong(self, error: RuleSetError | ConfigurationError) -> None:
         if self._first:

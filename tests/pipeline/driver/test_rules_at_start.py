@@ -66,6 +66,24 @@ def _schemas(folder: Path, **columns: str) -> ResolvedSchemas:
     return resolve_schemas(settings(folder, {"topics": ["t"], "event_time": "ts"}), registry, ["t"])
 
 
+def test_files_that_come_while_the_job_starts(tmp_path: Path) -> None:
+    """A rule that ran and whose file is not there yet runs on, with its text."""
+    (tmp_path / "checkpoint" / "rules").mkdir(parents=True)
+    files: Any = Files(done=True)
+    ran = assemble([*load_rules(_SOUND, "b.yaml"), *load_rules(_SOUND.replace("b", "c"), "c.yaml")])
+    RuleLog(files).write(LoggedRules.following(None, 5, {}, ran))
+    (tmp_path / "b.yaml").write_text(_SOUND[:-20], "utf-8")
+    given = settings(tmp_path, {"topics": ["t"], "event_time": "ts"})
+    status = RuleStatus(Metrics())
+    at_start = RulesAtStart(given, FolderSource(tmp_path, 0.01), status)
+    at_start.check(_schemas(tmp_path, k="string", amount="int"))
+    (tmp_path / "b.yaml").write_text(_SOUND, "utf-8")
+    (tmp_path / "c.yaml").write_text(_SOUND.replace("b", "c"), "utf-8")
+    batches = at_start.decide(files, None, OverrideTopic(given.kafka, None), lambda *_: None)
+    assert batches.wanted.rules.rules == ran.rules
+    assert status.rejected == ()
+
+
 @pytest.mark.parametrize("done", [True, False])
 @pytest.mark.parametrize("removed", [True, False])
 def test_a_rule_in_sql_that_does_not_fit_any_more(
