@@ -27,6 +27,7 @@ from service.pipeline.driver.rule_status import RuleStatus
 from service.pipeline.driver.rule_topics import RuleTopics
 from service.pipeline.driver.rules_at_start import RulesAtStart
 from service.pipeline.driver.supervisor import Supervisor
+from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.match.match_operator import MatchOperator
 
 _LEADER, _FLAG = "TESTS_KILL_LEADER", "TESTS_KILL_FLAG"
@@ -40,6 +41,7 @@ _OF_DRIVER: dict[str, tuple[type, str, bool]] = {
     "after all output": (Supervisor, "_after_batch", False),
     "after Spark's commit": (RuleStatus, "committed", False),
     "in a restart": (RulesAtStart, "decide", True),
+    "after the query is told of a change": (TimeControl, "rules_changed", False),
 }
 _OF_WORKERS = ("while packing", "while matching", "after some output")
 POINTS = (*_OF_DRIVER, *_OF_WORKERS)
