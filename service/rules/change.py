@@ -59,7 +59,10 @@ def next_rules(
                 wrong = [*check(one)]
                 before = by_id.get(one.rule.id)
                 problems += (
-                    wrong or _reused(one, before, meanings, newest) or _uncarried(one, before)
+                    wrong
+                    or _reused(one, before, meanings, newest)
+                    or _uncarried(one, before)
+                    or _crowded(one, before, running)
                 )
         judged.append((file, problems))
     # Bad files first, for others are held against what they leave running. Where two files have the
@@ -264,6 +267,19 @@ def _uncarried(one: LoadedRule, running: LoadedRule | None) -> list[Problem]:
         " in SQL"
     )
     return [one.places.problem(message, ("previous_version",), allowed="`restart` or `drain`")]
+
+
+def _crowded(one: LoadedRule, before: LoadedRule | None, running: RuleSet) -> list[Problem]:
+    """That the version in effect would have to end for one that is to begin behind all others."""
+    rule = one.rule
+    if before is None or rule.version <= before.rule.version or rule.effective_from_ms is None:
+        return []
+    waiting = [each.until_ms for each in running.draining if each.rule.id == rule.id]
+    later = [until for until in waiting if until is not None and until < rule.effective_from_ms]
+    if len(later) < MOST_DRAINING:
+        return []
+    message = f"{len(later)} versions of this rule wait for their time already"
+    return [one.places.problem(message, ("effective_from",), allowed="later, when one has begun")]
 
 
 def _empty(running: RuleSet) -> Problem:

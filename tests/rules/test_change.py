@@ -374,6 +374,19 @@ def test_versions_that_begin_later(
     assert times(rules) == expected
 
 
+def test_so_many_versions_wait() -> None:
+    """With one more the version that is in effect would end; one that begins sooner is taken."""
+    rules = running(file("a", text("a")))
+    for version in range(2, 6):
+        rules = change(rules, file("a", text("a", version, version, begins(version)))).rules
+    assert [until for _, _, until in times(rules)] == [2_000, 3_000, 4_000, 5_000]
+    found = change(rules, file("a", text("a", 6, 6, begins(6))))
+    assert found.rules == rules
+    assert messages(found) == ["4 versions of this rule wait for their time already"]
+    sooner = change(rules, file("a", text("a", 6, 6, begins(3))))
+    assert times(sooner.rules)[:2] == [(1, None, 2_000), (2, None, 3_000)]
+
+
 def test_the_beginning_is_not_moved() -> None:
     """What was read before would be two versions', or none's; a higher version has another time.
     The description may change."""
