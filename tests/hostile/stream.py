@@ -139,7 +139,7 @@ class HostileStream:
         wanted = Counter(self.broken.items())
         assert letters == wanted, [*(letters - wanted), *(wanted - letters)][:20]
         late = {
-            Place(int(each.headers["partition"] or 0), int(each.headers["offset"] or 0))
+            Place(*(int(each.headers[f"spark-cep-{at}"] or 0) for at in Place._fields))
             for each in outputs.late
         }
         assert late <= self.late
