@@ -47,11 +47,14 @@ test: setup
 endif
 
 # Two halves that take about as long, beside each other. Each shows its output when it ends.
+OUTAGES := tests/e2e/test_kafka_away.py tests/e2e/test_outages.py
+
 test-e2e: setup
-	$(PY) -m pytest tests/e2e
+	$(PY) -m pytest tests/e2e $(OUTAGES:%=--ignore %)
 
 test-others: setup
 	$(PY) -m pytest --ignore tests/e2e
+	$(PY) -m pytest $(OUTAGES)
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
