@@ -111,7 +111,8 @@ class RulesAtStart:
         some of its output is there; ``topic``: of overrides; ``decided`` is told of each set.
         Raises RuleSetError, and StateError where the checkpoint is damaged."""
         log, position = RuleLog(checkpoint), checkpoint.position()
-        log.forget_after(-1 if position is None else position.batch)
+        if position is not None:
+            log.forget_after(position.batch)
         logged = None if position is None else log.of(position.batch)
         ask = self._retry if logged is None else ask_once
         if logged is None and isinstance(self._wrong, RulesAwayError):

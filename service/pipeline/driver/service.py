@@ -28,10 +28,10 @@ from service.config import Settings
 from service.errors import (
     CircuitBreakerError,
     GraceError,
-    OutputError,
     RegistryAwayError,
     StartError,
     StateError,
+    TakenOverError,
 )
 from service.observability import metric_names as names
 from service.observability.health import Health
@@ -277,7 +277,7 @@ def _attempts_counted(rules: BatchRules) -> Iterator[None]:
     stop, and what Kafka, registry or storage did not do."""
     try:
         yield
-    except (StopRequestedError, StartError, StateError, OutputError, RegistryAwayError):
+    except (StopRequestedError, StartError, StateError, TakenOverError, RegistryAwayError):
         with suppress(StateError):
             rules.not_at_fault()
         raise
