@@ -274,11 +274,11 @@ def _crowded(one: LoadedRule, before: LoadedRule | None, running: RuleSet) -> li
     rule = one.rule
     if before is None or rule.version <= before.rule.version or rule.effective_from_ms is None:
         return []
-    waiting = [each.until_ms for each in running.draining if each.rule.id == rule.id]
-    later = [until for until in waiting if until is not None and until < rule.effective_from_ms]
-    if len(later) < MOST_DRAINING:
+    untils = (each.until_ms for each in running.draining if each.rule.id == rule.id)
+    waiting = sum(until is not None and until < rule.effective_from_ms for until in untils)
+    if waiting < MOST_DRAINING:
         return []
-    message = f"{len(later)} versions of this rule wait for their time already"
+    message = f"{waiting} versions of this rule wait for their time already"
     return [one.places.problem(message, ("effective_from",), allowed="later, when one has begun")]
 
 

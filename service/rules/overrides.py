@@ -100,12 +100,10 @@ class Overrides:
         if rule in self.unreadable:
             return True
         placed = self.by_rule.get(rule)
-        if pause.lifted_from is None:
-            # A topic that was made again says nothing of the orders before.
-            other = None not in (pause.lifted_in, self.topic) and pause.lifted_in != self.topic
-            return other and placed is None
-        # Offsets of a topic that was made again say nothing of those before.
+        # Orders and offsets of a topic that was made again say nothing of those before.
         again = pause.lifted_in not in (None, self.topic)
+        if pause.lifted_from is None:
+            return again and self.topic is not None and placed is None
         return placed is None or (not again and placed.offset < pause.lifted_from)
 
     def until_resumed(self, pause: Pause) -> Pause:
