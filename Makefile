@@ -77,7 +77,7 @@ test-kubernetes: setup $(CHART_TOOLS_READY) $(KUBERNETES_TOOLS_READY) ## Chart a
 	$(PY) -m pytest tests/kubernetes $(ARGS)
 
 test-alerts: setup $(CHART_TOOLS_READY) $(PROMETHEUS) ## A job under a real Prometheus: alerts fire and resolve
-	$(PY) -m pytest tests/e2e/test_alerts_fire.py $(ARGS)
+	$(PY) -m pytest tests/e2e/test_alerts_fire.py tests/e2e/test_alerts_of_a_job.py $(ARGS)
 
 check: lint test ## Run lint and test
 

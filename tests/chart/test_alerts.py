@@ -40,3 +40,12 @@ def test_each_is_tested_both_ways() -> None:
         fires = [bool(check["exp_alerts"]) for check in checks if check["alertname"] == name]
         assert True in fires, f"{name}: no test in which it fires"
         assert False in fires, f"{name}: no test in which it does not"
+
+
+def test_each_is_made_to_fire_by_a_job() -> None:
+    """Each is waited for in a run under a real Prometheus."""
+    runs = "".join(
+        (ROOT / "tests" / "e2e" / f"{name}.py").read_text("utf-8")
+        for name in ("test_alerts_fire", "test_alerts_of_a_job")
+    )
+    assert [name for name in NAMES if f'"{name}"' not in runs] == []

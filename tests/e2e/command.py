@@ -135,9 +135,9 @@ class Command:
 
 
 @contextmanager
-def running(folder: Path, document: dict[str, Any]) -> Iterator[Command]:
+def running(folder: Path, document: dict[str, Any], *program: str) -> Iterator[Command]:
     """The command, killed with all that belongs to it when the block is left."""
-    command = Command(folder, document)
+    command = Command(folder, document, program or _PROGRAM)
     try:
         yield command
     finally:

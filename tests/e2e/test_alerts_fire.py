@@ -4,36 +4,25 @@ well alone. ``make test-alerts`` builds Prometheus; without it the test is left 
 
 from __future__ import annotations
 
-import json
-import re
-import subprocess
-import threading
 import time
-import urllib.parse
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from examples.embedded import EmbeddedBroker
 from examples.embedded.process import free_ports
-from tests.chart.files import ALERTS, tool
-from tests.chart.test_dashboard_colours import COLOURED, when_green
+from tests.chart.files import tool
+from tests.chart.test_dashboard_colours import COLOURED
 from tests.conftest import JARS
 from tests.e2e.command import running
+from tests.e2e.quick_prometheus import OF_THE_MACHINE, prometheus, sending
 from tests.e2e.scenario import Scenario
-from tests.e2e.stream import BEGIN, Stream, sequence
+from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-QUICKER = 60
-#: About the machine: its disk and its speed.
-OF_THE_MACHINE = {"SparkCepCheckpointDiskFull", "SparkCepBatchesSlow", "SparkCepDecisionsSlow"}
 TITLES = {panel["title"] for panel in COLOURED}
 
 
@@ -42,122 +31,6 @@ def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
     """A broker that may be stopped."""
     with EmbeddedBroker(tmp_path / "broker", JARS) as started:
         yield started
-
-
-def quick(text: str) -> str:
-    """Alerts with all their durations divided."""
-    text = re.sub(r"\b(\d+)m\b", r"\1s", text)
-    text = re.sub(r"\b(\d+)h\b", r"\1m", text)
-    return re.sub(
-        r"(process_start_time_seconds < )(\d+)", lambda m: f"{m[1]}{int(m[2]) / QUICKER:g}", text
-    )
-
-
-class Prometheus:
-    """A server that scrapes one page, each second."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-
-    def firing(self) -> set[str]:
-        """Names of the alerts that fire."""
-        alerts = self._asked("alerts")["alerts"]
-        return {each["labels"]["alertname"] for each in alerts if each["state"] == "firing"}
-
-    def value(self, query: str) -> float | None:
-        """Of an expression that has one value, or none."""
-        result = self._asked(f"query?{urllib.parse.urlencode({'query': query})}")["result"]
-        return float(result[0]["value"][1]) if result else None
-
-    def green(self) -> set[str]:
-        """Titles of the dashboard's values that are green."""
-        return {
-            panel["title"]
-            for panel in COLOURED
-            if any(self.value(query) is not None for query in when_green(panel))
-        }
-
-    def wait_until(self, condition: Callable[[], Any], seconds: float, what: str) -> None:
-        """Wait until it holds, or fail with what fires."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, f"{what}; firing: {self.firing()}"
-            time.sleep(0.25)
-
-    def _asked(self, path: str) -> Any:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/api/v1/{path}") as answer:
-            return json.load(answer)["data"]
-
-
-@contextmanager
-def prometheus(folder: Path, target: int) -> Iterator[Prometheus]:
-    """One that scrapes the port ``target`` as job fraud in the namespace cep."""
-    (port,) = free_ports(1)
-    folder.mkdir()
-    names = {"NAMESPACE": "cep", "JOB": "fraud", "CLAIM": "none"}
-    for path in ALERTS:
-        text = quick(path.read_text("utf-8"))
-        for name, value in names.items():
-            text = text.replace(name, value)
-        (folder / path.name).write_text(text, "utf-8")
-    labels = {"job": "fraud", "namespace": "cep"}
-    settings = {
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-        "rule_files": [path.name for path in ALERTS],
-        "scrape_configs": [
-            {
-                "job_name": "fraud",
-                "static_configs": [{"targets": [f"127.0.0.1:{target}"], "labels": labels}],
-            }
-        ],
-    }
-    (folder / "prometheus.yml").write_text(yaml.safe_dump(settings), "utf-8")
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                tool("prometheus"),
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        server = Prometheus(port)
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                server.firing()
-                break
-            except OSError:
-                assert process.poll() is None, (folder / "log").read_text("utf-8")
-                assert time.monotonic() < deadline, (folder / "log").read_text("utf-8")
-                time.sleep(0.1)
-        yield server
-    finally:
-        process.kill()
-        process.wait()
-
-
-@contextmanager
-def sending(stream: Stream) -> Iterator[threading.Event]:
-    """A good event twenty times a second, and while the event is set, a broken one beside each."""
-    poison, over = threading.Event(), threading.Event()
-
-    def send() -> None:
-        while not over.wait(0.05):
-            now = time.time() - BEGIN / 1000
-            broken = [stream.broken()] if poison.is_set() else []
-            stream.send(("k", "x", now), *broken)
-
-    thread = threading.Thread(target=send, name="sender")
-    thread.start()
-    try:
-        yield poison
-    finally:
-        over.set()
-        thread.join()
 
 
 def test_alerts_fire_and_resolve(kafka: KafkaAccess, registry: str, tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from service.pipeline.state.pipelined_map import PipelinedMap
 from service.rules.texts import plan_of
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
+from tests.e2e.small_disk import small_disk
 from tests.e2e.stream import EVENT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -252,23 +252,6 @@ def test_another_reader_schema(halfway: Halfway, tmp_path: Path) -> None:
 # No room.
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of one megabyte."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder))
-    if made.returncode:
-        pytest.skip(f"a small file system needs the right to mount one: {made.stderr.strip()}")
-    yield folder
-    assert command("umount", str(folder)).returncode == 0
-
-
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of the system."""
-    return subprocess.run(words, capture_output=True, text=True, check=False)
-
-
 def fill(file: Path) -> None:
     """Take all the room that is left."""
     with suppress(OSError), file.open("wb", buffering=0) as out:
@@ -276,15 +259,16 @@ def fill(file: Path) -> None:
             out.write(bytes(4096))
 
 
-def test_a_full_disk(halfway: Halfway, small_disk: Path) -> None:
+def test_a_full_disk(halfway: Halfway, tmp_path: Path) -> None:
     """The job ends, and says where there is no room; when there is, the next start completes the
     results."""
-    copy = halfway.copy(small_disk)
-    filler = small_disk / "filler"
-    fill(filler)
-    with pytest.raises(StateError, match="there is no room left") as caught:
-        copy.finish()
-    assert str(copy.checkpoint) in str(caught.value)
-    assert "make room, and start again" in str(caught.value)
-    filler.unlink()
-    assert copy.finish().once() == halfway.expected
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        copy = halfway.copy(disk)
+        filler = disk / "filler"
+        fill(filler)
+        with pytest.raises(StateError, match="there is no room left") as caught:
+            copy.finish()
+        assert str(copy.checkpoint) in str(caught.value)
+        assert "make room, and start again" in str(caught.value)
+        filler.unlink()
+        assert copy.finish().once() == halfway.expected

@@ -1,0 +1,318 @@
+"""Each alert that :mod:`tests.e2e.test_alerts_fire` has not, made to fire by a real job and to
+resolve. ``make test-alerts`` builds Prometheus; without it the tests are left out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer
+
+from examples.embedded import EmbeddedBroker
+from examples.embedded.process import free_ports
+from service.config import Settings
+from service.rules.overrides import Override, PauseOrder, write_override
+from tests.chart.files import tool
+from tests.conftest import JARS
+from tests.e2e.command import Command, running
+from tests.e2e.quick_prometheus import Prometheus, prometheus
+from tests.e2e.scenario import Scenario
+from tests.e2e.small_disk import small_disk
+from tests.e2e.stream import BEGIN, Stream, sequence
+from tests.kafka_access import KafkaAccess
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+@dataclass
+class Rig:
+    """A job, its stream, and the Prometheus that watches it."""
+
+    scenario: Scenario
+    stream: Stream
+    document: dict[str, Any]
+    server: Prometheus
+    folder: Path
+    volume_port: int
+
+    def fires(self, name: str, seconds: float = 60) -> None:
+        """Wait until the alert fires."""
+        self.server.wait_until(lambda: name in self.server.firing(), seconds, f"{name} fires")
+
+    def resolves(self, *names: str, seconds: float = 90) -> None:
+        """Wait until none of the alerts fires."""
+        self.server.wait_until(
+            lambda: not self.server.firing() & set(names), seconds, f"{names} end"
+        )
+
+    @contextmanager
+    def runs(self, *program: str) -> Iterator[Command]:
+        """The job, ready; ``program``: what Python runs in its place."""
+        with running(self.scenario.folder, self.document, *program) as command:
+            command.wait_for(lambda: command.page("/readyz")[0] == 200)
+            yield command
+
+    @contextmanager
+    def sends(self, make: Callable[[float], list[tuple[Any, ...]]]) -> Iterator[None]:
+        """Events of a time, in seconds since the stream's beginning, twenty times a second."""
+        over = threading.Event()
+
+        def send() -> None:
+            while not over.wait(0.05):
+                self.stream.send(*make(time.time() - BEGIN / 1000))
+
+        thread = threading.Thread(target=send, name="sender")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+@contextmanager
+def _rig(kafka: KafkaAccess, registry: str, folder: Path) -> Iterator[Rig]:
+    """One with a rule of two steps, which gives up all but five partial matches of a key."""
+    tool("prometheus")
+    scenario = Scenario(kafka, registry, None, folder / "job")
+    stream = Stream(scenario)
+    limits = {"partial_matches": 5, "on_limit": "drop_oldest"}
+    scenario.rule(sequence("ab", "a", "followed_by b", within="1 hour", limits=limits))
+    page, volume = free_ports(2)
+    document = scenario.document(
+        trigger={"mode": "continuous", "interval": "100 ms"},
+        spark={"master": "local[2]", "jars_folder": str(JARS)},
+        observability={"metrics_port": page},
+    )
+    with prometheus(folder / "prometheus", page, volume, bounds=True) as server:
+        yield Rig(scenario, stream, document, server, folder, volume)
+
+
+@pytest.fixture
+def rig(kafka: KafkaAccess, registry: str, tmp_path: Path) -> Iterator[Rig]:
+    """One on the broker that other tests use."""
+    with _rig(kafka, registry, tmp_path) as made:
+        yield made
+
+
+def _steady(now: float) -> list[tuple[Any, ...]]:
+    return [("k", "b", now)]
+
+
+def test_of_the_input(rig: Rig) -> None:
+    """Late events, a watermark that stands, a rule at its limit, a rule that is paused, and
+    another member of the consumer group, which keeps offsets from being committed."""
+    settings = Settings.model_validate(rig.document)
+    with rig.runs():
+        with rig.sends(lambda now: [*_steady(now), ("k", "b", now - 3600)]):
+            rig.fires("SparkCepLateEvents")
+        with rig.sends(_steady):
+            rig.resolves("SparkCepLateEvents")
+        stands = time.time() - BEGIN / 1000
+        with rig.sends(lambda _: _steady(stands)):
+            rig.fires("SparkCepWatermarkStands")
+        with rig.sends(_steady):
+            rig.resolves("SparkCepWatermarkStands")
+        with rig.sends(lambda now: [("k", "a", now)]):
+            rig.fires("SparkCepPartialMatchesDropped")
+            rig.fires("SparkCepRuleErrors")
+        with rig.sends(_steady):
+            rig.resolves("SparkCepPartialMatchesDropped", "SparkCepRuleErrors")
+        topic = rig.scenario.topic("rule_overrides")
+        paused = Override(by="test", pause=PauseOrder(reason="a test"))
+        with rig.sends(_steady):
+            write_override(settings.kafka, topic, "ab", paused)
+            rig.fires("SparkCepRulePaused")
+            write_override(settings.kafka, topic, "ab", Override(by="test", pause=None))
+            rig.resolves("SparkCepRulePaused")
+            group = settings.source.consumer_group or settings.spark.app_name
+            other = Consumer(rig.scenario.kafka.config(**{"group.id": group}))
+            other.subscribe([rig.stream.topic])
+            over = threading.Event()
+
+            def member() -> None:
+                while not over.is_set():
+                    other.poll(0.2)
+
+            thread = threading.Thread(target=member)
+            thread.start()
+            try:
+                rig.fires("SparkCepOffsetCommitsFail", 90)
+            finally:
+                over.set()
+                thread.join()
+                other.close()
+            rig.resolves("SparkCepOffsetCommitsFail")
+
+
+def _workers(command: Command, number: signal.Signals) -> None:
+    for pid in command.processes():
+        with suppress(OSError):
+            if b"pyspark.daemon" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, number)
+
+
+def test_of_a_job_that_stands_or_is_slow(rig: Rig) -> None:
+    """Spark's Python workers are stopped while records come, then run a little at a time."""
+    standing = ("SparkCepBatchStuck", "SparkCepNoBatches", "SparkCepLagGrows", "SparkCepLagOld")
+    slow = ("SparkCepBatchesSlow", "SparkCepDecisionsSlow")
+
+    def matches(now: float) -> list[tuple[Any, ...]]:
+        return [("k", "a", now), ("k", "b", now + 0.001), *_steady(now + 0.002)]
+
+    with rig.runs() as command:
+        with rig.sends(lambda now: _steady(now) * 20):
+            time.sleep(3)
+            _workers(command, signal.SIGSTOP)
+            try:
+                for name in standing:
+                    rig.fires(name, 90)
+            finally:
+                _workers(command, signal.SIGCONT)
+        with rig.sends(_steady):
+            rig.resolves(*standing)
+        over = threading.Event()
+
+        def throttle() -> None:
+            while not over.is_set():
+                _workers(command, signal.SIGSTOP)
+                over.wait(2.5)
+                _workers(command, signal.SIGCONT)
+                over.wait(0.3)
+
+        thread = threading.Thread(target=throttle)
+        with rig.sends(matches):
+            thread.start()
+            try:
+                for name in slow:
+                    rig.fires(name, 90)
+            finally:
+                over.set()
+                thread.join()
+            rig.resolves(*slow)
+
+
+def test_of_state(rig: Rig) -> None:
+    """Keys that begin and do not end; then their time is over."""
+    number = 0
+
+    def keys(now: float) -> list[tuple[Any, ...]]:
+        nonlocal number
+        number += 50
+        return [(f"key-{number + n}", "a", now) for n in range(50)]
+
+    with rig.runs():
+        with rig.sends(keys):
+            rig.fires("SparkCepStateGrows", 180)
+        with rig.sends(lambda now: _steady(now + 7200)):
+            rig.resolves("SparkCepStateGrows")
+
+
+def _shown(command: Command) -> bool:
+    return command.page("/metrics")[0] == 200
+
+
+def test_of_outages(registry: str, tmp_path: Path) -> None:
+    """Kafka is killed again and again, which ends the query each time."""
+    tool("prometheus")
+    with (
+        EmbeddedBroker(tmp_path / "broker", JARS) as broker,
+        _rig(KafkaAccess(broker.bootstrap), registry, tmp_path) as rig,
+        rig.runs() as command,
+    ):
+        deadline = time.monotonic() + 240
+        while "SparkCepQueryRestarts" not in rig.server.firing():
+            assert time.monotonic() < deadline, command.end_of_log()
+            with rig.sends(_steady):
+                command.wait_for(lambda: command.page("/readyz")[0] == 200)
+                time.sleep(1)
+            broker.kill()
+            command.wait_for(lambda: command.page("/readyz")[0] != 200)
+            time.sleep(8)
+            broker.start()
+        with rig.sends(_steady):
+            rig.resolves("SparkCepQueryRestarts", seconds=120)
+
+
+def test_of_restarts(rig: Rig) -> None:
+    """Killed three times in a minute, and then no more."""
+    for _ in range(3):
+        with running(rig.scenario.folder, rig.document) as command:
+            command.wait_for(partial(_shown, command))
+            time.sleep(2)
+    with rig.runs(), rig.sends(_steady):
+        rig.fires("SparkCepRestarts", 20)
+        rig.resolves("SparkCepRestarts")
+
+
+def test_of_the_heap(rig: Rig) -> None:
+    """Nearly all of the driver's heap is live, and then is free."""
+    flag = rig.folder / "flag"
+    rig.document["spark"]["conf"] = {"spark.driver.memory": "1g"}
+    program = ("-c", "from tests.e2e.heap_ballast import run; run()", str(flag))
+    with rig.runs(*program), rig.sends(_steady):
+        flag.touch()
+        rig.fires("SparkCepHeapFull", 120)
+        flag.unlink()
+        rig.resolves("SparkCepHeapFull")
+
+
+@contextmanager
+def _kubelet(port: int, volume: Path) -> Iterator[None]:
+    """What a kubelet shows of the volume."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            size = shutil.disk_usage(volume)
+            labels = '{persistentvolumeclaim="checkpoint"}'
+            text = (
+                f"kubelet_volume_stats_available_bytes{labels} {size.free}\n"
+                f"kubelet_volume_stats_capacity_bytes{labels} {size.total}\n"
+            )
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", port), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_of_the_disk(rig: Rig) -> None:
+    """It fills; the job says so while it runs, and the kubelet when it has ended."""
+    with (
+        small_disk(rig.folder / "disk", "40m") as disk,
+        _kubelet(rig.volume_port, disk),
+        rig.sends(_steady),
+    ):
+        rig.document["state"]["checkpoint"] = str(disk / "checkpoint")
+        filler = disk / "filler"
+        with rig.runs():
+            filler.write_bytes(bytes(36_000_000))
+            rig.fires("SparkCepCheckpointDiskFull")
+            assert "SparkCepCheckpointVolumeFull" not in rig.server.firing()
+        rig.fires("SparkCepCheckpointVolumeFull")
+        filler.unlink()
+        rig.resolves("SparkCepCheckpointVolumeFull")
+        with rig.runs():
+            rig.resolves("SparkCepCheckpointDiskFull")
