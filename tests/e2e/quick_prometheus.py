@@ -34,7 +34,7 @@ _BOUNDS = {
     "batch_duration_seconds_bucket[15m]))) > 20": "batch_duration_seconds_bucket[15m]))) > 0.4",
     "latency_seconds_bucket[15m]))) > 60": "latency_seconds_bucket[15m]))) > 1",
     "timestamp_seconds[10m])) < 5": "timestamp_seconds[10m])) < 0.1",
-    "spark_cep_state_bytes) > 1e9": "spark_cep_state_bytes) > 1e5",
+    "spark_cep_state_bytes) > 1e9": "spark_cep_state_bytes) > 5e6",
     "[6h:5m], 86400)": "[6h:5m], 1440)",
 }
 

@@ -112,8 +112,8 @@ def kill_jvm(command: Command, random: Random) -> bool:
 
 
 def kill_worker(command: Command, random: Random) -> bool:
-    """SIGKILL to one of Spark's Python processes, the one that starts the others included."""
-    return _kill_one(command, random, b"pyspark.daemon")
+    """SIGKILL to one of Spark's Python processes, those that start the others included."""
+    return _kill_one(command, random, b"pyspark.daemon", b"spark.fork_server")
 
 
 def terminate(command: Command, _random: Random) -> bool:
@@ -216,8 +216,8 @@ def _wait_for(event: str | None, command: Command, log_size: int) -> None:
         assert time.monotonic() < deadline, command.end_of_log()
 
 
-def _kill_one(command: Command, random: Random, name: bytes) -> bool:
-    found = [pid for pid in command.processes() if name in _arguments(pid)]
+def _kill_one(command: Command, random: Random, *names: bytes) -> bool:
+    found = [pid for pid in command.processes() if any(n in _arguments(pid) for n in names)]
     if not found:
         return False
     with suppress(ProcessLookupError):
