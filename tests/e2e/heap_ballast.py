@@ -18,7 +18,7 @@ from service.cli.main import app
 
 #: Above what the alert compares with, and with room for the job to go on.
 _SHARE = 0.965
-_BYTES = 250_000
+_BYTES = 500_000
 
 
 def run() -> None:

@@ -163,14 +163,9 @@ def _workers(command: Command, number: signal.Signals) -> None:
                 os.kill(pid, number)
 
 
-def test_of_a_job_that_stands_or_is_slow(rig: Rig) -> None:
-    """Spark's Python workers are stopped while records come, then run a little at a time."""
+def test_of_a_job_that_stands(rig: Rig) -> None:
+    """Spark's Python workers are stopped while records come."""
     standing = ("SparkCepBatchStuck", "SparkCepNoBatches")
-    slow = ("SparkCepBatchesSlow", "SparkCepDecisionsSlow")
-
-    def matches(now: float) -> list[tuple[Any, ...]]:
-        return [("k", "a", now), ("k", "b", now + 0.001), *_steady(now + 0.002)]
-
     with rig.runs() as command:
         with rig.sends(lambda now: _steady(now) * 20):
             time.sleep(3)
@@ -182,14 +177,24 @@ def test_of_a_job_that_stands_or_is_slow(rig: Rig) -> None:
                 _workers(command, signal.SIGCONT)
         with rig.sends(_steady):
             rig.resolves(*standing)
+
+
+def test_of_a_job_that_is_slow(rig: Rig) -> None:
+    """The workers run a little at a time."""
+    slow = ("SparkCepBatchesSlow", "SparkCepDecisionsSlow")
+
+    def matches(now: float) -> list[tuple[Any, ...]]:
+        return [("k", "a", now), ("k", "b", now + 0.001), *_steady(now + 0.002)]
+
+    with rig.runs() as command:
         over = threading.Event()
 
         def throttle() -> None:
             while not over.is_set():
                 _workers(command, signal.SIGSTOP)
-                over.wait(2.5)
+                over.wait(4)
                 _workers(command, signal.SIGCONT)
-                over.wait(0.3)
+                over.wait(0.5)
 
         thread = threading.Thread(target=throttle)
         with rig.sends(matches):
@@ -204,13 +209,14 @@ def test_of_a_job_that_stands_or_is_slow(rig: Rig) -> None:
 
 
 def test_of_lag(rig: Rig) -> None:
-    """More comes in than batches of forty records work off; then nothing comes."""
+    """More comes in than batches of forty records work off; then batches may be larger."""
     rig.document["source"] = {"max_offsets_per_trigger": 40}
+    with rig.runs(), rig.sends(lambda now: _steady(now) * 30):
+        rig.fires("SparkCepLagGrows", 90)
+        rig.fires("SparkCepLagOld", 90)
+    del rig.document["source"]
     with rig.runs():
-        with rig.sends(lambda now: _steady(now) * 30):
-            rig.fires("SparkCepLagGrows", 90)
-            rig.fires("SparkCepLagOld", 90)
-        rig.resolves("SparkCepLagGrows", "SparkCepLagOld", seconds=240)
+        rig.resolves("SparkCepLagGrows", "SparkCepLagOld")
 
 
 def test_of_state(rig: Rig) -> None:
@@ -271,7 +277,7 @@ def test_of_restarts(rig: Rig) -> None:
 def test_of_the_heap(rig: Rig) -> None:
     """Nearly all of the driver's heap is live, and then is free."""
     flag = rig.folder / "flag"
-    rig.document["spark"]["conf"] = {"spark.driver.memory": "1g"}
+    rig.document["spark"]["conf"] = {"spark.driver.memory": "600m"}
     program = ("-c", "from tests.e2e.heap_ballast import run; run()", str(flag))
     with rig.runs(*program), rig.sends(_steady):
         flag.touch()
