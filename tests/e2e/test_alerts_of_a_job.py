@@ -168,12 +168,17 @@ def test_of_a_job_that_stands(rig: Rig) -> None:
     standing = ("SparkCepBatchStuck", "SparkCepNoBatches")
     with rig.runs() as command:
         with rig.sends(lambda now: _steady(now) * 20):
-            time.sleep(3)
-            _workers(command, signal.SIGSTOP)
-            try:
-                for name in standing:
-                    rig.fires(name, 90)
-            finally:
+            left = set(standing)
+            deadline = time.monotonic() + 180
+            # Stopped between two batches, none is running for long.
+            while left:
+                assert time.monotonic() < deadline, left
+                time.sleep(1)
+                _workers(command, signal.SIGSTOP)
+                until = time.monotonic() + 22
+                while left and time.monotonic() < until:
+                    left -= rig.server.firing()
+                    time.sleep(0.5)
                 _workers(command, signal.SIGCONT)
         with rig.sends(_steady):
             rig.resolves(*standing)
@@ -281,7 +286,7 @@ def test_of_the_heap(rig: Rig) -> None:
     program = ("-c", "from tests.e2e.heap_ballast import run; run()", str(flag))
     with rig.runs(*program), rig.sends(_steady):
         flag.touch()
-        rig.fires("SparkCepHeapFull", 120)
+        rig.fires("SparkCepHeapFull", 300)
         flag.unlink()
         rig.resolves("SparkCepHeapFull")
 
