@@ -74,8 +74,9 @@ class Command:
             return self._process.wait(seconds)
         return None
 
-    def processes(self) -> list[int]:
-        """The process and all that it started, by parentage."""
+    def processes(self, *names: bytes) -> list[int]:
+        """The process and all that it started, by parentage; with ``names``, those whose words
+        hold one of them."""
         parents: dict[int, int] = {}
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
@@ -84,6 +85,8 @@ class Command:
         found = [self._process.pid]
         for pid in found:
             found += [child for child, parent in parents.items() if parent == pid]
+        if names:
+            return [pid for pid in found if any(name in _words(pid) for name in names)]
         return found
 
     def terminate(self) -> tuple[int, float]:
@@ -132,6 +135,12 @@ class Command:
     def end_of_log(self) -> str:
         """For messages."""
         return self.log.read_text("utf-8", errors="replace")[-5000:]
+
+
+def _words(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 @contextmanager

@@ -141,20 +141,33 @@ def prometheus(folder: Path, *targets: int, bounds: bool = False) -> Iterator[Pr
 
 
 @contextmanager
-def sending(stream: Stream) -> Iterator[threading.Event]:
-    """A good event twenty times a second, and while the event is set, a broken one beside each."""
-    poison, over = threading.Event(), threading.Event()
+def repeating(act: Callable[[threading.Event], object]) -> Iterator[None]:
+    """``act`` again and again in a thread, until the block is left. It gets the event that says
+    so, to wait with."""
+    over = threading.Event()
 
-    def send() -> None:
-        while not over.wait(0.05):
-            now = time.time() - BEGIN / 1000
-            broken = [stream.broken()] if poison.is_set() else []
-            stream.send(("k", "x", now), *broken)
+    def work() -> None:
+        while not over.is_set():
+            act(over)
 
-    thread = threading.Thread(target=send, name="sender")
+    thread = threading.Thread(target=work, name="repeating")
     thread.start()
     try:
-        yield poison
+        yield
     finally:
         over.set()
         thread.join()
+
+
+@contextmanager
+def sending(stream: Stream) -> Iterator[threading.Event]:
+    """A good event twenty times a second, and while the event is set, a broken one beside each."""
+    poison = threading.Event()
+
+    def send(over: threading.Event) -> None:
+        broken = [stream.broken()] if poison.is_set() else []
+        stream.send(("k", "x", time.time() - BEGIN / 1000), *broken)
+        over.wait(0.05)
+
+    with repeating(send):
+        yield poison

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
+from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from examples.embedded import EmbeddedBroker
 from examples.embedded.process import free_ports
@@ -26,7 +26,7 @@ from service.rules.overrides import Override, PauseOrder, write_override
 from tests.chart.files import tool
 from tests.conftest import JARS
 from tests.e2e.command import Command, running
-from tests.e2e.quick_prometheus import Prometheus, prometheus
+from tests.e2e.quick_prometheus import Prometheus, prometheus, repeating
 from tests.e2e.scenario import Scenario
 from tests.e2e.small_disk import small_disk
 from tests.e2e.stream import BEGIN, Stream, sequence
@@ -66,19 +66,13 @@ class Rig:
     @contextmanager
     def sends(self, make: Callable[[float], list[tuple[Any, ...]]]) -> Iterator[None]:
         """Events of a time, in seconds since the stream's beginning, twenty times a second."""
-        over = threading.Event()
 
-        def send() -> None:
-            while not over.wait(0.05):
-                self.stream.send(*make(time.time() - BEGIN / 1000))
+        def send(over: threading.Event) -> None:
+            self.stream.send(*make(time.time() - BEGIN / 1000))
+            over.wait(0.05)
 
-        thread = threading.Thread(target=send, name="sender")
-        thread.start()
-        try:
+        with repeating(send):
             yield
-        finally:
-            over.set()
-            thread.join()
 
 
 @contextmanager
@@ -139,28 +133,18 @@ def test_of_the_input(rig: Rig) -> None:
             group = settings.source.consumer_group or settings.spark.app_name
             other = Consumer(rig.scenario.kafka.config(**{"group.id": group}))
             other.subscribe([rig.stream.topic])
-            over = threading.Event()
-
-            def member() -> None:
-                while not over.is_set():
-                    other.poll(0.2)
-
-            thread = threading.Thread(target=member)
-            thread.start()
             try:
-                rig.fires("SparkCepOffsetCommitsFail", 90)
+                with repeating(lambda _: other.poll(0.2)):
+                    rig.fires("SparkCepOffsetCommitsFail", 90)
             finally:
-                over.set()
-                thread.join()
                 other.close()
             rig.resolves("SparkCepOffsetCommitsFail")
 
 
 def _workers(command: Command, number: signal.Signals) -> None:
-    for pid in command.processes():
-        with suppress(OSError):
-            if b"spark.fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, number)
+    for pid in command.processes(b"spark.fork_server"):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def test_of_a_job_that_stands(rig: Rig) -> None:
@@ -192,24 +176,17 @@ def test_of_a_job_that_is_slow(rig: Rig) -> None:
         return [("k", "a", now), ("k", "b", now + 0.001), *_steady(now + 0.002)]
 
     with rig.runs() as command:
-        over = threading.Event()
 
-        def throttle() -> None:
-            while not over.is_set():
-                _workers(command, signal.SIGSTOP)
-                over.wait(4)
-                _workers(command, signal.SIGCONT)
-                over.wait(0.5)
+        def throttle(over: threading.Event) -> None:
+            _workers(command, signal.SIGSTOP)
+            over.wait(4)
+            _workers(command, signal.SIGCONT)
+            over.wait(0.5)
 
-        thread = threading.Thread(target=throttle)
         with rig.sends(matches):
-            thread.start()
-            try:
+            with repeating(throttle):
                 for name in slow:
                     rig.fires(name, 90)
-            finally:
-                over.set()
-                thread.join()
             rig.resolves(*slow)
 
 
@@ -291,34 +268,25 @@ def test_of_the_heap(rig: Rig) -> None:
         rig.resolves("SparkCepHeapFull")
 
 
+def _room(volume: Path, figure: str) -> float:
+    return float(getattr(shutil.disk_usage(volume), figure))
+
+
 @contextmanager
 def _kubelet(port: int, volume: Path) -> Iterator[None]:
     """What a kubelet shows of the volume."""
-
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            size = shutil.disk_usage(volume)
-            labels = '{persistentvolumeclaim="checkpoint"}'
-            text = (
-                f"kubelet_volume_stats_available_bytes{labels} {size.free}\n"
-                f"kubelet_volume_stats_capacity_bytes{labels} {size.total}\n"
-            )
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain")
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", port), Page) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield
-        finally:
-            server.shutdown()
-            thread.join()
+    registry = CollectorRegistry()
+    for name, figure in (("available", "free"), ("capacity", "total")):
+        metric = f"kubelet_volume_stats_{name}_bytes"
+        gauge = Gauge(metric, metric, ["persistentvolumeclaim"], registry=registry)
+        gauge.labels("checkpoint").set_function(partial(_room, volume, figure))
+    server, thread = start_http_server(port, "127.0.0.1", registry)
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def test_of_the_disk(rig: Rig) -> None:

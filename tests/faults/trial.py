@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -217,15 +216,9 @@ def _wait_for(event: str | None, command: Command, log_size: int) -> None:
 
 
 def _kill_one(command: Command, random: Random, *names: bytes) -> bool:
-    found = [pid for pid in command.processes() if any(n in _arguments(pid) for n in names)]
+    found = command.processes(*names)
     if not found:
         return False
     with suppress(ProcessLookupError):
         os.kill(random.choice(sorted(found)), signal.SIGKILL)
     return True
-
-
-def _arguments(pid: int) -> bytes:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
