@@ -6,7 +6,8 @@ import re
 
 import yaml
 
-from tests.chart.files import ALERT_TESTS, ROOT, alerts
+from tests.chart.files import ALERT_TESTS, ALERTS, ROOT, alerts
+from tests.e2e.quick_prometheus import BOUNDS
 
 PAGE = "docs/operations.md"
 NAMES = [rule["alert"] for rule in alerts()]
@@ -49,3 +50,9 @@ def test_each_is_made_to_fire_by_a_job() -> None:
         for name in ("test_alerts_fire", "test_alerts_of_a_job")
     )
     assert [name for name in NAMES if f'"{name}"' not in runs] == []
+
+
+def test_bounds_of_a_run_are_those_of_alerts() -> None:
+    """What a run under Prometheus lowers is in the text of the alerts, as it is written there."""
+    texts = "".join(path.read_text("utf-8") for path in ALERTS)
+    assert [bound for bound in BOUNDS if bound not in texts] == []

@@ -25,7 +25,7 @@ QUICKER = 60
 #: About the machine: its disk and its speed.
 OF_THE_MACHINE = {"SparkCepCheckpointDiskFull", "SparkCepBatchesSlow", "SparkCepDecisionsSlow"}
 #: Bounds in seconds, and those that a small job in a minute does not come to.
-_BOUNDS = {
+BOUNDS = {
     "[1h])\n          ) > 3": "[1h])\n          ) > 1",
     "batch_running_seconds) > 240": "batch_running_seconds) > 4",
     "timestamp_seconds) > 0) > 600": "timestamp_seconds) > 0) > 10",
@@ -41,7 +41,7 @@ _BOUNDS = {
 
 def quick(text: str, *, bounds: bool) -> str:
     """Alerts with all their durations divided, and the bounds of what they compare, too."""
-    for bound, lower in _BOUNDS.items() if bounds else ():
+    for bound, lower in BOUNDS.items() if bounds else ():
         text = text.replace(bound, lower)
     text = re.sub(r"\b(\d+)m\b", r"\1s", text)
     text = re.sub(r"\b(\d+)h\b", r"\1m", text)

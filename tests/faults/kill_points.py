@@ -43,8 +43,6 @@ _OF_DRIVER: dict[str, tuple[type, str, bool]] = {
     "in a restart": (RulesAtStart, "decide", True),
     "after the query is told of a change": (TimeControl, "rules_changed", False),
 }
-_OF_WORKERS = ("while packing", "while matching", "after some output")
-POINTS = (*_OF_DRIVER, *_OF_WORKERS)
 #: Of these one run comes to the first alone.
 ONCE = ("in a restart",)
 
@@ -67,6 +65,15 @@ class _Write(PartitionWriter):
         _die_if_armed()
 
 
+#: What the plan is made of instead.
+_OF_WORKERS: dict[str, type] = {
+    "while packing": _Pack,
+    "while matching": _Match,
+    "after some output": _Write,
+}
+POINTS = (*_OF_DRIVER, *_OF_WORKERS)
+
+
 def run() -> None:
     """Run the command of this process's words."""
     point, times, flag = sys.argv[1:4]
@@ -79,10 +86,9 @@ def run() -> None:
         _patch(of, name, int(times), _die, before=before)
     else:
         _patch(Supervisor, "_before_batch", int(times), Path(flag).touch, before=True)
-        dataflow.PackBatch = {"while packing": _Pack}.get(point, PackBatch)  # type: ignore[attr-defined]
-        dataflow.MatchOperator = {"while matching": _Match}.get(point, MatchOperator)  # type: ignore[attr-defined]
-        writers = {"after some output": _Write}
-        dataflow.PartitionWriter = writers.get(point, PartitionWriter)  # type: ignore[attr-defined]
+        dying = _OF_WORKERS[point]
+        (stage,) = dying.__bases__
+        setattr(dataflow, stage.__name__, dying)
     app()
 
 

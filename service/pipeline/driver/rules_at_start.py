@@ -114,6 +114,7 @@ class RulesAtStart:
         if position is not None:
             log.forget_after(position.batch)
         logged = None if position is None else log.of(position.batch)
+        uncommitted = position.batch if position is not None and position.uncommitted else None
         ask = self._retry if logged is None else ask_once
         if logged is None and isinstance(self._wrong, RulesAwayError):
             # Of a checkpoint elsewhere that is known only now.
@@ -129,10 +130,10 @@ class RulesAtStart:
             self._went_wrong(error)
             self._status.not_read([*away, *error.problems])
         overrides = self.overrides or Overrides()
-        if logged is not None and position is not None and position.uncommitted:
-            begins = checkpoint.ends(position.batch - 1)
-            if logged.is_first(position.batch, begins):
-                logged = _without_crashing(log, logged, position.batch, begun, overrides)
+        if logged is not None and uncommitted is not None:
+            begins = checkpoint.ends(uncommitted - 1)
+            if logged.is_first(uncommitted, begins):
+                logged = _without_crashing(log, logged, uncommitted, begun, overrides)
         if logged is None:
             if self._wrong is not None:
                 raise self._wrong
@@ -161,8 +162,8 @@ class RulesAtStart:
             paused = overrides.pauses(logged.rules.paused)
             change = replace(change, rules=change.rules.pausing(paused))
         planned, types = None, record_types(self._schemas)
-        if logged is not None and position is not None and position.uncommitted:
-            planned = position.batch, CompiledRules.fitting(logged.rules, types)[0]
+        if logged is not None and uncommitted is not None:
+            planned = uncommitted, CompiledRules.fitting(logged.rules, types)[0]
         # What ran may not fit the schemas of today.
         compiled, unfit = CompiledRules.fitting(change.rules, types)
         rules = compiled.rules
