@@ -17,7 +17,7 @@ from service.cli.ending import Ending
 from service.cli.exit_codes import ExitCode
 from service.cli.forms import Form
 from service.cli.rules import commands as rules_commands
-from service.cli.signals import run_until_signalled
+from service.cli.signals import StopSignals
 from service.cli.terminal import ConfigFile, err, fail, out, tell
 from service.codecs.dead_letters import Reason
 from service.config import Settings, load
@@ -46,6 +46,7 @@ _CLOSING_SECONDS = 5.0
 """What closing may take beyond the grace period of the batch in flight."""
 _TELLING_SECONDS = 1.0
 """What the last line may take when the process is ended at once."""
+_SECOND_SIGNAL = "a second signal came"
 
 #: Wrong use of a command; typer exports only what is below it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -86,20 +87,31 @@ def run(config: ConfigFile) -> None:
     """Run the service until SIGTERM or Ctrl-C; a second signal ends it immediately."""
     start = of_this_process()
     ending = Ending()
+    signals = StopSignals(lambda: _end(ending, ExitCode.ENDED_AT_ONCE, _SECOND_SIGNAL))
     configure()
     try:
         settings = load(config)
         configure(settings.observability.log_level, settings.observability.log_format)
         if as_json():
             take_in_standard_error()
-        _run(settings, start, ending)
+        _run(settings, start, ending, signals)
     except Exception as error:  # noqa: BLE001  told, whatever it is
         if not as_json():
             tell(error)
         sys.exit(ending.failed(error))
 
 
-def _run(settings: Settings, start: StartClock, ending: Ending) -> None:
+def _end(ending: Ending, code: ExitCode, reason: str) -> NoReturn:
+    """End this process, whatever it does. Its Java process ends with it."""
+    # In a thread: this one may hold the log's lock, or nobody may read what is written.
+    telling = threading.Thread(target=ending.tell, args=(code, reason), daemon=True)
+    telling.start()
+    telling.join(_TELLING_SECONDS)
+    # Not Python's own exit: it would wait for threads and report their exceptions.
+    os._exit(code)
+
+
+def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSignals) -> None:
     # Spark is slow to import, and `check` does without it.
     from service.pipeline.driver.scratch import scratch_folder
     from service.pipeline.spark.jvm import end_jvm
@@ -109,13 +121,19 @@ def _run(settings: Settings, start: StartClock, ending: Ending) -> None:
         with scratch_folder(settings) as scratch:
             # First of all, since nothing else takes as long.
             spark = StartingSpark(settings, scratch, start.meanwhile)
-            service = _serve(settings, start, spark, ending)
+            service = _serve(settings, start, spark, ending, signals)
     finally:
         end_jvm()
     ending.done("stopped as asked" if service.told_to_stop else "the end of the input is reached")
 
 
-def _serve(settings: Settings, start: StartClock, spark: StartingSpark, ending: Ending) -> Service:
+def _serve(
+    settings: Settings,
+    start: StartClock,
+    spark: StartingSpark,
+    ending: Ending,
+    signals: StopSignals,
+) -> Service:
     from service.pipeline.driver.service import Service
     from service.pipeline.spark.jvm import end_jvm, kill_jvm, raise_if_jvm_ended
 
@@ -150,20 +168,15 @@ def _serve(settings: Settings, start: StartClock, spark: StartingSpark, ending: 
             if server is not None:
                 server.stop()
 
-    def end(code: ExitCode, reason: str) -> NoReturn:
+    def end(code: ExitCode, reason: str) -> None:
         kill_jvm()
-        # In a thread: this one may hold the log's lock, or nobody may read what is written.
-        telling = threading.Thread(target=ending.tell, args=(code, reason), daemon=True)
-        telling.start()
-        telling.join(_TELLING_SECONDS)
-        # Not Python's own exit: it would wait for threads and report their exceptions.
-        os._exit(code)
+        _end(ending, code, reason)
 
-    run_until_signalled(
+    signals.at_once = lambda: end(ExitCode.ENDED_AT_ONCE, _SECOND_SIGNAL)
+    signals.run(
         work,
         stop=service.stop,
         patience_seconds=settings.lifecycle.stop_grace / 1000 + _CLOSING_SECONDS,
-        at_once=lambda: end(ExitCode.ENDED_AT_ONCE, "a second signal came"),
         too_late=lambda: end(
             ExitCode.GRACE_RAN_OUT,
             "the process did not end within lifecycle.stop_grace and"

@@ -29,7 +29,11 @@ def take_in_standard_error() -> None:
 
 
 def _request_failed(server: socketserver.BaseServer, _request: Any, _client: Any) -> None:
-    _tell(f"a request to {type(server).__name__} failed", sys.exception())
+    error = sys.exception()
+    # Whoever asked is gone: Java, as a rule, whose end is told by those who wait for it.
+    gone = isinstance(error, EOFError | ConnectionError)
+    level = logging.DEBUG if gone else logging.WARNING
+    _tell(f"a request to {type(server).__name__} failed", error, level)
 
 
 def _thread_failed(failed: threading.ExceptHookArgs) -> None:
@@ -39,8 +43,8 @@ def _thread_failed(failed: threading.ExceptHookArgs) -> None:
     _tell(f"thread {name} ended with an exception", failed.exc_value or failed.exc_type())
 
 
-def _tell(text: str, error: BaseException | None = None) -> None:
-    _log.log(logging.WARNING, "%s", text, exc_info=error, extra=_EXTRA)
+def _tell(text: str, error: BaseException | None = None, level: int = logging.WARNING) -> None:
+    _log.log(level, "%s", text, exc_info=error, extra=_EXTRA)
 
 
 class _LoggedLines(io.TextIOBase):

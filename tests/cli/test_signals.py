@@ -12,27 +12,36 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import os, sys, threading, time
-from service.cli.signals import run_until_signalled
+from service.cli.signals import StopSignals
 
+def say(word):
+    os.write(1, f"{{word}}\\n".encode())
+
+signals = StopSignals(at_once=lambda: os._exit(40))
+{before}
 told = threading.Event()
 
 def work():
-    print("works", flush=True)
+    say("works")
     {work}
 
 def stop():
-    print("told", flush=True)
+    say("told")
     told.set()
 
-run_until_signalled(
+signals.run(
     work,
     stop=stop,
     patience_seconds={patience},
-    at_once=lambda: os._exit(40),
     too_late=lambda: os._exit(41),
 )
-print("done", flush=True)
+say("done")
 """
+#: A signal has come.
+HEARD = """say("begins")
+while not signals._received:
+    time.sleep(0.01)
+say("heard")"""
 
 
 def _said(lines: list[str]) -> list[str]:
@@ -40,10 +49,12 @@ def _said(lines: list[str]) -> list[str]:
     return [line for line in lines if line in ("works", "told", "done")]
 
 
-def _run(work: str, *signals: signal.Signals, patience: float = 60) -> tuple[int, list[str], str]:
+def _run(
+    work: str, *signals: signal.Signals, patience: float = 60, before: str = ""
+) -> tuple[int, list[str], str]:
     """Exit code, lines of standard output after the first, and standard error; each signal is sent
     when the program has said something more."""
-    program = PROGRAM.format(work=work, patience=patience)
+    program = PROGRAM.format(work=work, patience=patience, before=before)
     with subprocess.Popen(
         [sys.executable, "-c", program],
         cwd=ROOT,
@@ -85,3 +96,18 @@ def test_work_that_ends_by_itself() -> None:
     code, said, errors = _run("raise LookupError('gone')")
     assert (code, said) == (1, ["works"])
     assert errors.endswith("LookupError: gone\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_before_the_work_begins(number: signal.Signals) -> None:
+    """The work is told as soon as it begins."""
+    code, said, _ = _run("told.wait()", number, before=HEARD)
+    assert (code, sorted(said)) == (0, ["done", "told", "works"])
+
+
+def test_twice_before_the_work_begins() -> None:
+    """The process ends."""
+    before = f"{HEARD}; time.sleep(60)"
+    code, said, errors = _run("told.wait()", signal.SIGTERM, signal.SIGTERM, before=before)
+    assert (code, said) == (40, [])
+    assert "Traceback" not in errors

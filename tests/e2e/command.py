@@ -100,6 +100,12 @@ class Command:
         """A signal to the command alone."""
         self._process.send_signal(number)
 
+    def hears_signals(self) -> bool:
+        """Whether it does something of its own when it is told to stop."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text("utf-8")
+        (caught,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+        return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
     def wait(self, seconds: float = _SECONDS) -> int:
         """The exit code, once it has ended."""
         try:

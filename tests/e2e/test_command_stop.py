@@ -151,10 +151,20 @@ def test_signals_while_batches_run(scenario: Scenario) -> None:
 
 
 def test_signals_at_start_and_idle(scenario: Scenario) -> None:
-    """Told to stop before Spark is up, and with nothing to do: exit code 0 and nobody left."""
+    """Told to stop before it has read its settings, before Spark is up, and with nothing to do:
+    exit code 0, a last line, and nobody left."""
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     stream = Stream(scenario)
     document = _document(scenario)
+    with running(scenario.folder, document) as command:
+        command.wait_for(command.hears_signals)
+        assert command.events("started") == []
+        command.signal(signal.SIGTERM)
+        assert command.wait() == ExitCode.DONE
+        command.wait_until_alone(1.0)
+    (ended,) = command.events("ended")
+    assert ended["reason"] == "stopped as asked"
+
     with running(scenario.folder, document) as command:
         command.wait_for(lambda: command.events("topics_created"))
         command.signal(signal.SIGTERM)

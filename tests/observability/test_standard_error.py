@@ -11,9 +11,11 @@ import logging, socket, socketserver, sys, threading, traceback
 from service.observability.logs import configure
 from service.observability.standard_error import take_in_standard_error
 
+failures = [KeyError("wrong"), EOFError("gone")]
+
 class Server(socketserver.TCPServer):
     def finish_request(self, request, client_address):
-        raise EOFError("gone")
+        raise failures.pop()
 
 configure("info", "json")
 take_in_standard_error()
@@ -24,8 +26,9 @@ thread = threading.Thread(target=lambda: 1 / 0, name="mine")
 thread.start()
 thread.join()
 with Server(("127.0.0.1", 0), socketserver.BaseRequestHandler) as server:
-    with socket.create_connection(server.server_address):
-        server.handle_request()
+    for _ in range(2):
+        with socket.create_connection(server.server_address):
+            server.handle_request()
 sys.stdout.close()
 logging.getLogger("after").warning("nobody can read this")
 sys.stdout = sys.__stdout__ = None
@@ -33,7 +36,8 @@ sys.stdout = sys.__stdout__ = None
 
 
 def test_nothing_but_json() -> None:
-    """Lines as lines, exceptions of threads and servers in one each; secrets are masked; a log that
+    """Lines as lines, exceptions of threads and servers in one each, but for those of
+    clients that are gone; secrets are masked; a log that
     cannot be written does not call itself."""
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True
@@ -45,5 +49,5 @@ def test_nothing_but_json() -> None:
         "a request to Server failed",
     ]  # fmt: skip
     assert lines[3]["exception"].endswith("ZeroDivisionError: division by zero")
-    assert lines[4]["exception"].endswith("EOFError: gone")
+    assert lines[4]["exception"].endswith("KeyError: 'wrong'")
     assert done.stderr == ""
