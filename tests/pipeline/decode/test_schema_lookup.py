@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -28,6 +29,8 @@ class Registry(ThreadingHTTPServer):
 
     known: frozenset[int] = frozenset()
     status = 404
+    #: So many questions are answered together, if they come within a while.
+    together: threading.Barrier | None = None
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)
@@ -41,6 +44,9 @@ class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         schema_id = int(self.path.split("?")[0].rpartition("/")[2])
         self.server.asked.append(schema_id)
+        if self.server.together is not None:
+            with suppress(threading.BrokenBarrierError):
+                self.server.together.wait(5)
         known = schema_id in self.server.known
         told: Any = {"schema": '"string"'} if known else {"error_code": 40403, "message": "no"}
         body = json.dumps(told).encode()
@@ -80,6 +86,13 @@ def test_an_id_that_is_not_known_is_asked_for_once_in_a_while(
     monkeypatch.setattr(time, "monotonic", lambda: now + FORGOTTEN_AFTER_SECONDS + 1)
     assert ask(registry, 7, 8).open == {7}
     assert sorted(registry.asked) == [7, 7, 8, 8]
+
+
+def test_ids_are_asked_for_together(registry: Registry) -> None:
+    """A registry that takes its time answers several at once."""
+    registry.together = threading.Barrier(8)
+    ask(registry, *range(100, 108))
+    assert not registry.together.broken
 
 
 def test_of_many_ids_those_with_the_most_records_are_asked_for(registry: Registry) -> None:

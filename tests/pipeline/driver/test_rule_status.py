@@ -69,7 +69,8 @@ def test_counters_begin_at_zero(status: RuleStatus) -> None:
     wants(status, status.rules)
     value = status._metrics.registry.get_sample_value
     assert value("spark_cep_dead_letters_total", {"reason": "undecodable"}) == 0
-    assert value("spark_cep_partial_matches_dropped_total", {"rule": "two"}) == 0
+    for dropped in ("partial_matches", "matches"):
+        assert value(f"spark_cep_{dropped}_dropped_total", {"rule": "two"}) == 0
     labels = {"rule": "one", "reason": "condition_failed"}
     assert value("spark_cep_rule_errors_total", labels) == 0
     assert value("spark_cep_matches_total", {"rule": "disabled"}) is None
