@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -97,6 +97,10 @@ class KafkaAccess:
     def read(self, *topics: str) -> list[Message]:
         """Every committed record that the topics hold now, partition by partition; a topic that
         does not exist holds none."""
+        return sorted(self.each(*topics), key=lambda m: (m.topic(), m.partition(), m.offset()))
+
+    def each(self, *topics: str) -> Iterator[Message]:
+        """The same as they come, for topics that are too large to be held."""
         reader = Consumer(
             self.config(
                 **{
@@ -113,18 +117,16 @@ class KafkaAccess:
             known = reader.list_topics(timeout=_SECONDS).topics
             wanted = [(t, p) for t in topics if t in known for p in known[t].partitions]
             reader.assign([TopicPartition(topic, number, 0) for topic, number in wanted])
-            found: list[Message] = []
             open_ends = set(wanted)
             deadline = time.monotonic() + _SECONDS
             while open_ends:
                 assert time.monotonic() < deadline, f"{topics} could not be read to their ends"
                 for message in reader.consume(1000, 0.05):
-                    deadline = time.monotonic() + _SECONDS
                     if message.error() is None:
-                        found.append(message)
+                        yield message
                     else:
                         open_ends.discard((message.topic(), message.partition()))
-            return sorted(found, key=lambda m: (m.topic(), m.partition(), m.offset()))
+                    deadline = time.monotonic() + _SECONDS
         finally:
             reader.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -104,6 +104,15 @@ class Outputs:
         return sorted(
             (letter.body["offset"], letter.body["reason"]) for letter in self.dead_letters
         )
+
+
+def each_output(kafka: KafkaAccess, topic: Callable[[str], str]) -> Iterator[tuple[str, Record]]:
+    """All records of :class:`Outputs`, each with its kind, without holding them."""
+    kinds = {topic(kind): kind for kind in Outputs.KINDS}
+    for message in kafka.each(*kinds):
+        name = message.topic()
+        assert name is not None
+        yield kinds[name], _record(message)
 
 
 @cache

@@ -21,7 +21,6 @@ def test_sound_events_are_processed_as_if_alone(new_scenario: Callable[[], Scena
     stream = HostileStream(scenario, EVENTS, CROWD)
     for number in range(ROUNDS):
         stream.send(crowd=number == 0)
-    outputs = scenario.run(source={"max_offsets_per_trigger": stream.records // 5})
-    stream.compare(outputs)
-    assert len(outputs.matches) > 200
+    scenario.run(source={"max_offsets_per_trigger": stream.records // 5})
+    assert stream.compare()["matches"] > 200
     assert scenario.total(Count.DEAD_LETTERS) == len(stream.broken) > ROUNDS * EVENTS * 0.3

@@ -62,15 +62,12 @@ def main(
             code, _ = command.terminate()
         finally:
             command.kill()
-        outputs = scenario.outputs()
-        stream.compare(outputs)
+        counts = stream.compare()
     console.print(
         {
-            "sound": len(stream.sound),
-            "matches": len(outputs.matches),
-            "timeouts": len(outputs.timeouts),
-            "late": len(outputs.late),
-            "dead letters": dict(Counter(stream.broken.values())),
+            "sound": stream.sound,
+            **counts,
+            "reasons": dict(Counter(stream.broken.values())),
         }
     )
     growth = _growth(memory)
