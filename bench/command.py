@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
@@ -19,8 +20,8 @@ _ROOT = Path(__file__).parents[1]
 
 
 class Command(ChildProcess):
-    """The command with settings ``document``, that are written to ``folder``, as are its log and
-    what it has in temporary files."""
+    """The command with settings ``document``, that are written to ``folder``, as is its log. Its
+    temporary files are where users have them: a long path leaves no room for sockets."""
 
     def __init__(
         self,
@@ -30,8 +31,7 @@ class Command(ChildProcess):
     ) -> None:
         config = folder / "config.yaml"
         config.write_text(yaml.safe_dump(dict(document)), "utf-8")
-        self.scratch = folder / "scratch"
-        self.scratch.mkdir(exist_ok=True)
+        self._scratch = TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
         super().__init__(
             "the job",
             [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)],
@@ -39,8 +39,8 @@ class Command(ChildProcess):
             folder=_ROOT,
             environment={
                 "PYTHONPATH": str(_ROOT),
-                "TMPDIR": str(self.scratch),
-                "SPARK_LOCAL_DIRS": str(self.scratch),
+                "TMPDIR": self._scratch.name,
+                "SPARK_LOCAL_DIRS": self._scratch.name,
                 **(environment or {}),
             },
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -111,8 +112,10 @@ class TestBed:
 
     def our_side(self, cores: tuple[int, ...] | None = None) -> Side:
         """A new process of ours, on ``cores`` instead of those of the test bed."""
-        scratch = self.folder / "scratch"
-        scratch.mkdir(exist_ok=True)
+        # A long path leaves no room for sockets.
+        scratch = self._stack.enter_context(
+            TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
+        )
         side = Side(
             "the job",
             [sys.executable, "-m", "bench.job"],
@@ -120,8 +123,8 @@ class TestBed:
             cores=cores or self.cores,
             environment={
                 "PYTHONPATH": str(_ROOT),
-                "TMPDIR": str(scratch),
-                "SPARK_LOCAL_DIRS": str(scratch),
+                "TMPDIR": scratch,
+                "SPARK_LOCAL_DIRS": scratch,
             },
         )
         return self._stack.enter_context(side)
