@@ -54,6 +54,10 @@ class RegistryAwayError(RegistryError):
     """The schema registry does not answer; asked again later, it may."""
 
 
+class SchemaNotFoundError(RegistryError):
+    """The registry answers, and does not know the schema id, GUID, subject or version."""
+
+
 class SchemaError(SparkCepError):
     """A schema cannot be used for input, reading or output."""
 

@@ -139,7 +139,7 @@ def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
     # Clients of Kafka and the registry are slow to import.
     from service.codecs.registry import Registry
     from service.config import load
-    from service.pipeline.decode.resolved_schemas import resolve_schemas
+    from service.pipeline.decode.schema_resolution import resolve_schemas
     from service.pipeline.driver import job_plan
 
     settings = load(config)

@@ -30,6 +30,7 @@ from service.errors import (
     RegistryAwayError,
     RegistryError,
     SchemaError,
+    SchemaNotFoundError,
     SparkCepError,
 )
 
@@ -38,10 +39,6 @@ _T = TypeVar("_T")
 _MOST_REFERENCES = 100
 _LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
-
-
-class SchemaNotFoundError(RegistryError):
-    """The registry answers, and does not know the schema id, GUID, subject or version."""
 
 
 class SubjectVersion(NamedTuple):

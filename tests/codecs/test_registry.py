@@ -20,9 +20,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from service.codecs.registry import Registry, SchemaNotFoundError
+from service.codecs.registry import Registry
 from service.codecs.registry_settings import RegistrySettings
-from service.errors import ConfigurationError, RegistryAwayError, RegistryError, SchemaError
+from service.errors import (
+    ConfigurationError,
+    RegistryAwayError,
+    RegistryError,
+    SchemaError,
+    SchemaNotFoundError,
+)
 
 ANSWER = tuple[int, Any]
 ADDRESS = {"type": "record", "name": "geo.Address", "fields": [{"name": "c", "type": "string"}]}

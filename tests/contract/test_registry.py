@@ -19,8 +19,9 @@ from confluent_kafka.schema_registry import (
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from service.codecs.outputs import Contract, schema_text
-from service.codecs.registry import Registry, SchemaNotFoundError
+from service.codecs.registry import Registry
 from service.codecs.registry_settings import RegistrySettings
+from service.errors import SchemaNotFoundError
 from tests.e2e.schemas import field, record
 
 pytestmark = pytest.mark.kafka

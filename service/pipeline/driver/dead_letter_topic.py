@@ -16,9 +16,9 @@ from confluent_kafka import Message
 
 from service.codecs.framing import locate
 from service.codecs.outputs import schema_text
-from service.codecs.registry import Registry, SchemaNotFoundError
+from service.codecs.registry import Registry
 from service.config import Settings
-from service.errors import ConfigurationError, SchemaError
+from service.errors import ConfigurationError, SchemaError, SchemaNotFoundError
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.kafka import Cluster
 from service.pipeline.driver.partition_reader import ANSWER_SECONDS, CONSUMER, PartitionReader

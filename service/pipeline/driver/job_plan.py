@@ -20,7 +20,8 @@ from service.pattern.several_types import InputRecord
 from service.pattern.sql_types import at_input, check_statement, endless
 from service.pattern.type_check import type_check, type_warnings, with_columns_of
 from service.pipeline.decode.decoder_plan import check_columns, record_types
-from service.pipeline.decode.resolved_schemas import ResolvedSchemas, topics_of
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas
+from service.pipeline.decode.schema_resolution import topics_of
 from service.rules.rule_set import RuleFile, RuleSet
 from service.rules.source import RuleSource
 from service.rules.texts import plan_for

@@ -38,7 +38,7 @@ from service.observability.health import Health
 from service.observability.logs import bound, logger
 from service.observability.metrics import Metrics
 from service.observability.start_clock import Phase, StartClock
-from service.pipeline.decode.resolved_schemas import resolve_schemas
+from service.pipeline.decode.schema_resolution import resolve_schemas
 from service.pipeline.driver.batch_limit import BatchLimit, mean_size
 from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, check_position, held

@@ -26,7 +26,8 @@ _LOADED = (
     "service.pipeline.deliver.at_least_once",
     "service.pipeline.deliver.exactly_once",
     "service.pipeline.match.match",
-    "service.pipeline.decode.pack",
+    "service.pipeline.match.match_operator",
+    "service.pipeline.decode.packing",
     "service.pipeline.deliver.sink",
     "service.pipeline.driver.control_source",
 )

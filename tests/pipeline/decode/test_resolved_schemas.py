@@ -10,10 +10,11 @@ from uuid import UUID
 import pytest
 
 from service.codecs.avro_schema import AvroSchema, parse
-from service.codecs.registry import Registry, SchemaNotFoundError, SubjectVersion
+from service.codecs.registry import Registry, SubjectVersion
 from service.config import Settings
-from service.errors import ConfigurationError, RegistryError, SchemaError
-from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas
+from service.errors import ConfigurationError, RegistryError, SchemaError, SchemaNotFoundError
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas
+from service.pipeline.decode.schema_resolution import resolve_schemas
 
 
 def record(name: str, *fields: str) -> dict[str, Any]:

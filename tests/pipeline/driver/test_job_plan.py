@@ -14,7 +14,8 @@ import pytest
 from service.config import Settings
 from service.errors import ConfigurationError, Problem, RuleSetError
 from service.pattern.document import load_rules
-from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas
+from service.pipeline.decode.schema_resolution import resolve_schemas
 from service.pipeline.driver.job_plan import (
     check_rules,
     input_topics,

@@ -10,7 +10,8 @@ import pytest
 
 from service.observability.metrics import Metrics
 from service.pattern.document import load_rules
-from service.pipeline.decode.resolved_schemas import ResolvedSchemas, resolve_schemas
+from service.pipeline.decode.resolved_schemas import ResolvedSchemas
+from service.pipeline.decode.schema_resolution import resolve_schemas
 from service.pipeline.driver.checkpoint_files import Position
 from service.pipeline.driver.rule_log import LoggedRules, RuleLog
 from service.pipeline.driver.rule_status import RuleStatus

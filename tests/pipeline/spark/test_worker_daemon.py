@@ -36,6 +36,26 @@ def test_the_daemon_has_one_thread_and_prints_nothing() -> None:
     assert (found.stdout, found.stderr) == ("1\n", "")
 
 
+_TRAVEL = """
+import sys
+from importlib import import_module
+from service.pipeline.spark.preloading import load
+load()
+loaded = set(sys.modules)
+for name in ("decode.packing", "match.match_operator", "deliver.sink"):
+    import_module(f"service.pipeline.{name}")
+print(sorted(set(sys.modules) - loaded))
+print(sorted({"httpx2", "authlib", "structlog"} & loaded))
+"""
+
+
+def test_a_worker_imports_nothing_in_its_first_task() -> None:
+    """What travels to it is loaded, and nothing that the driver alone needs."""
+    command = [sys.executable, "-c", _TRAVEL]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines() == ["[]", "[]"]
+
+
 _ALLOCATES = """
 import ctypes, threading
 from service.pipeline.spark.preloading import load
