@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -85,6 +86,8 @@ def _root(
 @app.command()
 def run(config: ConfigFile) -> None:
     """Run the service until SIGTERM or Ctrl-C; a second signal ends it immediately."""
+    # Nothing of what a start imports and makes goes before its end.
+    gc.disable()
     start = of_this_process()
     ending = Ending()
     signals = StopSignals(lambda: _end(ending, ExitCode.ENDED_AT_ONCE, _SECOND_SIGNAL))
@@ -142,6 +145,8 @@ def _serve(
     health = Health(observability.stall_limit)
     service = Service(settings, metrics, health, spark=spark, start=start)
     start.done(Phase.IMPORTS)
+    gc.freeze()
+    gc.enable()
     identify(service.run_id)
     ending.last_batch = lambda: service.last_batch
     server: HealthServer | None = None
