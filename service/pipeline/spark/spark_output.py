@@ -39,6 +39,7 @@ _CHATTER: Final = (
     "Streaming TransformWithStateInPandas Python worker",
     "WARNING: Using incubator modules",
     "Picked up JAVA_TOOL_OPTIONS",
+    "1 compiler directives added",
 )
 
 
