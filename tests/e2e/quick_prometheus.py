@@ -26,7 +26,7 @@ QUICKER = 60
 OF_THE_MACHINE = {"SparkCepCheckpointDiskFull", "SparkCepBatchesSlow", "SparkCepDecisionsSlow"}
 #: Bounds in seconds, and those that a small job in a minute does not come to.
 BOUNDS = {
-    "[1h])\n          ) > 3": "[1h])\n          ) > 1",
+    "[1h])\n          ) > 3": "[1h])\n          ) > 0",
     "batch_running_seconds) > 240": "batch_running_seconds) > 4",
     "timestamp_seconds) > 0) > 600": "timestamp_seconds) > 0) > 10",
     "[5m:1m]) > 10000": "[5m:1m]) > 1000",

@@ -220,24 +220,20 @@ def test_of_state(rig: Rig) -> None:
 
 
 def test_of_outages(registry: str, tmp_path: Path) -> None:
-    """Kafka is killed again and again, which ends the query each time."""
+    """Kafka is away for more than a minute, which ends the query."""
     tool("prometheus")
     with (
         EmbeddedBroker(tmp_path / "broker", JARS) as broker,
         _rig(KafkaAccess(broker.bootstrap), registry, tmp_path) as rig,
-        rig.runs() as command,
+        rig.runs(),
     ):
-        deadline = time.monotonic() + 240
-        while "SparkCepQueryRestarts" not in rig.server.firing():
-            assert time.monotonic() < deadline, command.end_of_log()
-            with rig.sends(_steady):
-                command.wait_for(lambda: command.page("/readyz")[0] == 200)
-                time.sleep(1)
-            broker.kill()
-            command.wait_for(lambda: command.page("/readyz")[0] != 200)
-            time.sleep(8)
-            broker.start()
         with rig.sends(_steady):
+            time.sleep(3)
+        broker.kill()
+        time.sleep(75)
+        broker.start()
+        with rig.sends(_steady):
+            rig.fires("SparkCepQueryRestarts")
             rig.resolves("SparkCepQueryRestarts", seconds=120)
 
 
