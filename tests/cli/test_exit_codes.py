@@ -36,6 +36,7 @@ def test_every_error_has_its_code() -> None:
         "RulesAwayError": 5,
         "RulesTopicAwayError": 10,
         "RegistryAwayError": 11,
+        "SchemaNotFoundError": 6,
         "SchemaError": 6,
         "DependencyError": 5,
         "StateError": 7,
