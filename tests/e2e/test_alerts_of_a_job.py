@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry, Gauge, start_http_server
 from examples.embedded import EmbeddedBroker
 from examples.embedded.process import free_ports
 from service.config import Settings
+from service.pipeline.driver.outage import _BRIDGED_SECONDS
 from service.rules.overrides import Override, PauseOrder, write_override
 from tests.chart.files import tool
 from tests.conftest import JARS
@@ -230,7 +231,7 @@ def test_of_outages(registry: str, tmp_path: Path) -> None:
         with rig.sends(_steady):
             time.sleep(3)
         broker.kill()
-        time.sleep(75)
+        time.sleep(_BRIDGED_SECONDS + 15)
         broker.start()
         with rig.sends(_steady):
             rig.fires("SparkCepQueryRestarts")
