@@ -13,6 +13,10 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import os, sys, threading, time
 from service.cli.signals import StopSignals
+from service.observability.logs import configure
+
+# Standard output is for what is said: a log line is written in pieces.
+configure(stream=sys.stderr)
 
 def say(word):
     os.write(1, f"{{word}}\\n".encode())
@@ -45,7 +49,7 @@ say("heard")"""
 
 
 def _said(lines: list[str]) -> list[str]:
-    """What the program itself said; its log left out."""
+    """What the work and its end said."""
     return [line for line in lines if line in ("works", "told", "done")]
 
 
