@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _NOTHING = bytes(1)
+_BITS_OF_PIECE = 11
 #: Bytes of a value, key or headers in one row, and characters of headers.
-PIECE = 2 << 10
+PIECE = 1 << _BITS_OF_PIECE
 _IN_PIECES = ("value", "record_key", "headers")
 _PLACE = ("partition", "offset")
 
@@ -27,25 +28,30 @@ def columns_of(records: DataFrame, topic: str | None) -> DataFrame:
     """Kafka's records with what :class:`KafkaRecords` reads; ``topic``: the only one, if there is
     only one. A record with a value, key or headers above ``PIECE`` bytes is several rows, one
     behind the other, each with a piece of them (see :mod:`service.pipeline.wire.fragments`)."""
+    from pyspark.sql import functions as F
+
     topics = [] if topic is not None else ["topic"]
-    read = records.selectExpr(
+    read = records.select(
         *_PLACE,
-        "unix_millis(timestamp) AS kafka_time",
+        F.unix_millis("timestamp").alias("kafka_time"),
         *topics,
         "value",
-        "key AS record_key",
+        F.col("key").alias("record_key"),
         # As text: Arrow takes several microseconds a row for an array, even where it is NULL.
-        "IF(size(headers) > 0, to_json(headers), NULL) AS headers",
+        F.when(F.size("headers") > 0, F.to_json("headers")).alias("headers"),
     )
-    most = "greatest(octet_length(value), octet_length(record_key), octet_length(headers))"
-    pieces = f"IF({most} > {PIECE}, sequence(0, ({most} - 1) div {PIECE}), array(0))"
-    return read.selectExpr("*", f"explode({pieces}) AS piece").selectExpr(
+    most = F.greatest(*map(F.octet_length, _IN_PIECES))
+    last = F.shiftright(most - 1, _BITS_OF_PIECE)
+    pieces = F.when(most > PIECE, F.sequence(F.lit(0), last)).otherwise(F.array(F.lit(0)))
+    begin = F.col("piece") * PIECE + 1
+    return read.select("*", F.explode(pieces).alias("piece")).select(
         *_PLACE,
         "kafka_time",
         *topics,
         *(
-            f"IF({most} > {PIECE}, substring({name}, piece * {PIECE} + 1, {PIECE}), {name})"
-            f" AS {name}"
+            F.when(most > PIECE, F.substring(name, begin, F.lit(PIECE)))
+            .otherwise(F.col(name))
+            .alias(name)
             for name in _IN_PIECES
         ),
     )

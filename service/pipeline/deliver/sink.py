@@ -20,8 +20,7 @@ from service.pipeline.wire.fragments import whole
 from service.pipeline.wire.packets import OutputRecords, PacketKind, ResultColumns
 from service.pipeline.wire.reports import Count, Counts, Report
 
-REPORT_SQL_SCHEMA = "report BINARY"
-_REPORT_SCHEMA = pa.schema([("report", pa.binary())])
+REPORT_SCHEMA = pa.schema([("report", pa.binary())])
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class PartitionWriter:
             counts[Count.TRANSACTIONS, result.value] += 1
         counts[Count.BUSY_US, "sink"] += busy // 1000
         reports.append(Report(counts, processes=tuple(memory_of_task())).encode())
-        yield pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=_REPORT_SCHEMA)
+        yield pa.RecordBatch.from_arrays([pa.array(reports, pa.binary())], schema=REPORT_SCHEMA)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:

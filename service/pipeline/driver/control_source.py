@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BinaryType, StructType
 
 from service.errors import StartError
 from service.pipeline.spark.source_runner import no_trace_of_a_stop
@@ -43,9 +43,9 @@ class ControlSource(DataSource):
         """The format's name."""
         return FORMAT
 
-    def schema(self) -> str:
+    def schema(self) -> StructType:
         """One packet a row."""
-        return "packet BINARY"
+        return StructType().add("packet", BinaryType())
 
     def simpleStreamReader(  # noqa: N802
         self,

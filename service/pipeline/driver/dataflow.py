@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from service.codecs.outputs import OutputEncoder
@@ -22,7 +23,7 @@ from service.pipeline.decode.records import columns_of
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.decode.schema_lookup import SchemaLookup
 from service.pipeline.deliver.output import Batch, Delivery
-from service.pipeline.deliver.sink import REPORT_SQL_SCHEMA, PartitionWriter
+from service.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from service.pipeline.driver import control_source
 from service.pipeline.driver.batch_limit import BatchLimit, limit_reads
 from service.pipeline.driver.batch_rules import BatchRules
@@ -33,7 +34,7 @@ from service.pipeline.match.key_group import MatchOptions
 from service.pipeline.match.match import Matching
 from service.pipeline.match.match_operator import MatchOperator
 from service.pipeline.state.key_group_labels import label
-from service.pipeline.wire.packets import OUTPUT_SQL_SCHEMA, PACKET_SQL_SCHEMA, PacketKind
+from service.pipeline.wire.packets import OUTPUT_SCHEMA, PACKET_SCHEMA, PacketKind
 from service.pipeline.wire.schema_ids import ranges_of
 from service.pipeline.wire.task_properties import TaskProperties
 
@@ -69,7 +70,7 @@ class Dataflow:
         read = spark.readStream.format("kafka").options(**options).load()
         # Schemas are learnt between two starts of the query.
         pack = PackBatch(self.packing)
-        events = columns_of(read, self._topic).mapInArrow(pack, PACKET_SQL_SCHEMA)
+        events = columns_of(read, self._topic).mapInArrow(pack, from_arrow_schema(PACKET_SCHEMA))
         control_source.register(spark)
         control = (
             spark.readStream.format(control_source.FORMAT)
@@ -103,12 +104,13 @@ class Dataflow:
             .groupBy("label")
             .transformWithState(
                 statefulProcessor=MatchOperator(matching),
-                outputStructType=OUTPUT_SQL_SCHEMA,
+                outputStructType=from_arrow_schema(OUTPUT_SCHEMA),
                 outputMode="Append",
                 timeMode="None",
             )
         )
         begun = False
+        report_schema = from_arrow_schema(REPORT_SCHEMA)
 
         def run_batch(frame: DataFrame, batch: int) -> None:
             nonlocal begun
@@ -129,7 +131,7 @@ class Dataflow:
             output = Batch(query, batch, ranges_of(known), offsets)
             writer = PartitionWriter(self.delivery, output, first=not begun)
             begun = True
-            reports = frame.mapInArrow(writer, REPORT_SQL_SCHEMA).collect()
+            reports = frame.mapInArrow(writer, report_schema).collect()
             size = after(batch, [bytes(row[0]) for row in reports])
             if self.limit.batch_done(*size) and self.limit.records is not None:
                 limit_reads(spark, query, self.limit.records)

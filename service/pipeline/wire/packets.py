@@ -15,13 +15,12 @@ import pyarrow as pa
 from service.codecs.outputs import MATCH_ID_HEADER
 from service.packing import pack, unpack
 
+#: Between decoding tasks and key groups; ``label``: of the key group.
 PACKET_SCHEMA: Final = pa.schema(
     [("label", pa.int64()), ("kind", pa.int32()), ("packet", pa.binary())]
 )
-#: Between decoding tasks and key groups; ``label``: of the key group.
-PACKET_SQL_SCHEMA: Final = "label BIGINT, kind INT, packet BINARY"
 #: Between key groups and writers.
-OUTPUT_SQL_SCHEMA: Final = "kind INT, packet BINARY"
+OUTPUT_SCHEMA: Final = pa.schema([("kind", pa.int32()), ("packet", pa.binary())])
 
 #: Bytes of one packet, of any kind, about: the last record in it may exceed it.
 BYTES_PER_PACKET: Final = 1 << 19
