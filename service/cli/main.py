@@ -95,8 +95,6 @@ def run(config: ConfigFile) -> None:
     try:
         settings = load(config)
         configure(settings.observability.log_level, settings.observability.log_format)
-        if as_json():
-            take_in_standard_error()
         _run(settings, start, ending, signals)
     except Exception as error:  # noqa: BLE001  told, whatever it is
         if not as_json():
@@ -122,8 +120,10 @@ def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSig
 
     try:
         with scratch_folder(settings) as scratch:
-            # First of all, since nothing else takes as long.
+            # First of all, since nothing else takes as long, and before the first thread.
             spark = StartingSpark(settings, scratch, start.meanwhile)
+            if as_json():
+                take_in_standard_error()
             service = _serve(settings, start, spark, ending, signals)
     finally:
         end_jvm()

@@ -101,6 +101,14 @@ def configure(
     )
 
 
+def leave() -> None:
+    """Log as a process does that has not called :func:`configure`: in one that was forked."""
+    logging.getLogger().handlers.clear()
+    logging.getLogger().setLevel(logging.WARNING)
+    logging.captureWarnings(capture=False)
+    structlog.reset_defaults()
+
+
 def only(name: str) -> None:
     """From now on log what the logger ``name`` says, whatever the level, and nothing else."""
     logging.getLogger(name).setLevel(logging.INFO)

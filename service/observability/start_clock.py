@@ -22,11 +22,9 @@ class Phase(StrEnum):
     """What a start consists of, in order."""
 
     IMPORTS = "imports"
-    """The interpreter, modules, settings."""
+    """The interpreter, settings, modules and compiled code."""
     CHECKS = "checks"
     """Rules, the registry, topics."""
-    COMPILED_CODE = "compiled_code"
-    """Compiled code loaded from its cache."""
     SPARK = "spark"
     """Waiting for Spark, which starts in a thread meanwhile."""
     TAKEOVER = "takeover"

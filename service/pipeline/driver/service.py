@@ -194,10 +194,9 @@ class Service:
         filled = [] if latest else cluster.partitions_with_records(topics)
         event_time.expect(filled)
         sampling = ThreadPoolExecutor(1, "sample").submit(mean_size, settings, filled)
-        self._start.done(Phase.CHECKS)
         # Workers find it in the cache; without, the first batch would wait for each of them.
         prepare()
-        self._start.done(Phase.COMPILED_CODE)
+        self._start.done(Phase.CHECKS)
         self._stopping.check()
         spark = starting if isinstance(starting, SparkSession) else starting.session()
         self._start.done(Phase.SPARK)

@@ -2,31 +2,35 @@
 
 Spark starts several for each query, one after the other and with a lock held: the daemon of the
 workers, and those in which it plans a Python data source and a stateful operator. Each would import
-PySpark again, and the daemon all that tasks need, for more than a second. This server is started
-together with Java and imports all of it while Java starts. Spark is given a script as its
-interpreter (:mod:`~service.pipeline.spark.fork_client`) that hands the command over.
+PySpark again, and the daemon all that tasks need, for more than a second. This server is forked
+from the driver, which loads all of it while Java starts, and shares its memory. Spark is given a
+script as its interpreter (:mod:`~service.pipeline.spark.fork_client`) that hands the command over.
 
-The idea is that of :mod:`multiprocessing.forkserver`, whose children run functions of the process
-that asks, not commands of another one.
+A process is forked while it has one thread: what holds a lock in another would hold it for ever.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import multiprocessing
 import os
 import runpy
 import selectors
 import shlex
 import signal
 import socket
-import subprocess
 import sys
 from contextlib import suppress
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import NamedTuple
 
+from setproctitle import setproctitle
+
+from service.observability import logs
 from service.pipeline.spark import fork_client
-from service.pipeline.spark.preloading import load
+from service.pipeline.spark.preloading import become_worker
 
 _SOCKET, _INTERPRETER = "fork.sock", "python"
 _STREAMS = 3
@@ -42,6 +46,15 @@ def leave_interrupts_to_driver() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def may_fork() -> bool:
+    """Whether this process has one thread, those of libraries counted; False where the system does
+    not tell."""
+    try:
+        return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208  names alone
+    except OSError:
+        return False
+
+
 class ForkServer:
     """The server, in a process of its own, until :meth:`close` or the end of this one.
 
@@ -49,13 +62,14 @@ class ForkServer:
         folder: Where the socket and the script are; short enough for the path of a socket.
     """
 
+    _process: ForkProcess | None = None
+
     def __init__(self, folder: Path) -> None:
         address = folder / _SOCKET
-        self._process: subprocess.Popen[bytes] | None = None
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(address))
         address.chmod(0o600)
-        # Who asks early waits until everything is loaded.
+        # Who asks early waits until it is started.
         self._listening.listen(socket.SOMAXCONN)
         self.interpreter = folder / _INTERPRETER
         """What Spark is to start instead of ``python``."""
@@ -64,35 +78,21 @@ class ForkServer:
         self.interpreter.chmod(0o700)
 
     def start(self, output: int) -> None:
-        """Start the process, with the file descriptor ``output`` as its standard output and
-        error."""
-        descriptor = self._listening.fileno()
-        self._process = subprocess.Popen(
-            # -P: a pandas.py in the folder where the service was started is not the library.
-            [sys.executable, "-u", "-P", "-m", __name__, str(descriptor)],
-            # It ends when this pipe does.
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            pass_fds=[descriptor],
-            # As Spark has it in its own Python processes.
-            env={"PYTHONHASHSEED": "0", **os.environ},
-            preexec_fn=leave_interrupts_to_driver,  # noqa: PLW1509
-        )
+        """Fork the process, with the file descriptor ``output`` as its standard output and error.
+        Where this one has threads there is no server."""
+        if may_fork():
+            self._process = ForkProcess(target=_serve, args=(self._listening, output), daemon=True)
+            self._process.start()
         self._listening.close()
 
     def close(self) -> None:
         """End the server; what it has forked goes on."""
         self._listening.close()
-        if self._process is None or self._process.stdin is None:
+        if self._process is None:
             return
-        with suppress(OSError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(_CLOSING_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.terminate()
+        self._process.join(_CLOSING_SECONDS)
+        self._process.kill()
 
 
 class _Request(NamedTuple):
@@ -116,6 +116,8 @@ class _Request(NamedTuple):
         for number, stream in enumerate(self.streams):
             os.dup2(stream, number)
             os.close(stream)
+        # Python's own is another, since multiprocessing closes it.
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         os.environ.clear()
         os.environ.update(self.environment)
         os.chdir(self.folder)
@@ -125,12 +127,13 @@ class _Request(NamedTuple):
         if module == _SPARKS_DAEMON:
             # What plans is started so, whatever daemon is set for tasks.
             module = _OUR_DAEMON
+        setproctitle(shlex.join(["python", "-m", *self.command]))
         sys.argv = [module, *arguments]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 class _Server:
-    """Forks a process for each request, until its standard input ends."""
+    """Forks a process for each request, until the process that it was forked from has ended."""
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
@@ -138,8 +141,11 @@ class _Server:
         self._woken, self._waking = socket.socketpair()
         for each in (self._woken, self._waking):
             each.setblocking(False)
+        driver = multiprocessing.parent_process()
+        assert driver is not None
+        self._driver = driver.sentinel
         self._selector = selectors.DefaultSelector()
-        for file in (sys.stdin.fileno(), self._listening, self._woken):
+        for file in (self._driver, self._listening, self._woken):
             self._selector.register(file, selectors.EVENT_READ)
 
     def run(self) -> _Request:
@@ -148,7 +154,7 @@ class _Server:
         signal.set_wakeup_fd(self._waking.fileno())
         while True:
             for key, _ in self._selector.select():
-                if key.fileobj == sys.stdin.fileno():
+                if key.fileobj == self._driver:
                     os._exit(0)
                 elif key.fileobj is self._listening:
                     request = self._accept()
@@ -213,11 +219,15 @@ class _Server:
                 os.kill(child, signal.SIGTERM)
 
 
-def main(descriptor: int) -> None:
-    """Load, then serve at a socket that listens."""
-    load()
-    _Server(socket.socket(fileno=descriptor)).run().run()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
+def _serve(listening: socket.socket, output: int) -> None:
+    """Serve at a socket that listens, in a process that has just been forked from the driver."""
+    setproctitle("spark-cep: fork server")
+    leave_interrupts_to_driver()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        os.dup2(output, number)
+        assert isinstance(stream, io.TextIOWrapper)
+        stream.reconfigure(write_through=True)
+    logs.leave()
+    become_worker()
+    _Server(listening).run().run()

@@ -26,7 +26,8 @@ from pyspark.serializers import UTF8Deserializer, read_int
 
 from service.errors import JavaEndedError, SparkCepError, StartError
 from service.pipeline.spark.fork_server import ForkServer, leave_interrupts_to_driver
-from service.pipeline.spark.spark_output import memory_that_ran_out, taken_in
+from service.pipeline.spark.preloading import load
+from service.pipeline.spark.spark_output import memory_that_ran_out, take_in
 
 _CLOSING_SECONDS = 4.0
 _LOOK_SECONDS = 0.02
@@ -40,48 +41,63 @@ _servers: Final[list[ForkServer]] = []
 _INTERPRETERS: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
-def launch_jvm(conf: Mapping[str, str], forks: Path | None = None) -> Any:
-    """Launch the Java process with ``conf`` as its arguments, which everybody on the machine can
-    read; the gateway to it, once it answers. StartError when it ends instead. Its Python processes
-    come from a fork server in the folder ``forks``, if that is given."""
-    command = [f"{os.environ['SPARK_HOME']}/bin/spark-submit"]
-    for name, text in conf.items():
-        command += ["--conf", f"{name}={text}"]
-    command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
-    with tempfile.TemporaryDirectory(prefix="spark-cep-gateway-") as folder:
-        answer = Path(folder) / "answer"
+class LaunchedJvm:
+    """The Java process, launched with ``conf`` as its arguments, which everybody on the machine can
+    read.
+
+    Its Python processes come from a fork server in the folder ``forks``, if that is given: call
+    :meth:`fork` then, before the first thread of this process.
+    """
+
+    def __init__(self, conf: Mapping[str, str], forks: Path | None = None) -> None:
+        command = [f"{os.environ['SPARK_HOME']}/bin/spark-submit"]
+        for name, text in conf.items():
+            command += ["--conf", f"{name}={text}"]
+        command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+        self._folder = tempfile.TemporaryDirectory(prefix="spark-cep-gateway-")
+        self._answer = Path(self._folder.name) / "answer"
         told = {
             "SPARK_CONNECT_MODE": "0",
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._answer),
             # Its Python processes import nothing from the folder where the service was started.
             "PYTHONSAFEPATH": "1",
         }
-        server = None if forks is None else ForkServer(forks)
-        if server is not None:
-            _servers.append(server)
-            os.environ.update(dict.fromkeys(_INTERPRETERS, str(server.interpreter)))
-        with taken_in() as output:
-            process = subprocess.Popen(
-                command,
-                # It ends when this pipe does.
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=os.environ | told,
-                preexec_fn=leave_interrupts_to_driver,  # noqa: PLW1509  as PySpark does
-            )
-            _launched.append(process)
-            while not answer.exists():
-                if process.poll() is not None:
-                    raise StartError(f"as it started, Java {_told(process.returncode)}")
+        self._server = None if forks is None else ForkServer(forks)
+        if self._server is not None:
+            _servers.append(self._server)
+            os.environ.update(dict.fromkeys(_INTERPRETERS, str(self._server.interpreter)))
+        self._read, self._output = os.pipe()
+        self._process = subprocess.Popen(
+            command,
+            # It ends when this pipe does.
+            stdin=subprocess.PIPE,
+            stdout=self._output,
+            stderr=self._output,
+            env=os.environ | told,
+            preexec_fn=leave_interrupts_to_driver,  # noqa: PLW1509  as PySpark does
+        )
+        _launched.append(self._process)
+
+    def fork(self) -> None:
+        """Load what its Python processes need, and start the fork server, if there is to be one."""
+        if self._server is not None:
+            load()
+            self._server.start(self._output)
+
+    def gateway(self) -> Any:
+        """The gateway to it, once it answers; to be called once. StartError when it ends
+        instead."""
+        take_in(self._read)
+        os.close(self._output)
+        with self._folder:
+            while not self._answer.exists():
+                if self._process.poll() is not None:
+                    raise StartError(f"as it started, Java {_told(self._process.returncode)}")
                 time.sleep(_LOOK_SECONDS)
-            # By now the driver has imported most of what it needs, and a core is free.
-            if server is not None:
-                server.start(output)
-        with answer.open("rb") as lines:
-            port = read_int(lines)  # type: ignore[no-untyped-call]
-            secret = UTF8Deserializer().loads(lines)  # type: ignore[no-untyped-call]
-    return _connected(process, port, secret)
+            with self._answer.open("rb") as lines:
+                port = read_int(lines)  # type: ignore[no-untyped-call]
+                secret = UTF8Deserializer().loads(lines)  # type: ignore[no-untyped-call]
+        return _connected(self._process, port, secret)
 
 
 def _connected(process: subprocess.Popen[bytes], port: int, secret: str) -> Any:

@@ -49,19 +49,26 @@ _MALLOC = {_M_TRIM_THRESHOLD: 128 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_M
 @cache
 def load() -> None:
     """Import modules and compiled code, once, without starting a thread or printing anything."""
+    os.environ.update(_WITHOUT_THREADS)
+    for module in _LOADED:
+        import_module(module)
+    # A task that needs compiled code says what is wrong.
+    with suppress(StartError):
+        import_module("service.codecs.compiled_code").prepare()
+
+
+@cache
+def become_worker() -> None:
+    """Make this process, and those that it forks, fit for tasks, once: with all that is loaded and
+    left out of collections of garbage, and with the memory that a batch takes kept for the next."""
     # What is imported stays: looking through it again and again takes a sixth of the time.
     gc.disable()
-    os.environ.update(_WITHOUT_THREADS)
     with suppress(AttributeError):
         for option, value in _MALLOC.items():
             ctypes.CDLL(None).mallopt(option, value)
     _import_no_archives()
-    for module in _LOADED:
-        import_module(module)
+    load()
     import_module("service.pipeline.spark.streamed_rows").install()
-    # A task that needs compiled code says what is wrong.
-    with suppress(StartError):
-        import_module("service.codecs.compiled_code").prepare()
     gc.freeze()
     gc.enable()
     # Spark collects after each task; within one, output records are many, and none is in a cycle.

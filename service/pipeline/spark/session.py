@@ -8,7 +8,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from pyspark.sql import SparkSession
 from service.config import Settings, on_kubernetes, reveal, spark_redaction_regex, without
 from service.errors import DependencyError, StartError
 from service.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
+from service.pipeline.spark.fork_server import may_fork
 from service.pipeline.spark.jars import fetch, resolve
-from service.pipeline.spark.jvm import launch_jvm
+from service.pipeline.spark.jvm import LaunchedJvm
 from service.pipeline.spark.local_folder import local_folder
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
@@ -62,13 +64,77 @@ _ARENAS, _MOST_ARENAS = "MALLOC_ARENA_MAX", "2"
 _JAVA_OPTIONS_OF_USERS = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
-def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSession:
-    """Start Spark, with temporary files of the driver's JVM in ``scratch`` if one is given. The
-    user's ``spark.conf`` wins over everything set here.
+class LaunchedSpark:
+    """Spark, launched when this is made, with temporary files of the driver's JVM in ``scratch`` if
+    one is given. The user's ``spark.conf`` wins over everything set here.
 
     Executors that are processes of their own have the interpreter and this package at the same
     paths as here, and Java; jars and whatever else they need is sent to them.
     """
+
+    def __init__(self, settings: Settings, scratch: Path | None = None) -> None:
+        self._master = settings.spark.master
+        self._conf = _conf(settings, scratch)
+        self._hidden = _hidden(settings)
+        # Everybody on the machine can read arguments; what is missing there the running JVM is
+        # told.
+        told = {name: text for name, text in self._conf.items() if name not in self._hidden}
+        # A user's own interpreter is started as it is, and executors elsewhere have no server.
+        own = os.environ["PYSPARK_PYTHON"] != sys.executable
+        alone = in_one_process(self._master) and may_have_sockets(scratch) and may_fork()
+        forks = scratch if alone and not own else None
+        self._jvm: LaunchedJvm | None = None
+        if SparkContext._gateway is None:  # noqa: SLF001
+            with self._failures():
+                self._jvm = LaunchedJvm(told, forks)
+
+    def fork(self) -> None:
+        """Load what Spark's Python processes need, and fork the process that they are forked from;
+        nothing where they come from elsewhere. This process has one thread."""
+        if self._jvm is not None:
+            self._jvm.fork()
+
+    def session(self) -> SparkSession:
+        """The session, once it is there. StartError when it does not come."""
+        builder = SparkSession.builder
+        for name, text in self._conf.items():
+            builder = builder.config(name, text)
+        with self._failures():
+            gateway = None if self._jvm is None else self._jvm.gateway()
+            given = SparkConf(loadDefaults=False).setAll(
+                [(name, text) for name, text in self._conf.items() if name not in self._hidden]
+            )
+            # The only way to a session that shares the JVM; the version of PySpark is pinned.
+            SparkContext._ensure_initialized(gateway=gateway, conf=given)  # noqa: SLF001
+            session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("WARN")
+        # State is also read and moved where no query runs: this starts Spark's coordinator of it.
+        session.streams.resetTerminated()
+        return session
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  Spark raises all kinds
+            said = without(str(error), (self._conf[name] for name in self._hidden))
+            raise StartError(
+                f"Spark cannot start with spark.master {self._master!r}: {said}"
+            ) from None
+
+
+def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSession:
+    """Start Spark, as :class:`LaunchedSpark` does, and wait for it."""
+    return LaunchedSpark(settings, scratch).session()
+
+
+def _hidden(settings: Settings) -> list[str]:
+    """Names of what the user's ``spark.conf`` has as secrets."""
+    return [name for name, value in settings.spark.conf.items() if isinstance(value, SecretStr)]
+
+
+def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
+    """All of Spark's settings; makes the environment ready for its launch."""
     # Otherwise some workers start with the system's Python, which lacks our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -86,7 +152,6 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
     # What the launcher of the JVM compiles it throws away at once.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     state = settings.state
-    hidden = [name for name, v in settings.spark.conf.items() if isinstance(v, SecretStr)]
     log_config = files("service.pipeline.spark") / "log4j2.properties"
     log4j = f"-Dlog4j2.configurationFile=file:{log_config}"
     temporary = "" if scratch is None else f' "-Djava.io.tmpdir={scratch}"'
@@ -123,7 +188,7 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
         "spark.kafka.consumer.cache.evictorThreadRunInterval": "15s",
         "spark.kafka.consumer.fetchedData.cache.timeout": "1m",
         "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "15s",
-        "spark.redaction.regex": spark_redaction_regex(hidden),
+        "spark.redaction.regex": spark_redaction_regex(_hidden(settings)),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
         "spark.sql.shuffle.partitions": str(state.state_partitions),
@@ -171,25 +236,7 @@ def spark_session(settings: Settings, scratch: Path | None = None) -> SparkSessi
     conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}
     if alone:
         conf |= class_path(conf, [*spark_jars(), *jars], archive(folder))
-    conf |= collectors(conf, os.environ)
-    builder = SparkSession.builder
-    for name, text in conf.items():
-        builder = builder.config(name, text)
-    # A user's own interpreter is started as it is, and executors elsewhere have no server.
-    chosen = os.environ["PYSPARK_PYTHON"] != sys.executable
-    forks = None if chosen or not alone or not may_have_sockets(scratch) else scratch
-    try:
-        _start_jvm({name: text for name, text in conf.items() if name not in hidden}, forks)
-        session = builder.getOrCreate()
-    except Exception as error:  # noqa: BLE001  Spark raises all kinds
-        said = without(str(error), (conf[name] for name in hidden))
-        raise StartError(
-            f"Spark cannot start with spark.master {settings.spark.master!r}: {said}"
-        ) from None
-    session.sparkContext.setLogLevel("WARN")
-    # State is also read and moved where no query runs: this starts Spark's coordinator of it.
-    session.streams.resetTerminated()
-    return session
+    return conf | collectors(conf, os.environ)
 
 
 def local_cores(master: str) -> int:
@@ -255,19 +302,6 @@ def may_have_sockets(scratch: Path | None) -> bool:
     """Whether Unix domain sockets can have a path in the JVM's folder for temporary files."""
     folder = tempfile.gettempdir() if scratch is None else scratch
     return len(os.fsencode(folder)) <= _MOST_OF_SOCKETS_FOLDER
-
-
-def _start_jvm(conf: Mapping[str, str], forks: Path | None) -> None:
-    """Start the JVM, whose arguments everybody on the machine can read, with ``conf`` alone, and a
-    fork server for its Python processes in the folder ``forks``.
-
-    By itself Spark would start it with all settings; what is missing here is given to the running
-    JVM.
-    """
-    given = SparkConf(loadDefaults=False).setAll(list(conf.items()))
-    gateway = launch_jvm(conf, forks) if SparkContext._gateway is None else None  # noqa: SLF001
-    # The only way to a session that shares the JVM; the version of PySpark is pinned.
-    SparkContext._ensure_initialized(gateway=gateway, conf=given)  # noqa: SLF001
 
 
 def connector_jars(folder: Path | None) -> tuple[Path, list[Path]]:

@@ -14,8 +14,6 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from service.config.redaction import redact
@@ -65,19 +63,13 @@ def _look_for_memory(line: str) -> None:
         _told_of_memory.set()
 
 
-@contextmanager
-def taken_in() -> Iterator[int]:
-    """A file descriptor to start the Java process with, as its standard output and error. What is
-    written there is logged until the process, and all that inherited it, have ended."""
-    read, write = os.pipe()
+def take_in(read: int) -> None:
+    """Log, in a thread, what comes through a pipe whose other end is the standard output and error
+    of the Java process, until that and all that inherited it have ended."""
     context = contextvars.copy_context()  # with the run
     threading.Thread(
         target=lambda: context.run(_relay, read), name="spark-output", daemon=True
     ).start()
-    try:
-        yield write
-    finally:
-        os.close(write)
 
 
 def _relay(read: int) -> None:

@@ -1,5 +1,5 @@
-"""Spark, started in a thread of its own: a JVM takes seconds to start, in which rules are read and
-Kafka and the registry are asked."""
+"""Spark, on its way while other things are done: a JVM takes seconds to start, in which modules are
+loaded, rules are read, and Kafka and the registry are asked."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from service.config import Settings
-from service.pipeline.spark.session import in_one_process, spark_session
+from service.pipeline.spark.session import LaunchedSpark, in_one_process
 
 
 class StartingSpark:
     """Starts Spark as soon as it is made. ``scratch``: the run's folder for temporary files;
-    ``done`` is told when the session is there, and when workers can be forked."""
+    ``done`` is told when the session is there, and when workers can be forked.
+
+    Made before the first thread of a process, it also loads what Spark's Python processes need, and
+    forks the process that they come from (:mod:`~service.pipeline.spark.fork_server`).
+    """
 
     def __init__(
         self, settings: Settings, scratch: Path, done: Callable[[str], None] = lambda _: None
@@ -27,10 +31,12 @@ class StartingSpark:
         self._ready = threading.Event()
         self._session: SparkSession | None = None
         self._failure: BaseException | None = None
+        self._launched = LaunchedSpark(settings, scratch)
+        self._launched.fork()
         threading.Thread(target=self._start, name="starting-spark", daemon=True).start()
 
     def session(self) -> SparkSession:
-        """The session, once it is there. Raises what :func:`spark_session` raises."""
+        """The session, once it is there. StartError when it does not come."""
         self._ready.wait()
         if self._failure is not None:
             raise self._failure
@@ -39,7 +45,7 @@ class StartingSpark:
 
     def _start(self) -> None:
         try:
-            self._session = spark_session(self._settings, self.scratch)
+            self._session = self._launched.session()
         except BaseException as error:  # noqa: BLE001  raised where the session is asked for
             self._failure = error
             return

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Callable
 from importlib import import_module
 
-from service.pipeline.spark.preloading import load
+from service.pipeline.spark.preloading import become_worker
 
 
 def ends_when_disconnected(
@@ -33,7 +33,7 @@ def ends_when_disconnected(
 
 
 if __name__ == "__main__":
-    load()
+    become_worker()
     daemon = import_module("pyspark.daemon")
     daemon.worker = ends_when_disconnected(daemon.worker)  # type: ignore[attr-defined]
     daemon.manager()
