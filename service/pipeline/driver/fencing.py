@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 
 from confluent_kafka import KafkaException
@@ -14,6 +16,7 @@ from service.pipeline.deliver.exactly_once import ExactlyOnce
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position
 
 _log = logger(__name__)
+_AT_ONCE = 16
 
 
 def fence_earlier_runs(
@@ -28,26 +31,29 @@ def fence_earlier_runs(
     to another one; with ``go_on`` that is logged, and the output may hold records twice.
     """
     markers = CommitMarkers(delivery.consumer_config, delivery.marks_topic)
-    try:
+    # Each asks the brokers several times, and waits.
+    with closing(markers), ThreadPoolExecutor(_AT_ONCE) as pool:
         everything = range(partitions)
         _agree(delivery, map(markers.read, everything), checkpoint, go_on)
-        producers = [delivery.start_producer(partition) for partition in everything]
+        producers = list(pool.map(delivery.start_producer, everything))
         # Up to here an earlier run may have gone on.
         found = [markers.read(partition) for partition in everything]
         agreed = _agree(delivery, found, checkpoint, go_on)
-        for partition, (producer, marker) in enumerate(zip(producers, found, strict=True)):
-            claim = CommitMarker(delivery.run)
-            if marker is not None and agreed:
-                claim = replace(marker, run=delivery.run, writer="")
+
+        def claim(partition: int) -> None:
+            before = found[partition] if agreed else None
+            own = CommitMarker(delivery.run)
+            if before is not None:
+                own = replace(before, run=delivery.run, writer="")
             try:
-                producer.begin_transaction()
-                delivery.commit(producer, partition, claim)
+                producers[partition].begin_transaction()
+                delivery.commit(producers[partition], partition, own)
             except KafkaException as error:
                 raise OutputError(
                     f"state partition {partition} cannot be taken over: {error.args[0].str()}"
                 ) from error
-    finally:
-        markers.close()
+
+        list(pool.map(claim, everything))
 
 
 def _agree(

@@ -148,6 +148,16 @@ class _Server:
         for file in (self._driver, self._listening, self._woken):
             self._selector.register(file, selectors.EVENT_READ)
 
+    def let_go(self) -> None:
+        """Close what belongs to the driver: the Java process ends when all have let go of its
+        standard input."""
+        own = {self._selector.fileno(), self._waking.fileno(), *self._selector.get_map()}
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208  names alone
+            if descriptor >= _STREAMS and descriptor not in own:
+                # Not closed: whatever has it in memory would close what comes in its place.
+                os.dup2(nothing, descriptor)
+
     def run(self) -> _Request:
         """Serve; returns in each forked process, with what that is to run."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -230,4 +240,6 @@ def _serve(listening: socket.socket, output: int) -> None:
         stream.reconfigure(write_through=True)
     logs.leave()
     become_worker()
-    _Server(listening).run().run()
+    server = _Server(listening)
+    server.let_go()
+    server.run().run()

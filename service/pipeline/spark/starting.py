@@ -3,10 +3,12 @@ loaded, rules are read, and Kafka and the registry are asked."""
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -53,13 +55,32 @@ class StartingSpark:
             self._ready.set()
         self._done("session")
         if in_one_process(self._settings.spark.master):
-            # Whatever is wrong shows in the first batch, and a job may have ended meanwhile.
-            with suppress(Exception):
-                start_workers(self._session)
-                self._done("workers")
+            for what in (start_workers, initialize_classes):
+                threading.Thread(target=self._meanwhile, args=(what,), daemon=True).start()
+
+    def _meanwhile(self, what: Callable[[SparkSession], None]) -> None:
+        # Whatever is wrong shows in the first batch, and a job may have ended meanwhile.
+        with suppress(Exception):
+            what(self.session())
+            self._done(what.__name__)
 
 
 def start_workers(spark: SparkSession) -> None:
     """Have Spark start the process that it forks Python workers from."""
     # A function of this module would have it imported there.
     spark.sparkContext.parallelize([0], 1).map(bool).count()
+
+
+def initialize_classes(spark: SparkSession) -> None:
+    """Have Java initialize, while the job takes over, what planning and tasks would wait for: error
+    classes (each source whose name is new is an error at first), Scala's reflection, json4s' view
+    of a snapshot's metadata, RocksDB's library."""
+    jvm: Any = spark._jvm  # noqa: SLF001  nothing public loads a class
+    state = jvm.org.apache.spark.sql.execution.streaming.state
+    for name in ("SparkThrowableHelper$", "sql.catalyst.ScalaReflection$"):
+        jvm.java.lang.Class.forName(f"org.apache.spark.{name}")
+    with tempfile.NamedTemporaryFile("w") as metadata:
+        metadata.write('v1\n{"sstFiles":[],"numKeys":0}')
+        metadata.flush()
+        state.RocksDBCheckpointMetadata.readFromFile(jvm.java.io.File(metadata.name))
+    state.RocksDBLoader.loadLibrary()
