@@ -28,9 +28,8 @@ FORBIDDEN_CALLS = {
     "pd.eval", "pa.deserialize",
 }  # fmt: skip
 _SPARK = "service/pipeline/spark"
-PROCESSES = {f"{_SPARK}/jars.py", f"{_SPARK}/jvm.py", f"{_SPARK}/fork_server.py"}
-"""Modules that start Java, or Python with a module of ours, by a list of arguments of their own
-making, or wait for its end."""
+PROCESSES = {f"{_SPARK}/jars.py", f"{_SPARK}/jvm.py"}
+"""Modules that start Java by a list of arguments of their own making, or wait for its end."""
 ALLOWED = {
     f"{_SPARK}/fork_server.py": {"runpy"},
     f"{_SPARK}/fork_client.py": {"os.execv"},

@@ -23,10 +23,7 @@ from service.cli.terminal import ConfigFile, err, fail, out, tell
 from service.codecs.dead_letters import Reason
 from service.config import Settings, load
 from service.errors import Problem, SparkCepError, printable, rendered
-from service.observability.access import access_to
-from service.observability.health import Health, HealthServer
 from service.observability.logs import as_json, configure, identify
-from service.observability.metrics import Metrics
 from service.observability.standard_error import take_in_standard_error
 from service.observability.start_clock import Phase, StartClock, of_this_process
 
@@ -113,7 +110,7 @@ def _end(ending: Ending, code: ExitCode, reason: str) -> NoReturn:
 
 
 def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSignals) -> None:
-    # Spark is slow to import, and `check` does without it.
+    # Spark is slow to import, and `check` does without it. What is not needed to launch Java waits.
     from service.pipeline.driver.scratch import scratch_folder
     from service.pipeline.spark.jvm import end_jvm
     from service.pipeline.spark.starting import StartingSpark
@@ -137,6 +134,9 @@ def _serve(
     ending: Ending,
     signals: StopSignals,
 ) -> Service:
+    from service.observability.access import access_to
+    from service.observability.health import Health, HealthServer
+    from service.observability.metrics import Metrics
     from service.pipeline.driver.service import Service
     from service.pipeline.spark.jvm import end_jvm, kill_jvm, raise_if_jvm_ended
 

@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from service.pipeline.spark.fork_server import ForkServer
+from tests.pipeline.spark.driver_process import Driver, driver
 
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="counts threads in /proc"
+)
 _MODULE = """
-import json, os, sys
+import json, logging, os, sys
 import service.pipeline.spark.preloading as preloading
 
 print(json.dumps({
@@ -25,22 +28,18 @@ print(json.dumps({
     "environment": {name: os.environ.get(name) for name in ("GIVEN", "LEFT_OUT")},
     "loaded": preloading.load.cache_info().currsize,
 }))
-print("problem", file=sys.stderr)
+logging.getLogger("a.library").warning("problem")
 sys.exit(7)
 """
 _SLEEPS = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     """One for all tests, started with a variable that callers do not have."""
-    folder = tmp_path_factory.mktemp("fork")
-    os.environ["LEFT_OUT"] = "of the driver"
-    server = ForkServer(folder)
-    server.start(2)
-    del os.environ["LEFT_OUT"]
-    yield server
-    server.close()
+    environment = {**os.environ, "LEFT_OUT": "of the driver"}
+    with driver(tmp_path_factory.mktemp("fork"), environment=environment) as found:
+        yield found
 
 
 def _modules(folder: Path) -> dict[str, str]:
@@ -52,19 +51,19 @@ def _modules(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def _asleep(
-    server: ForkServer, environment: dict[str, str]
+    server: Driver, environment: dict[str, str]
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A process that sleeps: the one that was started, and the id of the one that was forked."""
-    command = [str(server.interpreter), "-m", "sleeps"]
+    command = [server.interpreter, "-m", "sleeps"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as caller:
         assert caller.stdout is not None
         yield caller, int(caller.stdout.readline())
 
 
-def test_a_module_runs_as_if_started_by_itself(server: ForkServer, tmp_path: Path) -> None:
+def test_a_module_runs_as_if_started_by_itself(server: Driver, tmp_path: Path) -> None:
     """Streams, exit code, arguments, environment and folder are the caller's."""
     environment = _modules(tmp_path)
-    command = [str(server.interpreter), "-m", "asked", "one", "two words"]
+    command = [server.interpreter, "-m", "asked", "one", "two words"]
     for _ in range(2):
         found = subprocess.run(
             command, input="told", capture_output=True, text=True, env=environment, cwd=tmp_path,
@@ -82,36 +81,56 @@ def test_a_module_runs_as_if_started_by_itself(server: ForkServer, tmp_path: Pat
         }
 
 
-def test_what_is_no_module_is_a_plain_interpreter(server: ForkServer) -> None:
+def test_what_is_no_module_is_a_plain_interpreter(server: Driver) -> None:
     """Spark asks an interpreter for its version."""
-    command = [str(server.interpreter), "-c", "import sys; print(sys.version_info[:2])"]
+    command = [server.interpreter, "-c", "import sys; print(sys.version_info[:2])"]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout == f"{sys.version_info[:2]}\n"
 
 
-def test_the_folder_of_the_start_is_no_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that is called as a package is not that package."""
-    (tmp_path / "pandas.py").write_text("raise SystemExit('not the library')")
-    (tmp_path / "modules").mkdir()
-    environment = _modules(tmp_path / "modules")
-    monkeypatch.chdir(tmp_path)
-    server = ForkServer(tmp_path)
-    server.start(2)
-    try:
-        found = subprocess.run(
-            [str(server.interpreter), "-m", "asked"], input="", capture_output=True, text=True,
-            env=environment, check=False,
+def test_it_shows_what_it_runs(server: Driver, tmp_path: Path) -> None:
+    """Not the driver's command, with which nobody wants to kill it."""
+    with _asleep(server, _modules(tmp_path)) as (caller, forked):
+        assert _words(forked) == "python -m sleeps"
+        parent = Path(f"/proc/{forked}/stat").read_text().rpartition(")")[2].split()[1]
+        assert _words(int(parent)) == "spark-cep: fork server"
+        caller.kill()
+
+
+def _words(process: int) -> str:
+    return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+
+
+def test_java_ends_with_the_driver(server: Driver, tmp_path: Path) -> None:
+    """Which closes its standard input: nothing that was forked holds it open."""
+    with _asleep(server, _modules(tmp_path)) as (caller, _):
+        assert server.end_java() == 0
+        caller.kill()
+
+
+def test_a_driver_with_threads_forks_nothing(tmp_path: Path) -> None:
+    """What holds a lock in one of them would hold it for ever: modules run by themselves."""
+    command = ["-m", "asked"]
+    with driver(tmp_path, "threads") as found:
+        done = subprocess.run(
+            [found.interpreter, *command], input="", capture_output=True, text=True,
+            env=_modules(tmp_path), check=False,
         )  # fmt: skip
-    finally:
-        server.close()
-    assert json.loads(found.stdout)["loaded"] == 1
+    assert json.loads(done.stdout)["loaded"] == 0
 
 
-def test_a_failure_leaves_its_trace(server: ForkServer, tmp_path: Path) -> None:
+def test_it_ends_with_the_driver(tmp_path: Path) -> None:
+    """Also with one that is killed; what it has forked goes on, until Java ends it."""
+    with driver(tmp_path) as found, _asleep(found, _modules(tmp_path)) as (caller, forked):
+        found.process.kill()
+        assert caller.wait(30) == 1
+        assert _words(forked) == "python -m sleeps"
+        os.kill(forked, signal.SIGKILL)
+
+
+def test_a_failure_leaves_its_trace(server: Driver, tmp_path: Path) -> None:
     """On the caller's standard error, and as the exit code."""
-    command = [str(server.interpreter), "-m", "raises"]
+    command = [server.interpreter, "-m", "raises"]
     found = subprocess.run(
         command, capture_output=True, text=True, env=_modules(tmp_path), check=False
     )
@@ -119,7 +138,7 @@ def test_a_failure_leaves_its_trace(server: ForkServer, tmp_path: Path) -> None:
     assert found.stderr.endswith("ValueError: seen\n")
 
 
-def test_a_process_ends_with_the_one_that_stands_for_it(server: ForkServer, tmp_path: Path) -> None:
+def test_a_process_ends_with_the_one_that_stands_for_it(server: Driver, tmp_path: Path) -> None:
     """Spark kills what it has started, and knows nothing of the other."""
     with _asleep(server, _modules(tmp_path)) as (caller, forked):
         assert forked != caller.pid
@@ -127,7 +146,7 @@ def test_a_process_ends_with_the_one_that_stands_for_it(server: ForkServer, tmp_
     _wait_until_gone(forked)
 
 
-def test_a_killed_process_is_told(server: ForkServer, tmp_path: Path) -> None:
+def test_a_killed_process_is_told(server: Driver, tmp_path: Path) -> None:
     """As a shell tells of it."""
     with _asleep(server, _modules(tmp_path)) as (caller, forked):
         os.kill(forked, signal.SIGKILL)
@@ -137,13 +156,12 @@ def test_a_killed_process_is_told(server: ForkServer, tmp_path: Path) -> None:
 def test_without_a_server_modules_run_all_the_same(tmp_path: Path) -> None:
     """One that has ended, or could not start, costs time alone; what it has forked goes on."""
     environment = _modules(tmp_path)
-    server = ForkServer(tmp_path)
-    server.start(2)
-    with _asleep(server, environment) as (caller, forked):
-        server.close()
-        assert caller.wait(30) == 1
-    os.kill(forked, signal.SIGKILL)
-    command = [str(server.interpreter), "-m", "raises"]
+    with driver(tmp_path) as server:
+        with _asleep(server, environment) as (caller, forked):
+            server.end()
+            assert caller.wait(30) == 1
+        os.kill(forked, signal.SIGKILL)
+    command = [server.interpreter, "-m", "raises"]
     found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert found.stderr.endswith("ValueError: seen\n")
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,18 @@ import structlog
 import service.pipeline.spark
 from service.observability.logs import bound, configure, configured
 from service.pipeline.spark import spark_output
-from service.pipeline.spark.spark_output import as_text, taken_in, tell
+from service.pipeline.spark.spark_output import as_text, take_in, tell
+
+
+@contextmanager
+def _taken_in() -> Iterator[int]:
+    """Where a process is to write."""
+    read, write = os.pipe()
+    take_in(read)
+    try:
+        yield write
+    finally:
+        os.close(write)
 
 
 @pytest.fixture
@@ -58,7 +70,7 @@ def test_which_memory_java_ran_out_of(
     """As Java says in its last words, on standard output; a line of another kind is none."""
     monkeypatch.setattr(spark_output, "_memory", [])
     monkeypatch.setattr(spark_output, "_told_of_memory", threading.Event())
-    with taken_in() as descriptor:
+    with _taken_in() as descriptor:
         os.write(descriptor, f"{line}\n".encode())
     found = spark_output.memory_that_ran_out(10 if memory else 0.2)
     assert found == memory
@@ -108,7 +120,7 @@ def test_output_of_a_process_is_taken_in(out: io.StringIO) -> None:
     """Both streams, with the run that is bound, until the last writer has ended."""
     assert configured()
     code = "import os, sys; print('one'); sys.stdout.flush(); os.write(2, b'two \\xff\\n\\n')"
-    with bound(run="r-1"), taken_in() as pipe:
+    with bound(run="r-1"), _taken_in() as pipe:
         subprocess.run([sys.executable, "-c", code], stdout=pipe, stderr=pipe, check=True)
     deadline = time.monotonic() + 30
     while out.getvalue().count("\n") < 2:
@@ -132,9 +144,12 @@ def test_text_goes_to_standard_error() -> None:
     """A command without a log of its own shows what Spark's processes write there, masked."""
     code = (
         "import subprocess, sys, time\n"
-        "from service.pipeline.spark.spark_output import taken_in\n"
-        "with taken_in() as pipe:\n"
-        "    subprocess.run([sys.executable, '-c', 'print(\"password=hunter2\")'], stdout=pipe)\n"
+        "import os\n"
+        "from service.pipeline.spark.spark_output import take_in\n"
+        "read, pipe = os.pipe()\n"
+        "take_in(read)\n"
+        "subprocess.run([sys.executable, '-c', 'print(\"password=hunter2\")'], stdout=pipe)\n"
+        "os.close(pipe)\n"
         "time.sleep(1)\n"
     )
     done = subprocess.run(

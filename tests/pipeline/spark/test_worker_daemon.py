@@ -16,13 +16,13 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from service.pipeline.spark.fork_server import ForkServer
 from service.pipeline.spark.worker_daemon import ends_when_disconnected
+from tests.pipeline.spark.driver_process import driver
 
 _LOADS = """
 import os
-from service.pipeline.spark.preloading import load
-load()
+from service.pipeline.spark.preloading import become_worker
+become_worker()
 print(len(os.listdir("/proc/self/task")))
 """
 
@@ -58,8 +58,8 @@ def test_a_worker_imports_nothing_in_its_first_task() -> None:
 
 _ALLOCATES = """
 import ctypes, threading
-from service.pipeline.spark.preloading import load
-load()
+from service.pipeline.spark.preloading import become_worker
+become_worker()
 libc = ctypes.CDLL(None)
 threads = [threading.Thread(target=lambda: libc.malloc(1000)) for _ in range(8)]
 for thread in threads:
@@ -94,10 +94,8 @@ def test_a_worker_whose_task_is_stopped_leaves_no_trace(
     with ExitStack() as stack:
         command = [sys.executable, "-m", "service.pipeline.spark.worker_daemon", "pyspark.worker"]
         if through != "our daemon":
-            server = ForkServer(tmp_path_factory.mktemp("fork"))
-            server.start(2)
-            stack.callback(server.close)
-            command = [str(server.interpreter), "-m", "pyspark.daemon", "pyspark.worker"]
+            server = stack.enter_context(driver(tmp_path_factory.mktemp("fork")))
+            command = [server.interpreter, "-m", "pyspark.daemon", "pyspark.worker"]
         _stops_tasks(command, environment)
 
 
