@@ -174,7 +174,7 @@ $(JARS_READY): service/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
 	$(PY) -m service.pipeline.spark.jars fetch spark broker registry --into $(JARS)
 	@touch $@
 
-$(CLASSES_READY): $(JARS_READY) $(PYTHON_READY)
+$(CLASSES_READY): $(JARS_READY) $(PYTHON_READY) service/pipeline/spark/class_archive.py
 	@echo "archiving the classes that Spark's JVM loads at each start"
 	@$(PY) -m service.pipeline.spark.class_archive --jars $(JARS)
 
