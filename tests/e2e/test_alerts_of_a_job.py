@@ -143,7 +143,7 @@ def test_of_the_input(rig: Rig) -> None:
 
 
 def _workers(command: Command, number: signal.Signals) -> None:
-    for pid in command.processes(b"pyspark.daemon"):
+    for pid in command.processes(b"spark.worker_daemon"):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 
