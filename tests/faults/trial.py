@@ -112,7 +112,9 @@ def kill_jvm(command: Command, random: Random) -> bool:
 
 def kill_worker(command: Command, random: Random) -> bool:
     """SIGKILL to one of Spark's Python processes, those that start the others included."""
-    return _kill_one(command, random, b"spark.worker_daemon", b"pyspark.daemon", b"spark-cep: fork server")
+    return _kill_one(
+        command, random, b"spark.worker_daemon", b"pyspark.daemon", b"spark-cep: fork server"
+    )
 
 
 def terminate(command: Command, _random: Random) -> bool:
