@@ -143,7 +143,8 @@ def test_of_the_input(rig: Rig) -> None:
 
 
 def _workers(command: Command, number: signal.Signals) -> None:
-    for pid in command.processes(b"spark.worker_daemon"):
+    daemon = b"service.pipeline.spark.worker_daemon"
+    for pid in command.processes(b"python -m " + daemon, b"-m\0" + daemon):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 

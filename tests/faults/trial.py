@@ -111,10 +111,11 @@ def kill_jvm(command: Command, random: Random) -> bool:
 
 
 def kill_worker(command: Command, random: Random) -> bool:
-    """SIGKILL to one of Spark's Python processes, those that start the others included."""
-    return _kill_one(
-        command, random, b"spark.worker_daemon", b"pyspark.daemon", b"spark-cep: fork server"
-    )
+    """SIGKILL to one of Spark's Python processes, the one that starts the others included."""
+    # Forked ones say what they are in one word; others, and who stands for a forked one, have
+    # arguments.
+    forked = (b"python -m ", b"spark-cep: fork server")
+    return _kill_one(command, random, *forked, b"-m\0service.pipeline.spark", b"-m\0pyspark")
 
 
 def terminate(command: Command, _random: Random) -> bool:
