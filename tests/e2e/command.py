@@ -89,6 +89,12 @@ class Command:
             return [pid for pid in found if any(name in _words(pid) for name in names)]
         return found
 
+    def python_processes(self, *modules: bytes) -> list[int]:
+        """Spark's Python processes that run a module whose name begins so. Forked ones say it in
+        one word, others, and those that stand for a forked one, in several."""
+        forms = (b"python -m ", b"-m\0")
+        return self.processes(*(form + module for form in forms for module in modules))
+
     def terminate(self) -> tuple[int, float]:
         """SIGTERM to the command alone; its exit code, and the seconds that it took."""
         started = time.monotonic()

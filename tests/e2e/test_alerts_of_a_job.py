@@ -143,8 +143,7 @@ def test_of_the_input(rig: Rig) -> None:
 
 
 def _workers(command: Command, number: signal.Signals) -> None:
-    daemon = b"service.pipeline.spark.worker_daemon"
-    for pid in command.processes(b"python -m " + daemon, b"-m\0" + daemon):
+    for pid in command.python_processes(b"service.pipeline.spark.worker_daemon"):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 

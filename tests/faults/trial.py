@@ -107,15 +107,13 @@ def kill_driver(command: Command, _random: Random) -> bool:
 
 def kill_jvm(command: Command, random: Random) -> bool:
     """SIGKILL to Spark's JVM alone."""
-    return _kill_one(command, random, b"org.apache.spark.deploy.SparkSubmit")
+    return _kill_one(command.processes(b"org.apache.spark.deploy.SparkSubmit"), random)
 
 
 def kill_worker(command: Command, random: Random) -> bool:
     """SIGKILL to one of Spark's Python processes, the one that starts the others included."""
-    # Forked ones say what they are in one word; others, and who stands for a forked one, have
-    # arguments.
-    forked = (b"python -m ", b"spark-cep: fork server")
-    return _kill_one(command, random, *forked, b"-m\0service.pipeline.spark", b"-m\0pyspark")
+    found = command.python_processes(b"service.pipeline.spark", b"pyspark")
+    return _kill_one(found + command.processes(b"spark-cep: fork server"), random)
 
 
 def terminate(command: Command, _random: Random) -> bool:
@@ -218,8 +216,7 @@ def _wait_for(event: str | None, command: Command, log_size: int) -> None:
         assert time.monotonic() < deadline, command.end_of_log()
 
 
-def _kill_one(command: Command, random: Random, *names: bytes) -> bool:
-    found = command.processes(*names)
+def _kill_one(found: list[int], random: Random) -> bool:
     if not found:
         return False
     with suppress(ProcessLookupError):

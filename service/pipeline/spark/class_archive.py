@@ -34,15 +34,17 @@ _OF_CONNECTORS = (
     "org/apache/kafka/clients/",
     "org/apache/kafka/common/",
 )
-#: Of Spark's jars, those of machine learning, Hive, cluster managers, Connect and the shells: Java
-#: looks through every jar for each resource that it does not find, and MLlib registers functions
-#: with each session, half a second of a start.
+#: Beginnings of Spark's jars that a job in one process cannot use: Java looks through every jar for
+#: each resource that it does not find, and MLlib registers functions with each session, half a
+#: second of a start. By rows: machine learning, Hive, cluster managers, Connect and the shells.
 _LEFT_OUT = (
-    "spark-mllib spark-graphx breeze spire algebra_ cats-kernel arpack blas lapack JTransforms"
-    " JLargeArrays spark-hive hive- datanucleus derby jdo-api javax.jdo HikariCP libthrift libfb303"
-    " spark-kubernetes kubernetes- volcano- vertx- zjsonpatch spark-yarn spark-connect"
-    " spark-pipelines spark-repl scala-compiler jline"
-)
+    "spark-mllib", "spark-graphx", "breeze", "spire", "algebra_", "cats-kernel", "arpack", "blas",
+    "lapack", "JTransforms", "JLargeArrays",
+    "spark-hive", "hive-", "datanucleus", "derby", "jdo-api", "javax.jdo", "HikariCP", "libthrift",
+    "libfb303",
+    "spark-kubernetes", "kubernetes-", "volcano-", "vertx-", "zjsonpatch", "spark-yarn",
+    "spark-connect", "spark-pipelines", "spark-repl", "scala-compiler", "jline",
+)  # fmt: skip
 #: Hundreds of classes cannot be archived, generated ones above all.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
@@ -56,9 +58,8 @@ def archive(jars: Path) -> Path | None:
 def spark_jars() -> list[Path]:
     """The jars of the pinned Spark that a job in one process can use, in an order that does not
     depend on the file system."""
-    left_out = tuple(_LEFT_OUT.split())
     jars = (Path(pyspark.__file__).parent / "jars").glob("*.jar")
-    return sorted(jar for jar in jars if not jar.name.startswith(left_out))
+    return sorted(jar for jar in jars if not jar.name.startswith(_LEFT_OUT))
 
 
 def view_of_spark(jars: Path, scratch: Path) -> Path:

@@ -93,6 +93,7 @@ class ForkServer:
         self._process.terminate()
         self._process.join(_CLOSING_SECONDS)
         self._process.kill()
+        self._process.join()
 
 
 class _Request(NamedTuple):
@@ -117,7 +118,7 @@ class _Request(NamedTuple):
             os.dup2(stream, number)
             os.close(stream)
         # Python's own is another, since multiprocessing closes it.
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  for good
         os.environ.clear()
         os.environ.update(self.environment)
         os.chdir(self.folder)

@@ -78,7 +78,7 @@ class LaunchedSpark:
         self._hidden = _hidden(settings)
         # Everybody on the machine can read arguments; what is missing there the running JVM is
         # told.
-        told = {name: text for name, text in self._conf.items() if name not in self._hidden}
+        self._told = {name: text for name, text in self._conf.items() if name not in self._hidden}
         # A user's own interpreter is started as it is, and executors elsewhere have no server.
         own = os.environ["PYSPARK_PYTHON"] != sys.executable
         alone = in_one_process(self._master) and may_have_sockets(scratch) and may_fork()
@@ -86,7 +86,7 @@ class LaunchedSpark:
         self._jvm: LaunchedJvm | None = None
         if SparkContext._gateway is None:  # noqa: SLF001
             with self._failures():
-                self._jvm = LaunchedJvm(told, forks)
+                self._jvm = LaunchedJvm(self._told, forks)
 
     def fork(self) -> None:
         """Load what Spark's Python processes need, and fork the process that they are forked from;
@@ -101,9 +101,7 @@ class LaunchedSpark:
             builder = builder.config(name, text)
         with self._failures():
             gateway = None if self._jvm is None else self._jvm.gateway()
-            given = SparkConf(loadDefaults=False).setAll(
-                [(name, text) for name, text in self._conf.items() if name not in self._hidden]
-            )
+            given = SparkConf(loadDefaults=False).setAll(list(self._told.items()))
             # The only way to a session that shares the JVM; the version of PySpark is pinned.
             SparkContext._ensure_initialized(gateway=gateway, conf=given)  # noqa: SLF001
             session = builder.getOrCreate()

@@ -56,13 +56,19 @@ class Driver(NamedTuple):
 
 @contextmanager
 def driver(
-    folder: Path, *arguments: str, environment: dict[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    start: Path | None = None,
 ) -> Iterator[Driver]:
-    """The driver, with the server's socket and script in ``folder``."""
-    command = [sys.executable, "-c", _PROGRAM, str(folder), *arguments]
+    """The driver, with the server's socket and script in ``folder``, started in ``start`` as the
+    command is: by a script that is elsewhere."""
+    script = folder / "driver.py"
+    script.write_text(_PROGRAM)
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
+        [sys.executable, str(script), str(folder), *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=start,
+    ) as process:  # fmt: skip
         try:
             assert process.stdout is not None
             made = Driver(process, process.stdout.readline().rstrip("\n"))

@@ -88,6 +88,20 @@ def test_what_is_no_module_is_a_plain_interpreter(server: Driver) -> None:
     assert found.stdout == f"{sys.version_info[:2]}\n"
 
 
+def test_the_folder_of_the_start_is_no_library(tmp_path: Path) -> None:
+    """A file that is called as a package is not that package."""
+    start = tmp_path / "start"
+    start.mkdir()
+    (start / "pandas.py").write_text("raise SystemExit('not the library')")
+    (tmp_path / "modules").mkdir()
+    with driver(tmp_path, start=start) as server:
+        found = subprocess.run(
+            [server.interpreter, "-m", "asked"], input="", capture_output=True, text=True,
+            env=_modules(tmp_path / "modules"), cwd=start, check=False,
+        )  # fmt: skip
+    assert json.loads(found.stdout)["loaded"] == 1
+
+
 def test_it_shows_what_it_runs(server: Driver, tmp_path: Path) -> None:
     """Not the driver's command, with which nobody wants to kill it."""
     with _asleep(server, _modules(tmp_path)) as (caller, forked):
