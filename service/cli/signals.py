@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from types import FrameType
 
 from service.observability.logs import logger
@@ -29,7 +30,8 @@ class StopSignals:
     def __init__(self, at_once: Callable[[], None]) -> None:
         self.at_once = at_once
         self._received: list[int] = []
-        self._woken = threading.Event()
+        # Its ``put`` takes no lock that the interrupted code may hold, as an event's ``set`` does.
+        self._woken: SimpleQueue[None] = SimpleQueue()
         for number in _SIGNALS:
             signal.signal(number, self._handle)
 
@@ -56,14 +58,13 @@ class StopSignals:
                 failures.append(error)
             finally:
                 done.set()
-                self._woken.set()
+                self._woken.put(None)
 
         # A daemon: an exception in this thread must not wait for it.
         thread = threading.Thread(target=target, name="service", daemon=True)
         try:
             thread.start()
-            while not self._woken.wait(_LOOK_EVERY_SECONDS):
-                pass
+            self._wait()
             if not done.is_set():
                 deadline = time.monotonic() + patience_seconds
                 # First of all: readiness turns false before anything else happens.
@@ -81,8 +82,15 @@ class StopSignals:
         if failures:
             raise failures[0]
 
+    def _wait(self) -> None:
+        while True:
+            try:
+                return self._woken.get(timeout=_LOOK_EVERY_SECONDS)
+            except Empty:
+                continue
+
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         self._received.append(number)
         if len(self._received) > 1:
             self.at_once()
-        self._woken.set()
+        self._woken.put(None)

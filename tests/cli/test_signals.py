@@ -68,10 +68,13 @@ def _run(
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        for number in signals:
-            process.stdout.readline()
-            process.send_signal(number)
-        said, errors = process.communicate(timeout=60)
+        try:
+            for number in signals:
+                process.stdout.readline()
+                process.send_signal(number)
+            said, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
         return process.returncode, _said(said.splitlines()), errors
 
 
@@ -79,6 +82,12 @@ def _run(
 def test_the_first_signal_asks(number: signal.Signals) -> None:
     """The work is told once, ends by itself, and so does the process."""
     assert _run("told.wait()", number)[:2] == (0, ["told", "done"])
+
+
+def test_a_signal_at_any_moment() -> None:
+    """The handler may interrupt the wait anywhere; here the main thread never sleeps in it."""
+    before = "import service.cli.signals as s; s._LOOK_EVERY_SECONDS = 0"
+    assert _run("told.wait()", signal.SIGTERM, before=before)[:2] == (0, ["told", "done"])
 
 
 def test_the_second_signal_ends() -> None:
