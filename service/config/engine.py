@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -189,22 +188,6 @@ class Source(Section):
                         "starting_positions",
                     )
         return self
-
-    def source_options(self) -> dict[str, str]:
-        """Options of Spark's Kafka source that say where to start and how much to take."""
-        made = {"failOnDataLoss": "true" if self.fail_on_data_loss else "false"}
-        if self.starting_timestamp is not None:
-            made["startingTimestamp"] = str(round(self.starting_timestamp.timestamp() * 1000))
-            made["startingOffsetsByTimestampStrategy"] = "latest"
-        elif self.starting_positions is not None:
-            made["startingOffsets"] = json.dumps(self.starting_positions)
-        else:
-            made["startingOffsets"] = self.starting_offsets
-        if self.max_offsets_per_trigger is not None:
-            made["maxOffsetsPerTrigger"] = str(self.max_offsets_per_trigger)
-        if self.min_partitions is not None:
-            made["minPartitions"] = str(self.min_partitions)
-        return made
 
 
 class State(Section):

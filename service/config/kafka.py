@@ -1,17 +1,15 @@
-"""How Kafka is reached: one description of the connection, translated for both of its clients.
+"""How Kafka is reached, by librdkafka everywhere: tasks that read, tasks that write, the driver.
 
-Spark's source is the Java client, the producer and the administration are librdkafka. The typed
-``security`` block says things once; ``source_properties`` (Java names) and ``sink_properties``
-(librdkafka names) take whatever else a client knows, and win over everything said here.
+The typed ``security`` block says things once; ``source_properties`` and ``sink_properties`` take
+whatever else librdkafka knows, and win over everything said here.
 
 Keys and certificates are PEM. Clients that run in executors are given their text, so that executors
-need no copy of the files; the Java client therefore wants private keys in PKCS#8.
+need no copy of the files.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -23,23 +21,22 @@ from service.errors import ConfigurationError
 
 CLIENT_ID: Final = "spark-cep"
 
-SOURCE_DEFAULTS: Final = {
-    "max.poll.records": "10000",
-    "max.partition.fetch.bytes": str(16 * 2**20),
-    "fetch.max.bytes": str(64 * 2**20),
-    "receive.buffer.bytes": str(4 * 2**20),
-    "fetch.max.wait.ms": "1",
+SOURCE_DEFAULTS: Final[dict[str, Any]] = {
     "isolation.level": "read_committed",
-    "request.timeout.ms": "15000",
-    "default.api.timeout.ms": "20000",
+    "check.crcs": True,
+    "fetch.message.max.bytes": 4 << 20,
+    "fetch.max.bytes": 16 << 20,
+    "queued.max.messages.kbytes": 16 << 10,
+    "queued.min.messages": 1_000_000,
+    "fetch.queue.backoff.ms": 2,
+    "fetch.wait.max.ms": 10,
+    "fetch.error.backoff.ms": 100,
+    "reconnect.backoff.ms": 20,
 }
-"""Records of a transaction are read once it is committed; Kafka's own default reads aborted ones as
-well. Larger fetches than the Java client's own: half as much again in events per second. And short
-waits: after each poll Spark asks for the partition's newest offset, on the connection on which the
-client has already asked for the next records, and the broker answers in order; at the end of a
-partition that took half a second. Shorter time-outs than the client's own, for brokers that only
-some clients cannot reach: a task waits for a record and then asks where the partition ends, and
-four attempts at that are less than three minutes."""
+"""Records of a transaction are read once it is committed. Each task has a client, which fetches
+ahead as long as fewer than 16 MiB wait, and looks again soon when they do not: by itself it would
+be idle for a second. A task knows where its range ends and lets go of the partition there. The
+broker answers in order, so what it was asked for beyond that may not be waited for long."""
 
 _QUEUE: Final = "queue.buffering.max.kbytes"
 SINK_DEFAULTS: Final[dict[str, Any]] = {
@@ -55,24 +52,15 @@ SINK_DEFAULTS: Final[dict[str, Any]] = {
     _QUEUE: 64 << 10,
 }
 
-_SPARKS_OWN: Final = (
+_READERS_OWN: Final = (
     "auto.offset.reset",
     "enable.auto.commit",
-    "interceptor.classes",
-    "key.deserializer",
-    "value.deserializer",
+    "enable.auto.offset.store",
+    "enable.partition.eof",
+    "group.id",
 )
 _DELIVERYS_OWN: Final = ("enable.idempotence", "transactional.id", "transaction.timeout.ms")
 _JAVA_ONLY: Final = ("sasl.jaas.config", "ssl.truststore.", "ssl.keystore.type", "ssl.protocol")
-_LIBRDKAFKA_ONLY: Final = (
-    "sasl.username",
-    "sasl.password",
-    "ssl.ca.",
-    "ssl.certificate.",
-    "ssl.key.location",
-    "ssl.key.pem",
-    "debug",
-)
 _CONNECTION: Final = (
     "bootstrap.servers",
     "client.id",
@@ -96,17 +84,6 @@ _TEXT_OF: Final = {
     "ssl.key.location": "ssl.key.pem",
 }
 """What librdkafka calls the content of a file."""
-_PBES2: Final = bytes.fromhex("2a864886f70d01050d")
-"""Object identifier of an encryption of keys that Java 17 does not find by the name Kafka uses."""
-
-_LOGIN_MODULES: Final = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
-_JAAS_ESCAPES: Final = str.maketrans(
-    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-)
 
 
 def _servers(value: str) -> str:
@@ -132,20 +109,16 @@ class Security(Section):
     password: SecretStr | None = setting(None, description="Password to log in with.")
     ssl_ca_file: FilePath | None = setting(
         None,
-        description="PEM file of the authorities to trust; absent: those of the system or JVM.",
+        description="PEM file of the authorities to trust; absent: those of the system.",
     )
     ssl_certificate_file: FilePath | None = setting(
         None, description="PEM file of the client's certificate and its chain."
     )
     ssl_key_file: FilePath | None = setting(
-        None, description="PEM file (PKCS#8) of the client's private key."
+        None, description="PEM file of the client's private key."
     )
     ssl_key_password: SecretStr | None = setting(
-        None,
-        description=(
-            "Password of an encrypted private key (`openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES`; the "
-            "Java client does not read OpenSSL's newer PBES2)."
-        ),
+        None, description="Password of an encrypted private key."
     )
     ssl_check_hostname: bool = setting(
         True, description="Whether a broker's certificate must name the host that was called."
@@ -174,31 +147,8 @@ class Security(Section):
         """Whether the connection is under TLS."""
         return self.protocol in ("SSL", "SASL_SSL")
 
-    def java_properties(self) -> dict[str, str]:
-        """The connection for the Java client; holds secrets."""
-        made: dict[str, str] = {"security.protocol": self.protocol}
-        if self.sasl_mechanism and self.username is not None and self.password is not None:
-            made["sasl.mechanism"] = self.sasl_mechanism
-            made["sasl.jaas.config"] = jaas_config(
-                self.sasl_mechanism, self.username, self.password.get_secret_value()
-            )
-        if not self.encrypted:
-            return made
-        if self.ssl_ca_file:
-            made["ssl.truststore.type"] = "PEM"
-            made["ssl.truststore.certificates"] = _pem(self.ssl_ca_file)
-        if self.ssl_certificate_file and self.ssl_key_file:
-            made["ssl.keystore.type"] = "PEM"
-            made["ssl.keystore.certificate.chain"] = _pem(self.ssl_certificate_file)
-            made["ssl.keystore.key"] = _private_key(self.ssl_key_file)
-        if self.ssl_key_password:
-            made["ssl.key.password"] = self.ssl_key_password.get_secret_value()
-        if not self.ssl_check_hostname:
-            made["ssl.endpoint.identification.algorithm"] = ""
-        return made
-
-    def librdkafka_properties(self) -> dict[str, Any]:
-        """The connection for librdkafka; holds secrets."""
+    def properties(self) -> dict[str, Any]:
+        """The connection, in librdkafka's names; holds secrets."""
         made: dict[str, Any] = {"security.protocol": self.protocol}
         if self.sasl_mechanism and self.username is not None and self.password is not None:
             made["sasl.mechanism"] = self.sasl_mechanism
@@ -230,10 +180,9 @@ class Kafka(Section):
     source_properties: Properties = setting(
         {},
         description=(
-            "Further properties of the Java consumer that reads the input; they win. Preset: "
-            + ", ".join(f"`{name}={value}`" for name, value in SOURCE_DEFAULTS.items())
-            + "; `max.poll.records` and `max.partition.fetch.bytes` less with large records and "
-            "with more than 4 partitions."
+            "Further properties of the librdkafka consumers that read the input; they win. Preset: "
+            + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SOURCE_DEFAULTS.items())
+            + "."
         ),
     )
     sink_properties: Properties = setting(
@@ -249,30 +198,25 @@ class Kafka(Section):
     @model_validator(mode="after")
     def _right_client(self) -> Kafka:
         for name in self.source_properties:
-            if name in _SPARKS_OWN:
-                raise contradiction(f"{name} is set by Spark alone", "source_properties")
-            if name.startswith("kafka."):
-                raise contradiction(
-                    f"{name} is written without the prefix kafka.", "source_properties"
-                )
-            if name.startswith(_LIBRDKAFKA_ONLY):
-                raise contradiction(
-                    f"{name} is a librdkafka property; the source is the Java client: use "
-                    "kafka.security, or the Java name",
-                    "source_properties",
-                )
+            if name in _READERS_OWN:
+                raise contradiction(f"{name} follows from how a batch is read", "source_properties")
         for name in self.sink_properties:
             if name in _DELIVERYS_OWN:
                 raise contradiction(
                     f"{name} follows from outputs.delivery and outputs.transaction_timeout",
                     "sink_properties",
                 )
-            if name.startswith(_JAVA_ONLY):
-                raise contradiction(
-                    f"{name} is a Java property; the sink is librdkafka: use kafka.security, or "
-                    "librdkafka's name",
-                    "sink_properties",
-                )
+        for side, properties in (
+            ("source_properties", self.source_properties),
+            ("sink_properties", self.sink_properties),
+        ):
+            for name in properties:
+                if name.startswith(_JAVA_ONLY):
+                    raise contradiction(
+                        f"{name} is a property of Java's clients; this is librdkafka: use"
+                        " kafka.security, or librdkafka's name",
+                        side,
+                    )
         if self.security.protocol.startswith("SASL_") and self.security.sasl_mechanism is None:
             for side, properties in (
                 ("source_properties", self.source_properties),
@@ -286,25 +230,24 @@ class Kafka(Section):
                     )
         return self
 
-    def source_options(self) -> dict[str, str]:
-        """Options of Spark's Kafka source: Java names with the prefix ``kafka.``; holds secrets."""
-        merged = {
-            "bootstrap.servers": self.bootstrap_servers,
-            "client.id": CLIENT_ID,
-            **SOURCE_DEFAULTS,
-            **self.security.java_properties(),
-            **{name: reveal(value) for name, value in self.source_properties.items()},
-        }
-        options = {f"kafka.{name}": value for name, value in merged.items()}
-        # How long a task waits for a record; by itself Spark takes spark.network.timeout.
-        return options | {"kafkaConsumer.pollTimeoutMs": merged["default.api.timeout.ms"]}
+    def reader_config(self) -> dict[str, Any]:
+        """Configuration of the librdkafka consumer that reads the input, for any machine; holds
+        secrets."""
+        source = self._source()
+        return {**self._portable_connection(source), **SOURCE_DEFAULTS, **source}
+
+    @property
+    def reads_committed(self) -> bool:
+        """Whether the input ends where a transaction is open."""
+        level = self._source().get("isolation.level", SOURCE_DEFAULTS["isolation.level"])
+        return bool(level == "read_committed")
 
     def producer_config(self) -> dict[str, Any]:
         """Configuration of the librdkafka producer, for any machine; holds secrets."""
         sink = self._sink()
         # librdkafka waits for ever with a record that is larger than its queue.
         queue = int(sink.get("message.max.bytes", 0)) >> 9
-        config = {**self._portable_connection(), **SINK_DEFAULTS}
+        config = {**self._portable_connection(sink), **SINK_DEFAULTS}
         config["queue.buffering.max.kbytes"] = max(
             queue, SINK_DEFAULTS["queue.buffering.max.kbytes"]
         )
@@ -323,7 +266,7 @@ class Kafka(Section):
         It commits nothing by itself and reads committed records only.
         """
         return {
-            **self._portable_connection(),
+            **self._portable_connection(self._sink()),
             **self._sink_connection(),
             "group.id": group_id,
             "enable.auto.commit": False,
@@ -334,17 +277,16 @@ class Kafka(Section):
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "client.id": CLIENT_ID,
-            **self.security.librdkafka_properties(),
+            **self.security.properties(),
         }
 
-    def _portable_connection(self) -> dict[str, Any]:
-        """The connection without names of files, but for those that ``sink_properties`` name, which
-        must be on every machine."""
-        sink = self._sink()
+    def _portable_connection(self, own: Mapping[str, str]) -> dict[str, Any]:
+        """The connection without names of files, but for those that the user's ``own`` properties
+        name, which must be on every machine."""
         return {
             _TEXT_OF.get(name, name): _pem(Path(value)) if name in _TEXT_OF else value
             for name, value in self._connection().items()
-            if name not in sink
+            if name not in own
         }
 
     def _sink_connection(self) -> dict[str, str]:
@@ -353,11 +295,8 @@ class Kafka(Section):
     def _sink(self) -> dict[str, str]:
         return {name: reveal(value) for name, value in self.sink_properties.items()}
 
-
-def jaas_config(mechanism: str, username: str, password: str) -> str:
-    """The login entry of the Java client; whatever stands in name and password is escaped."""
-    name, secret = username.translate(_JAAS_ESCAPES), password.translate(_JAAS_ESCAPES)
-    return f'{_LOGIN_MODULES[mechanism]} required username="{name}" password="{secret}";'
+    def _source(self) -> dict[str, str]:
+        return {name: reveal(value) for name, value in self.source_properties.items()}
 
 
 def _pem(file: Path) -> str:
@@ -369,28 +308,4 @@ def _pem(file: Path) -> str:
         ) from None
     if "-----BEGIN " not in text:
         raise ConfigurationError(f"{file} is not a PEM file: it has no BEGIN line")
-    return text
-
-
-def _der(text: str) -> bytes:
-    """The bytes of a PEM file's first block; nothing when it is not base64."""
-    body = text.partition("-----BEGIN ")[2].partition("\n")[2].partition("-----END ")[0]
-    try:
-        return base64.b64decode(body)
-    except binascii.Error:
-        return b""
-
-
-def _private_key(file: Path) -> str:
-    text = _pem(file)
-    if "BEGIN PRIVATE KEY" not in text and "BEGIN ENCRYPTED PRIVATE KEY" not in text:
-        raise ConfigurationError(
-            f"{file} does not hold a private key in PKCS#8, which the Java client needs; "
-            "convert it: openssl pkcs8 -topk8 -in KEY -out NEWKEY"
-        )
-    if "BEGIN ENCRYPTED" in text and _PBES2 in _der(text):
-        raise ConfigurationError(
-            f"{file} holds a private key encrypted by PBES2, which the Java client cannot read; "
-            "convert it: openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES -in KEY -out NEWKEY"
-        )
     return text

@@ -110,12 +110,13 @@ class Settings(Section):
             return None
         return self.source.consumer_group or self.spark.app_name
 
-    def source_options(self, input_name: str) -> dict[str, str]:
-        """All options of Spark's Kafka source for one input; holds secrets."""
+    def reader_config(self) -> dict[str, Any]:
+        """Configuration of the consumer that reads the input; holds secrets."""
+        gone = "error" if self.source.fail_on_data_loss else "earliest"
         return {
-            **self.kafka.source_options(),
-            **self.source.source_options(),
-            **self.inputs[input_name].source_options(),
+            **self.kafka.reader_config(),
+            "enable.partition.eof": True,
+            "auto.offset.reset": gone,
         }
 
     def cluster_conf(self) -> dict[str, str]:

@@ -106,12 +106,6 @@ class Input(Section):
             raise contradiction("a topic is listed twice", "topics")
         return self
 
-    def source_options(self) -> dict[str, str]:
-        """Options of Spark's Kafka source that say what is read."""
-        if self.topic_pattern is not None:
-            return {"subscribePattern": self.topic_pattern}
-        return {"subscribe": ",".join(self.topics)}
-
 
 class OutputTopics(Section):
     """Where results go. Two kinds may share a topic only by mistake, so that is refused."""

@@ -30,7 +30,7 @@ NONE = -1
 #: of the time.
 _COMPILER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 #: Folders, next to this one, with functions that are compiled.
-_SOURCES = (".", "../row_pattern/compiled", "../../codecs")
+_SOURCES = (".", "../row_pattern/compiled", "../../codecs", "../../pipeline/read")
 
 
 def record(**fields: str) -> np.dtype[np.void]:

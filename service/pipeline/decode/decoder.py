@@ -23,12 +23,13 @@ from service.matcher.columnar.representation import Representation, representati
 from service.model import Coordinates, DeadLetter
 from service.packing import pack
 from service.pattern.types import TIMESTAMP, SqlType
+from service.pipeline.decode.column_bytes import bytes_at
 from service.pipeline.decode.evaluation import ColumnLane, Evaluation
 from service.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
 from service.pipeline.decode.record_faults import Fault
-from service.pipeline.decode.records import KafkaRecords, bytes_at
 from service.pipeline.decode.relevance import Relevance
-from service.pipeline.decode.tallies import NO_TIME, Tally
+from service.pipeline.decode.tallies import NO_TIME, Tally, tallies
+from service.pipeline.read.records import KafkaRecords
 from service.pipeline.wire.event_packets import MICROS_COLUMN, TYPE_COLUMN, word
 from service.pipeline.wire.masks import distinct_masks
 
@@ -136,10 +137,8 @@ class EventTime:
 class Decoder:
     """Decodes for one plan; picklable. ``kind_of_topic``: for :meth:`Layouts.read`; any other topic
     is of ``other_topics``. ``max_ahead_ms``: how far event time may be ahead of the record's Kafka
-    timestamp. ``keep_all``: events that no rule wants go on, too. ``topic``: the only one that is
-    read, if there is only one."""
+    timestamp. ``keep_all``: events that no rule wants go on, too."""
 
-    topic: str | None
     kind_of_topic: Mapping[str, int]
     other_topics: int
     key_groups: int
@@ -152,12 +151,11 @@ class Decoder:
     parts: tuple[Part, ...]
 
     def read(
-        self, batches: Sequence[pa.RecordBatch], latest: int | None, late_until: int | None = None
+        self, records: KafkaRecords, latest: int | None, late_until: int | None = None
     ) -> Decoded:
-        """Decode columns of :func:`service.pipeline.decode.records.columns_of`. An event time after
-        ``latest`` is a fault. After ``late_until`` no event is late (``None``: any may be): events
-        leave their record's bytes behind then, which are most of a row, and which only late events
-        are written with.
+        """Decode ``records``. An event time after ``latest`` is a fault. After ``late_until`` no
+        event is late (``None``: any may be): events leave their record's bytes behind then, which
+        are most of a row, and which only late events are written with.
 
         Columns of the rows: ``topic, partition, offset, time`` (ms, NULL when unknown), ``micros``
         (behind the millisecond; where event times may be finer), ``kafka_time, size`` (the record's
@@ -166,13 +164,14 @@ class Decoder:
         bits_p_w …, slot_p_s …`` (bits 0 where nothing is to be done; slots as
         :mod:`service.pipeline.match.slot_columns` reads them).
         """
-        records = KafkaRecords(batches, self.topic)
-        kinds = records.kinds(self.kind_of_topic, self.other_topics)
-        read = self.layouts.read(records.data, records.ends, records.present, kinds)
+        kind = self.kind_of_topic.get(records.topic, self.other_topics)
+        value = records.value
+        kinds = np.full(len(records), kind, np.int32)
+        read = self.layouts.read(value.data, value.ends, value.present, kinds)
         faults = _FAULT_OF_OUTCOME.take(read.outcomes)
         of = np.where(faults == Fault.NONE, read.types, np.int32(-1))
-        time, micros = self._times(read, of, records.kafka_time)
-        self._judge_times(faults, time, records.kafka_time, latest)
+        time, micros = self._times(read, of, records.time)
+        self._judge_times(faults, time, records.time, latest)
         timed = faults == Fault.NONE
         of[~timed] = -1
         time[~timed] = NO_TIME
@@ -205,8 +204,10 @@ class Decoder:
         for part, texts, missing, keep in zip(self.parts, keys, unkeyed, kept, strict=True):
             here = (timed & keep & ~missing)[rows]
             made |= self._of_part(part, texts, read, of, words, rows, here)
-        tallies = records.tallies(faults, time)
-        return Decoded(tallies, pa.RecordBatch.from_pydict(made), failures)
+        counted = tallies(
+            records.topic, records.partition, faults, time, records.time, records.sizes
+        )
+        return Decoded(counted, pa.RecordBatch.from_pydict(made), failures)
 
     @property
     def in_micros(self) -> bool:
@@ -290,9 +291,7 @@ class Decoder:
             for each in condition.concerned:
                 if not words[row, each.word] & each.mask:
                     continue
-                at = Coordinates(
-                    records.topic_at(row), int(records.partition[row]), int(records.offset[row])
-                )
+                at = Coordinates(records.topic, records.partition, int(records.offset[row]))
                 for atom in each.atoms:
                     if already >= MOST_FAILURES:
                         return

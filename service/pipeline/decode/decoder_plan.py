@@ -52,7 +52,6 @@ class DecodeOptions:
     key_groups: int
     max_ahead_ms: int | None
     keep_all: bool
-    topic: str | None = None
 
 
 def decoder_for(plan: RuleSetPlan, schemas: ResolvedSchemas, options: DecodeOptions) -> Decoder:
@@ -102,7 +101,7 @@ class _Plan:
         ]
         kind_of_topic, other, readable = _topics(self._schemas)
         return Decoder(
-            options.topic, kind_of_topic, other, options.key_groups, options.max_ahead_ms,
+            kind_of_topic, other, options.key_groups, options.max_ahead_ms,
             options.keep_all, _layouts(self._schemas, readable, wanted, self._lanes),
             tuple(self._times), masks, conditions, tuple(self._parts),
         )  # fmt: skip

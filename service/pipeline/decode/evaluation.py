@@ -20,7 +20,7 @@ from service.matcher.columnar.lanes import Lanes
 from service.matcher.columnar.representation import Representation, from_whole, representation
 from service.pattern.expressions import ColumnPath, Evaluator, Expression, bind
 from service.pattern.types import BIGINT, INT, RecordType, SqlType, column_type
-from service.pipeline.decode.records import bytes_at
+from service.pipeline.decode.column_bytes import bytes_at
 
 _Rows = NDArray[np.intp]
 

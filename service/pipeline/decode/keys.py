@@ -15,8 +15,8 @@ from service.codecs.record_layout import Layouts, Read
 from service.compiler.key_text import ESCAPED, escaped
 from service.matcher.columnar.text_hash import SEED, text_hashes
 from service.pattern.types import STRING
+from service.pipeline.decode.column_bytes import bytes_at, pool
 from service.pipeline.decode.evaluation import ColumnLane, Evaluation
-from service.pipeline.decode.records import bytes_at, pool
 
 _Rows = NDArray[np.intp]
 _Flags = NDArray[np.bool_]

@@ -25,13 +25,13 @@ from service.codecs.record_bytes import MOST_DEEP
 from service.model import Coordinates, DeadLetter
 from service.pipeline.decode.decoder import Decoder
 from service.pipeline.decode.record_faults import Fault
-from service.pipeline.decode.records import rows_of_record_before
 from service.pipeline.decode.schema_lookup import (
     FORGOTTEN_AFTER_SECONDS,
     MOST_ASKED,
     SchemaLookup,
 )
 from service.pipeline.decode.tallies import Tally
+from service.pipeline.read.records import KafkaRecords
 from service.pipeline.spark.memory import memory_of_task
 from service.pipeline.state.key_group_labels import label
 from service.pipeline.wire.event_packets import (
@@ -64,8 +64,6 @@ from service.pipeline.wire.task_properties import TaskProperties
 
 #: Rows of a partitioning, and bytes of all of them, that wait to be cut into packets.
 _ROWS_WAITING, _BYTES_WAITING = 65_536, 16 << 20
-#: Spark hands over rows in small batches; so many are looked at together.
-_ROWS_TOGETHER, _BYTES_TOGETHER = 20_000, 16 << 20
 #: A record's own bytes.
 _OF_ORIGINAL = ("record_key", "value", "headers")
 _NO_SCHEMA = "the registry has no schema with id {}"
@@ -119,8 +117,8 @@ class Packer:
     _late_until: int | None = None
     _planned_at: int = 0
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One task: what Spark made of its records in, packets out."""
+    def __call__(self, read: Iterator[KafkaRecords]) -> Iterator[pa.RecordBatch]:
+        """One task: its records in, packets out."""
         self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
         self._waiting, self._bytes_waiting = [[] for _ in self.partitionings], 0
         self._no_schema, self._asked = {}, 0
@@ -134,18 +132,18 @@ class Packer:
         decoder = self.decoder
         if told.schema_ids is not None:
             decoder = replace(decoder, layouts=decoder.layouts.only(told.schema_ids))
-        for several in _together(batches):
+        for records in read:
             began = perf_counter_ns()
             waited += began - asked
-            tallies, rows, failures = decoder.read(several, latest, self._late_until)
-            read = perf_counter_ns()
-            decoding += read - began
+            tallies, rows, failures = decoder.read(records, latest, self._late_until)
+            decoded = perf_counter_ns()
+            decoding += decoded - began
             self._count(tallies)
             packets = list(self._take(rows)) if rows.num_rows else []
             if failures:
                 letters = RecordPackets.of(self._failed(failures))
                 packets += [_packets([(0, PacketKind.RECORDS, each)]) for each in letters]
-            busy += perf_counter_ns() - read
+            busy += perf_counter_ns() - decoded
             yield from packets
             asked = perf_counter_ns()
             if len(self._new_ids) >= _MOST_NEW_IDS:
@@ -354,29 +352,6 @@ class Packer:
             f"the event time is more than {self.max_ahead_ms} ms ahead of the record's timestamp or"
             f" of the clock; or {years[15:]}"
         )
-
-
-def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """The batches, several at a time; all pieces of a record at the same time."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        more, own = batch.get_total_buffer_size(), batch
-        # Large ones stay alone: what is looked at together is copied.
-        if rows and (rows >= _ROWS_TOGETHER or size + more > _BYTES_TOGETHER):
-            rest = rows_of_record_before(waiting[-1], batch)
-            if rest:
-                waiting.append(batch.slice(0, rest))
-                own = batch.slice(rest)
-            if not own.num_rows:
-                continue
-            yield waiting
-            waiting, rows, size = [], 0, 0
-        waiting.append(own)
-        rows += own.num_rows
-        size += more
-    if rows:
-        yield waiting
 
 
 def _framing_fault(value: bytes) -> str:

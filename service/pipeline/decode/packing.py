@@ -20,6 +20,7 @@ from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, rec
 from service.pipeline.decode.pack import Packer, RecordReader
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.decode.schema_lookup import SchemaLookup
+from service.pipeline.read.records import KafkaRecords
 from service.pipeline.wire.event_packets import PackedPartitioning
 from service.pipeline.wire.task_properties import TaskProperties
 from service.rules.texts import plan_of
@@ -82,14 +83,14 @@ class Packing:
 
 
 class PackBatch:
-    """``mapInArrow`` function: packs with the rules that the task's batch has."""
+    """Packs with the rules that the task's batch has."""
 
     def __init__(self, packing: Packing) -> None:
         self._packing: bytes = _SERIALIZER.dumps(packing)
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One task: what Spark made of its records in, packets out."""
-        return _packer(self._packing, TaskProperties.of_task().rules)(batches)
+    def __call__(self, records: Iterator[KafkaRecords]) -> Iterator[pa.RecordBatch]:
+        """One task: its records in, packets out."""
+        return _packer(self._packing, TaskProperties.of_task().rules)(records)
 
 
 @lru_cache(maxsize=_MOST_PACKERS)

@@ -1,8 +1,7 @@
-"""What the records of a batch count, by topic, partition and fault."""
+"""What records of one partition count, by fault."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,32 +27,26 @@ class Tally(NamedTuple):
 
 
 def tallies(
-    topics: Sequence[str],
-    topic: NDArray[Any] | int,
-    partition: NDArray[np.int32],
+    topic: str,
+    partition: int,
     fault: NDArray[np.int32],
     time: NDArray[np.int64],
     kafka_time: NDArray[np.int64],
     size: NDArray[Any],
 ) -> list[Tally]:
-    """What records count: arrays with one value for each; ``topic`` is a place in ``topics``, and
-    ``NO_TIME`` the time of those that have none."""
-    partition_at, topic_at = 4, 4 + 32
-    which = partition.astype(np.int64) << partition_at | fault
-    which |= np.asarray(topic, np.int64) << topic_at
-    if not len(which):
-        return []
+    """What records of a partition count: arrays with one value for each; ``NO_TIME`` is the time of
+    those that have none."""
     found = []
-    # One task reads one partition, so this goes round once or twice.
-    kinds = pc.unique(pa.array(which)).to_pylist()
+    # Most often there is one kind alone.
+    kinds = pc.unique(pa.array(fault)).to_pylist()
     for one in kinds:
-        mine: Any = slice(None) if len(kinds) == 1 else which == one
+        mine: Any = slice(None) if len(kinds) == 1 else fault == one
         newest, sizes = int(time[mine].max()), size[mine]
         found.append(
             Tally(
-                topic=topics[one >> topic_at],
-                partition=one >> partition_at & (1 << topic_at - partition_at) - 1,
-                fault=one & (1 << partition_at) - 1,
+                topic=topic,
+                partition=partition,
+                fault=one,
                 records=len(sizes),
                 time=None if newest == NO_TIME else newest,
                 kafka_time=int(kafka_time[mine].max()),

@@ -1,6 +1,6 @@
 """How much one batch reads: bounded in bytes as well as in records.
 
-Spark's Kafka source bounds a batch in records alone. So records are reckoned into bytes by their
+Spark plans a batch by numbers of records. So records are reckoned into bytes by their
 mean size: that of a sample, taken from where the job goes on to read, and then that of the batches
 themselves. Memory is safe without it (what a batch holds is spilled); it keeps batches, and what
 lies on disk for one, of a size.
@@ -29,35 +29,18 @@ _GUESS: Final = 1_024
 #: Records of a sample, and of a batch that is as good as one.
 _SAMPLE: Final = 1_000
 _SAMPLE_SECONDS: Final = 2.0
-#: Bytes that the Java clients of all partitions fetch ahead, and bounds for one of them: each
-#: partition has a client, that keeps what it has fetched between batches.
-_FETCHED: Final = 64 << 20
-_LEAST_FETCH, _MOST_FETCH = 1 << 20, 16 << 20
-_MOST_POLLED: Final = 10_000
 
 
 class BatchLimit:
     """The most records of a batch. ``mean``: bytes of a record, if it is known."""
 
-    def __init__(self, settings: Settings, partitions: int, mean: float | None) -> None:
+    def __init__(self, settings: Settings, mean: float | None) -> None:
         source = settings.source
         self._most_records = source.max_offsets_per_trigger
         self._most_bytes = source.max_bytes_per_trigger
-        self._given = settings.kafka.source_properties
-        self._partitions = max(1, partitions)
         self._guessed = mean is None
         self._mean: float = _GUESS if mean is None else max(1.0, mean)
         self.records = self._allowed()
-
-    def options(self) -> dict[str, str]:
-        """Options of Spark's Kafka source; the user's own properties win."""
-        made = {} if self.records is None else {"maxOffsetsPerTrigger": str(self.records)}
-        fetch = min(max(_FETCHED // self._partitions, _LEAST_FETCH), _MOST_FETCH)
-        polled = min(max(int(fetch / self._mean), 10), _MOST_POLLED)
-        for name, value in (("max.partition.fetch.bytes", fetch), ("max.poll.records", polled)):
-            if name not in self._given:
-                made[f"kafka.{name}"] = str(value)
-        return made
 
     def batch_done(self, records: int, size: int) -> bool:
         """A batch had so many records and bytes; returns whether :attr:`records` is another now."""

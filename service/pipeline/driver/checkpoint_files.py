@@ -31,7 +31,7 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 #: Of a digest of offsets.
 _DIGITS = 16
 #: What tells the control source's offsets from Kafka's.
-_STATEMENT = "statement"
+STATEMENT = "statement"
 
 
 @contextmanager
@@ -202,7 +202,7 @@ class CheckpointFiles:
         settings is a line for each source, of which the clock is one."""
         name = f"offsets/{batch}"
         head, *sources = self.parsed(name, after=1)
-        told = [each[_STATEMENT] or "{}" for each in sources if _STATEMENT in each]
+        told = [each[STATEMENT] or "{}" for each in sources if STATEMENT in each]
         topics = json.loads(told[0]).get("topics", {}) if told else {}
         return head["conf"], offsets_in_kafka(sources), topics
 
@@ -228,7 +228,7 @@ def offsets_in_kafka(sources: Iterable[Any]) -> dict[str, dict[int, int]]:
     return {
         topic: {int(partition): offset for partition, offset in ends.items()}
         for source in sources
-        if _STATEMENT not in source
+        if STATEMENT not in source
         for topic, ends in source.items()
     }
 
@@ -246,7 +246,7 @@ def offsets_digest(sources: Iterable[Any]) -> str:
 
 
 def _begun(source: dict[str, Any]) -> dict[str, Any]:
-    if _STATEMENT in source:
+    if STATEMENT in source:
         return source
     read = {topic: {p: end for p, end in ends.items() if end} for topic, ends in source.items()}
     return {topic: ends for topic, ends in read.items() if ends}

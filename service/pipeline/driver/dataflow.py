@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,8 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from service.codecs.outputs import OutputEncoder
 from service.config import Settings
 from service.pipeline.decode.decoder_plan import DecodeOptions, record_types
-from service.pipeline.decode.packing import PackBatch, Packing
-from service.pipeline.decode.records import columns_of
+from service.pipeline.decode.packing import Packing
 from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.decode.schema_lookup import SchemaLookup
 from service.pipeline.deliver.output import Batch, Delivery
@@ -28,13 +26,14 @@ from service.pipeline.driver import control_source
 from service.pipeline.driver.batch_limit import BatchLimit, limit_reads
 from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.checkpoint_files import offsets_digest, offsets_in_kafka
+from service.pipeline.driver.input_source import input_packets
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.match.key_group import MatchOptions
 from service.pipeline.match.match import Matching
 from service.pipeline.match.match_operator import MatchOperator
 from service.pipeline.state.key_group_labels import label
-from service.pipeline.wire.packets import OUTPUT_SCHEMA, PACKET_SCHEMA, PacketKind
+from service.pipeline.wire.packets import OUTPUT_SCHEMA, PacketKind
 from service.pipeline.wire.schema_ids import ranges_of
 from service.pipeline.wire.task_properties import TaskProperties
 
@@ -66,11 +65,8 @@ class Dataflow:
     def packets(self, spark: SparkSession) -> DataFrame:
         """Input packets of all key groups: events, and what is known of time."""
         groups = self.settings.state.key_groups
-        options = source_options(self.settings) | self.limit.options()
-        read = spark.readStream.format("kafka").options(**options).load()
         # Schemas are learnt between two starts of the query.
-        pack = PackBatch(self.packing)
-        events = columns_of(read, self._topic).mapInArrow(pack, from_arrow_schema(PACKET_SCHEMA))
+        events = input_packets(spark, self.settings, self.packing, self.limit.records)
         control_source.register(spark)
         control = (
             spark.readStream.format(control_source.FORMAT)
@@ -154,17 +150,7 @@ class Dataflow:
             settings.state.key_groups,
             settings.time.max_ahead,
             settings.outputs.late_events == "all",
-            self._topic,
         )
-
-    @cached_property
-    def _topic(self) -> str | None:
-        """The topic that is read, where it is one by name."""
-        sources = self.settings.inputs.values()
-        topics = {topic for source in sources for topic in source.topics}
-        if len(topics) > 1 or any(source.topic_pattern is not None for source in sources):
-            return None
-        return topics.pop()
 
     @property
     def packing(self) -> Packing:
@@ -215,23 +201,3 @@ def _sources(spark: SparkSession, query: str, batch: int) -> list[Any]:
     offsets = entry.get().offsets()
     sources = [offsets.apply(place) for place in range(offsets.size())]
     return [json.loads(each.get().json()) for each in sources if each.isDefined()]
-
-
-def source_options(settings: Settings) -> dict[str, str]:
-    """Options of the one Kafka source that reads every input."""
-    options: dict[str, str] = {}
-    topics: list[str] = []
-    patterns: list[str] = []
-    for name, source in settings.inputs.items():
-        options |= settings.source_options(name)
-        topics += source.topics
-        patterns += [source.topic_pattern] if source.topic_pattern is not None else []
-    options["includeHeaders"] = "true"
-    options.pop("subscribe", None)
-    options.pop("subscribePattern", None)
-    if patterns:
-        patterns += [re.escape(topic) for topic in topics]
-        options["subscribePattern"] = "|".join(f"({pattern})" for pattern in patterns)
-    else:
-        options["subscribe"] = ",".join(dict.fromkeys(topics))
-    return options

@@ -6,14 +6,16 @@ or our certificate is ConfigurationError: it would refuse again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import (
     Consumer,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     TopicCollection,
@@ -43,6 +45,9 @@ _UNKNOWN = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 _T = TypeVar("_T")
+#: Places in a partition, for :meth:`Cluster.offsets`.
+BEGINNING: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+END: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 NO_TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
@@ -87,31 +92,62 @@ class Cluster:
                 raise KafkaAwayError(f"{self._name}: {topic}, partitions {orphans}: no leader")
         if not partitions:
             return {}
-        wanted = {TopicPartition(*at): OffsetSpec.latest() for at in partitions}  # type: ignore[no-untyped-call]
-        return self._ask_once(lambda: self._listed(wanted))
+        return self.offsets(partitions, END, committed=False)
 
-    def _listed(self, wanted: dict[TopicPartition, OffsetSpec]) -> dict[Partition, int]:
-        ends = {}
-        asked = self._admin.list_offsets(wanted, request_timeout=self._seconds)
+    def input_partitions(
+        self, topics: Sequence[str], patterns: Sequence[re.Pattern[str]]
+    ) -> list[Partition]:
+        """The partitions of ``topics``, and of those that match a pattern, as far as there are any;
+        asked once. Raises KafkaAwayError when no broker answers."""
+        if patterns:
+            asked = [self._ask_once(lambda: self._admin.list_topics(timeout=self._seconds))]
+        else:
+            asked = [
+                self._ask_once(partial(self._admin.list_topics, topic, timeout=self._seconds))
+                for topic in dict.fromkeys(topics)
+            ]
+        return sorted(
+            (name, number)
+            for metadata in asked
+            for name, topic in metadata.topics.items()
+            if name in topics or any(each.fullmatch(name) for each in patterns)
+            for number in topic.partitions
+        )
+
+    def offsets(
+        self, partitions: Sequence[Partition], spec: OffsetSpec, *, committed: bool
+    ) -> dict[Partition, int]:
+        """Offsets of ``partitions``, but for those that Kafka does not know, asked once; -1 where
+        no record has the time that is asked for. ``committed``: an open transaction is the end.
+        Raises KafkaAwayError when a leader does not answer."""
+        if not partitions:
+            return {}
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        wanted = {TopicPartition(*at): spec for at in partitions}
+        return self._ask_once(partial(self._listed, wanted, level))
+
+    def _listed(
+        self, wanted: dict[TopicPartition, OffsetSpec], level: IsolationLevel
+    ) -> dict[Partition, int]:
+        found = {}
+        asked = self._admin.list_offsets(
+            wanted, isolation_level=level, request_timeout=self._seconds
+        )
         for at, each in asked.items():
             try:
-                end = each.result(2 * self._seconds).offset
+                offset = each.result(2 * self._seconds).offset
             except KafkaException as error:
                 if error.args[0].code() in _UNKNOWN:
                     continue
                 raise
-            if end < 0:  # instead of an error for the time-out
+            timed = wanted[at]._value >= 0  # noqa: SLF001  there is no other way to ask
+            if offset < (-1 if timed else 0):  # instead of an error for the time-out
                 raise KafkaAwayError(
                     f"{self._name}: the leader of {at.topic}, partition {at.partition}, does not"
                     " answer"
                 )
-            ends[at.topic, at.partition] = end
-        return ends
-
-    def partitions(self, topics: Sequence[str]) -> int:
-        """How many partitions ``topics`` have together."""
-        known = self._ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
-        return sum(len(known[topic].partitions) for topic in topics if topic in known)
+            found[at.topic, at.partition] = offset
+        return found
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """Kafka's ids of those of ``topics`` that have one: a topic that is deleted and created
@@ -249,6 +285,12 @@ class Cluster:
         # What goes wrong is raised; librdkafka's own log would go on after we are done.
         config = config | {"log_level": 0, "error_cb": self._noticed.append}
         return made(lambda: kind(config))
+
+
+def at_time(ms: int) -> OffsetSpec:
+    """The first record with this timestamp or a later one."""
+    spec: OffsetSpec = OffsetSpec.for_timestamp(ms)
+    return spec
 
 
 def _made(answers: Mapping[str, Future[None]]) -> None:

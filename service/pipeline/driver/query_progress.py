@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from service.observability import metric_names as names
 from service.observability.metrics import Metrics
-
-_KAFKA: Final = "KafkaV2"
+from service.pipeline.driver.checkpoint_files import STATEMENT
 
 _PHASES: Final = {
     "latestOffset": "latest_offset",
@@ -92,16 +91,15 @@ def offsets_read(progress: Mapping[str, Any]) -> tuple[Offsets, Offsets]:
     read: Offsets = {}
     newest: Offsets = {}
     for source in progress["sources"]:
-        if source["description"].startswith(_KAFKA):
-            read |= _offsets(source["endOffset"])
-            newest |= _offsets(source["latestOffset"])
+        read |= _offsets(source["endOffset"])
+        newest |= _offsets(source["latestOffset"])
     return read, newest
 
 
 def _offsets(value: Any) -> Offsets:
     """Offsets out of the JSON (or text of it) that the source gives."""
     offsets = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(offsets, dict):
+    if not isinstance(offsets, dict) or STATEMENT in offsets:
         return {}
     return {
         (topic, int(partition)): int(offset)

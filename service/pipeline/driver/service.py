@@ -214,7 +214,7 @@ class Service:
             rules = at_start.decide(checkpoint, retry(begun), overrides, told.decided)
             _beside(stack, told)
             self._start.done(Phase.TAKEOVER)
-            limit = BatchLimit(settings, cluster.partitions(topics), sampling.result())
+            limit = BatchLimit(settings, sampling.result())
             flow = Dataflow(
                 settings, rules, schemas, encoder, control_file, delivery, limit, one_batch
             )

@@ -14,7 +14,7 @@ from importlib.machinery import PathFinder
 from service.errors import StartError
 
 #: Functions of tasks, Spark's loop around them, and what both import as they run; and the driver's
-#: side of the control source.
+#: side of the sources.
 _LOADED = (
     "pandas",
     "pyarrow.dataset",
@@ -30,6 +30,7 @@ _LOADED = (
     "service.pipeline.decode.packing",
     "service.pipeline.deliver.sink",
     "service.pipeline.driver.control_source",
+    "service.pipeline.driver.input_source",
 )
 #: A process with threads must not fork: what holds a lock in another thread would hold it for ever.
 #: These libraries would start some as they are imported.

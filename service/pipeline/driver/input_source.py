@@ -1,0 +1,121 @@
+"""The Spark source of the input: its tasks read records from Kafka, decode and pack them.
+
+Spark asks it, in a process of its own, what there is to read, and keeps the answers in its offset
+log. Records never are Spark's rows: a task reads its range by librdkafka, and hands on packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyspark.serializers import CPickleSerializer
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from service.config import Settings
+from service.pipeline.decode.packing import PackBatch, Packing
+from service.pipeline.driver.input_offsets import InputOffsets, Offsets
+from service.pipeline.read.ranges import Range, records_of
+from service.pipeline.spark.source_runner import no_trace_of_a_stop
+from service.pipeline.wire.packets import PACKET_SCHEMA
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_SERIALIZER: Any = CPickleSerializer()
+_numbers = count()
+
+
+def input_packets(
+    spark: SparkSession, settings: Settings, packing: Packing, most_records: int | None
+) -> DataFrame:
+    """Packets of the input, in batches of ``most_records`` (``None``: of all there is)."""
+    reading = (settings.reader_config(), PackBatch(packing))
+    # Spark keeps a source as a class, so what it needs to know is in one of its own. It warns of
+    # two with the same name.
+    name = f"spark_cep_input_{next(_numbers)}"
+    made = {
+        "format": name,
+        "planning": _SERIALIZER.dumps((settings, most_records)),
+        "reading": _SERIALIZER.dumps(reading),
+    }
+    spark.dataSource.register(type("InputSource", (_InputSource,), made))
+    return spark.readStream.format(name).load()
+
+
+class _InputSource(DataSource):
+    format: ClassVar[str]
+    planning: ClassVar[bytes]
+    reading: ClassVar[bytes]
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.format
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(PACKET_SCHEMA)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        no_trace_of_a_stop()
+        return _Reader(self.planning, self.reading)
+
+
+class _Range(InputPartition):
+    """Of a task."""
+
+
+class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Travels to the tasks, which only :meth:`read`."""
+
+    def __init__(self, planning: bytes, reading: bytes) -> None:
+        self._planning, self._reading = planning, reading
+
+    @cached_property
+    def _planned(self) -> tuple[InputOffsets, int | None]:
+        settings, most = _SERIALIZER.loads(self._planning)
+        return InputOffsets(settings), most
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_planning": b"", "_reading": self._reading}
+
+    def initialOffset(self) -> Offsets:  # noqa: N802  Spark's name
+        return self._planned[0].initial()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
+        most = self._planned[1]
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        return self._planned[0].latest(start, most)
+
+    def reportLatestOffset(self) -> Offsets:  # noqa: N802  Spark's name
+        return self._planned[0].known
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        self._planned[0].stop_at_present_ends()
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        return [_Range(each) for each in self._planned[0].ranges(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        config, pack = _made(self._reading)
+        wanted: Range = partition.value
+        return pack(records_of(wanted, config))
+
+
+@lru_cache(maxsize=1)
+def _made(reading: bytes) -> tuple[dict[str, Any], PackBatch]:
+    made: tuple[dict[str, Any], PackBatch] = _SERIALIZER.loads(reading)
+    return made
