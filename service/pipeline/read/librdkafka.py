@@ -17,7 +17,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException, cimpl
 from numpy.typing import NDArray
 
-from service.pipeline.read.message_loops import FUNCTIONS, destroy
+from service.pipeline.read.message_loops import FUNCTIONS
 
 _CONSUMER: Final = 1
 _TEXT_SIZE: Final = 512
@@ -88,7 +88,8 @@ class PartitionClient:
 
     def fetched(self, messages: NDArray[np.int64], timeout_ms: int) -> int:
         """How many messages there are by now; they are in ``messages``, at most as many as fit.
-        Whoever asks gives them back with :func:`given_back`. Waits for the first ones."""
+        Waits for the first ones. Whoever asks gives them back, with
+        :func:`~service.pipeline.read.message_loops.destroy`."""
         place = messages.ctypes.data
         found = int(_C.rd_kafka_consume_batch_queue(self._queue, 0, place, len(messages)))
         if not found and timeout_ms:
@@ -111,11 +112,6 @@ def error_of(message: int) -> KafkaError:
     """What is wrong, of a message that is an error."""
     (code,) = (c_int.from_address(message),)
     return KafkaError(code.value, (_C.rd_kafka_message_errstr(message) or b"").decode())
-
-
-def given_back(messages: NDArray[np.int64], count: int) -> None:
-    """Give the first ``count`` messages back."""
-    destroy(messages, count, ADDRESSES)
 
 
 def _refused(code: int, text: bytes) -> KafkaException:

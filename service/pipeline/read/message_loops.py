@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from service.matcher.columnar.compilation import I32, I64, compiled
 
-Bytes = NDArray[Any]
+Flags = NDArray[Any]
 
 FUNCTIONS: Final = (
     "rd_kafka_message_timestamp",
@@ -30,8 +30,9 @@ _TIMESTAMP, _HEADERS, _HEADER, _DESTROY = range(4)
 # Where fields of rd_kafka_message_t are, on any system with 64 bits.
 _ERROR, _VALUE, _VALUE_SIZE, _KEY, _KEY_SIZE, _OFFSET = 0, 24, 32, 40, 48, 56
 
-#: Of what :func:`sift` finds.
-SIZE, LAST, ERRORS = range(3)
+#: Where :func:`append` has come to: rows and bytes that are there, the offset it saw last, errors,
+#: and how many bytes there have to be room for with the next one.
+ROWS, VALUE, KEY, HEADERS, LAST, ERRORS, NEEDED_VALUE, NEEDED_KEY, NEEDED_HEADERS = range(9)
 
 _byte, _int, _word = (ir.IntType(bits) for bits in (8, 32, 64))
 _nothing = ir.VoidType()
@@ -90,51 +91,100 @@ def offset_of(message: int) -> int:
 
 
 @compiled
-def sift(
+def append(
     messages: I64, first: int, last: int, start: int, end: int, functions: I64,
-    errors: I64, found: I64,
+    scratch: I64, place: int, errors: I64, at: I64, room: I64,
+    offsets: I64, times: I64,
+    values: int, value_ends: I32, has_value: Flags,
+    keys: int, key_ends: I32, has_key: Flags,
+    headers: int, header_ends: I32, has_headers: Flags,
 ) -> int:  # fmt: skip
-    """Keep those of ``messages[first:last]`` with an offset from ``start`` to before ``end``, one
-    behind the other; returns behind the last one. Errors go to ``errors``, others back to
-    librdkafka. ``found``: adds bytes of keys and values kept; the last offset seen; how many errors
-    there are."""
-    kept = first
-    found[ERRORS] = 0
-    for at in range(first, last):
-        message = messages[at]
+    """Copy those of ``messages[first:last]`` with an offset from ``start`` to before ``end`` into
+    columns, and give them back to librdkafka: one pass, while they are in the processor's cache.
+    Returns the number of the first one for which there is no room.
+
+    ``at``: see :data:`ROWS` and those behind it; ``room``: as many rows and bytes as fit.
+    ``errors`` has room for all messages. ``values``, ``keys`` and ``headers`` are addresses.
+    Headers are, for each: the size of its name in four bytes, the name, the size of its value (-1:
+    none), the value. ``scratch``: five words, at the address ``place``."""
+    for number in range(first, last):
+        message = messages[number]
         if _int_at(message + _ERROR):
-            errors[found[ERRORS]] = message
-            found[ERRORS] += 1
+            errors[at[ERRORS]] = message
+            at[ERRORS] += 1
             continue
         offset = _word_at(message + _OFFSET)
-        found[LAST] = offset
         if offset < start or offset >= end:
+            at[LAST] = offset
             _destroy(functions[_DESTROY], message)
             continue
-        found[SIZE] += _word_at(message + _VALUE_SIZE) + _word_at(message + _KEY_SIZE)
-        messages[kept] = message
-        kept += 1
-    return kept
+        value_size = _word_at(message + _VALUE_SIZE)
+        key_size = _word_at(message + _KEY_SIZE)
+        with_headers = _headers(functions[_HEADERS], message, place) == 0
+        header_size = _headers_size(functions, scratch, place) if with_headers else 0
+        row = at[ROWS]
+        at[NEEDED_VALUE] = at[VALUE] + value_size
+        at[NEEDED_KEY] = at[KEY] + key_size
+        at[NEEDED_HEADERS] = at[HEADERS] + header_size
+        if (
+            row >= room[ROWS]
+            or at[NEEDED_VALUE] > room[VALUE]
+            or at[NEEDED_KEY] > room[KEY]
+            or at[NEEDED_HEADERS] > room[HEADERS]
+        ):
+            return number
+        at[LAST] = offset
+        offsets[row] = offset
+        times[row] = _timestamp(functions[_TIMESTAMP], message, place + 32)
+        source = _word_at(message + _VALUE)
+        has_value[row] = source != 0
+        _copy(values + at[VALUE], source, value_size)
+        source = _word_at(message + _KEY)
+        has_key[row] = source != 0
+        _copy(keys + at[KEY], source, key_size)
+        has_headers[row] = header_size > 0
+        if header_size:
+            _copy_headers(functions, scratch, place, headers + at[HEADERS])
+        at[ROWS] = row + 1
+        at[VALUE] = at[NEEDED_VALUE]
+        at[KEY] = at[NEEDED_KEY]
+        at[HEADERS] = at[NEEDED_HEADERS]
+        value_ends[row + 1] = at[VALUE]
+        key_ends[row + 1] = at[KEY]
+        header_ends[row + 1] = at[HEADERS]
+        _destroy(functions[_DESTROY], message)
+    return last
 
 
 @compiled
-def sizes(messages: I64, count: int, functions: I64, scratch: I64, place: int, found: I64) -> None:
-    """Bytes of values, keys and headers of the first ``count`` messages, in ``found``.
-    ``scratch``: five words, at the address ``place``."""
-    found[:3] = 0
-    for at in range(count):
-        message = messages[at]
-        found[0] += _word_at(message + _VALUE_SIZE)
-        found[1] += _word_at(message + _KEY_SIZE)
-        if _headers(functions[_HEADERS], message, place) == 0:
-            number = 0
-            while not _header(
-                functions[_HEADER], scratch[0], number, place + 8, place + 16, place + 24
-            ):
-                found[2] += 8 + _length(scratch[1])
-                if scratch[2]:
-                    found[2] += scratch[3]
-                number += 1
+def _headers_size(functions: I64, scratch: I64, place: int) -> int:
+    """Bytes that the headers take, of which ``scratch`` has the address."""
+    size = number = 0
+    while not _header(functions[_HEADER], scratch[0], number, place + 8, place + 16, place + 24):
+        size += 8 + _length(scratch[1])
+        if scratch[2]:
+            size += scratch[3]
+        number += 1
+    return size
+
+
+@compiled
+def _copy_headers(functions: I64, scratch: I64, place: int, to: int) -> None:
+    number = 0
+    while not _header(functions[_HEADER], scratch[0], number, place + 8, place + 16, place + 24):
+        size = _length(scratch[1])
+        scratch[4] = size
+        _copy(to, place + 32, 4)
+        _copy(to + 4, scratch[1], size)
+        to += 4 + size
+        size = scratch[3] if scratch[2] else -1
+        scratch[4] = size
+        _copy(to, place + 32, 4)
+        to += 4
+        if size > 0:
+            _copy(to, scratch[2], size)
+            to += size
+        number += 1
 
 
 @compiled
@@ -146,59 +196,7 @@ def _length(text: int) -> int:
 
 
 @compiled
-def take(
-    messages: I64, count: int, functions: I64, scratch: I64, place: int,
-    offsets: I64, times: I64,
-    values: int, value_ends: I32, has_value: Bytes,
-    keys: int, key_ends: I32, has_key: Bytes,
-    headers: int, header_ends: I32, has_headers: Bytes, number_place: int, numbers: I32,
-) -> None:  # fmt: skip
-    """Copy the first ``count`` messages into columns. ``values``, ``keys`` and ``headers``:
-    addresses of as many bytes as :func:`sizes` told. Headers are, for each: the size of its name in
-    four bytes, the name, the size of its value (-1: none), the value. ``number_place``: the address
-    of ``numbers``, which has room for one."""
-    value_end = key_end = header_end = 0
-    for at in range(count):
-        message = messages[at]
-        offsets[at] = _word_at(message + _OFFSET)
-        times[at] = _timestamp(functions[_TIMESTAMP], message, place)
-        source = _word_at(message + _VALUE)
-        size = _word_at(message + _VALUE_SIZE)
-        has_value[at] = source != 0
-        _copy(values + value_end, source, size)
-        value_end += size
-        value_ends[at + 1] = value_end
-        source = _word_at(message + _KEY)
-        size = _word_at(message + _KEY_SIZE)
-        has_key[at] = source != 0
-        _copy(keys + key_end, source, size)
-        key_end += size
-        key_ends[at + 1] = key_end
-        has_headers[at] = 0
-        if _headers(functions[_HEADERS], message, place) == 0:
-            number = 0
-            while not _header(
-                functions[_HEADER], scratch[0], number, place + 8, place + 16, place + 24
-            ):
-                size = _length(scratch[1])
-                numbers[0] = size
-                _copy(headers + header_end, number_place, 4)
-                _copy(headers + header_end + 4, scratch[1], size)
-                header_end += 4 + size
-                size = scratch[3] if scratch[2] else -1
-                numbers[0] = size
-                _copy(headers + header_end, number_place, 4)
-                header_end += 4
-                if size > 0:
-                    _copy(headers + header_end, scratch[2], size)
-                    header_end += size
-                number += 1
-            has_headers[at] = number > 0
-        header_ends[at + 1] = header_end
-
-
-@compiled
-def destroy(messages: I64, count: int, functions: I64) -> None:
-    """Give the first ``count`` messages back to librdkafka."""
-    for at in range(count):
-        _destroy(functions[_DESTROY], messages[at])
+def destroy(messages: I64, first: int, last: int, functions: I64) -> None:
+    """Give ``messages[first:last]`` back to librdkafka."""
+    for number in range(first, last):
+        _destroy(functions[_DESTROY], messages[number])

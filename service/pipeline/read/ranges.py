@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -12,13 +12,8 @@ from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
 from service.errors import KafkaAwayError, StartError, StateError
-from service.pipeline.read import message_loops
-from service.pipeline.read.librdkafka import (
-    ADDRESSES,
-    PartitionClient,
-    error_of,
-    given_back,
-)
+from service.pipeline.read import message_loops as loops
+from service.pipeline.read.librdkafka import ADDRESSES, PartitionClient, error_of
 from service.pipeline.read.records import KafkaRecords, Texts
 
 #: Records that are looked at together, and bytes of them, but for the last one.
@@ -27,6 +22,8 @@ BYTES_TOGETHER: Final = 16 << 20
 #: Messages that are asked for at once.
 _FETCHED: Final = 1_000
 _WAIT_MS: Final = 100
+#: Bytes of values, keys and headers that there is room for at first.
+_FIRST_SIZES: Final = (1 << 20, 1 << 18, 1)
 #: How long nothing may come of records that Kafka says there are.
 PATIENCE_SECONDS: Final = 20.0
 _GONE: Final = (
@@ -82,56 +79,59 @@ class _Reading:
     def __init__(self, wanted: Range, client: PartitionClient) -> None:
         self._wanted = wanted
         self._client = client
-        self._messages = np.zeros(ROWS_TOGETHER, np.int64)
+        self._messages = np.zeros(_FETCHED, np.int64)
         self._errors = np.zeros(_FETCHED, np.int64)
-        self._waiting = 0
+        #: Which of the messages are not given back yet.
+        self._first = self._fetched = 0
         self._last = wanted.start - 1
         self._done = wanted.start >= wanted.end
+        #: Bytes of values, keys and headers that were together before.
+        self._sizes: Sequence[int] = _FIRST_SIZES
 
     def records(self) -> Iterator[KafkaRecords]:
         if not self._done:
             self._client.begin(self._wanted.topic, self._wanted.partition, self._wanted.start)
         while not self._done:
-            self._gather()
-            if self._waiting:
-                yield self._taken()
+            gathered = self._gathered()
+            if gathered is not None:
+                yield gathered
 
     def end(self) -> None:
-        given_back(self._messages, self._waiting)
-        self._waiting = 0
+        loops.destroy(self._messages, self._first, self._fetched, ADDRESSES)
+        self._first = self._fetched
         self._client.end()
 
-    def _gather(self) -> None:
-        """Fetch until there is enough to look at, or all is there."""
-        found = np.array([0, self._last, 0], np.int64)
+    def _gathered(self) -> KafkaRecords | None:
+        """The next records: as many as are looked at together, or all that are left."""
+        columns = _Columns(self._sizes)
+        at = columns.at
+        at[loops.LAST] = self._last
         heard = time.monotonic()
-        while (
-            not self._done
-            and self._waiting < ROWS_TOGETHER
-            and found[message_loops.SIZE] < BYTES_TOGETHER
-        ):
-            room = self._messages[self._waiting : self._waiting + _FETCHED]
-            fetched = self._client.fetched(room, _WAIT_MS)
+        while not self._done and not columns.full:
+            if self._first == self._fetched:
+                self._first, self._fetched = 0, self._client.fetched(self._messages, _WAIT_MS)
             now = time.monotonic()
-            if fetched:
+            if self._fetched:
                 heard = now
             elif now - heard > PATIENCE_SECONDS:
                 raise KafkaAwayError(
                     f"{self._wanted}: the records from offset {self._last + 1} to"
                     f" {self._wanted.end - 1} did not come within {PATIENCE_SECONDS:g} s"
                 )
-            self._waiting = message_loops.sift(
-                self._messages, self._waiting, self._waiting + fetched,
-                self._wanted.start, self._wanted.end, ADDRESSES, self._errors, found,
-            )  # fmt: skip
-            self._last = int(found[message_loops.LAST])
+            self._first = columns.append(
+                self._messages, self._first, self._fetched, self._wanted, self._errors
+            )
+            self._last = int(at[loops.LAST])
             self._done = self._last >= self._wanted.end - 1
-            if found[message_loops.ERRORS]:
-                self._judge(self._errors[: found[message_loops.ERRORS]])
+            if at[loops.ERRORS]:
+                self._judge(int(at[loops.ERRORS]))
+                at[loops.ERRORS] = 0
+        self._sizes = columns.sizes
+        return columns.records(self._wanted)
 
-    def _judge(self, errors: NDArray[np.int64]) -> None:
-        told = [(error_of(each), message_loops.offset_of(each)) for each in errors.tolist()]
-        given_back(errors, len(errors))
+    def _judge(self, count: int) -> None:
+        told = [(error_of(each), loops.offset_of(each)) for each in self._errors[:count].tolist()]
+        loops.destroy(self._errors, 0, count, ADDRESSES)
         for error, offset in told:
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                 # Behind the last record there may be offsets without one.
@@ -145,31 +145,71 @@ class _Reading:
             elif error.code() in _FOR_GOOD:
                 raise StartError(f"{self._wanted}: cannot be read: {error.str()}")
 
-    def _taken(self) -> KafkaRecords:
-        count, self._waiting = self._waiting, 0
-        messages, scratch = self._messages, np.zeros(5, np.int64)
-        place = scratch.ctypes.data
-        found = np.zeros(3, np.int64)
-        message_loops.sizes(messages, count, ADDRESSES, scratch, place, found)
-        offset, written = np.empty(count, np.int64), np.empty(count, np.int64)
-        value, key, headers = (_texts(count, int(size)) for size in found)
-        number = np.empty(1, np.int32)
-        message_loops.take(
-            messages, count, ADDRESSES, scratch, place, offset, written,
-            value.data.ctypes.data, value.ends, value.present,
-            key.data.ctypes.data, key.ends, key.present,
-            headers.data.ctypes.data, headers.ends, headers.present, number.ctypes.data, number,
+
+class _Columns:
+    """Records as they come, with room for ``ROWS_TOGETHER``, and for so many ``sizes`` of bytes
+    before more room is made."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.at = np.zeros(9, np.int64)
+        self._room = np.array([ROWS_TOGETHER, *sizes], np.int64)
+        self._offset, self._time = np.empty((2, ROWS_TOGETHER), np.int64)
+        self._data = [np.empty(size, np.uint8) for size in sizes]
+        self._ends = np.zeros((3, ROWS_TOGETHER + 1), np.int32)
+        self._present = np.empty((3, ROWS_TOGETHER), np.uint8)
+        self._scratch = np.zeros(5, np.int64)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is enough to look at."""
+        size = self.at[loops.VALUE] + self.at[loops.KEY] + self.at[loops.HEADERS]
+        return bool(self.at[loops.ROWS] >= ROWS_TOGETHER or size >= BYTES_TOGETHER)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes there is room for."""
+        return [len(each) for each in self._data]
+
+    def append(
+        self, messages: NDArray[np.int64], first: int, last: int, wanted: Range, errors: Any
+    ) -> int:
+        """Take over messages; returns the number of the first one that waits for more room, which
+        there is then."""
+        value, key, headers = (each.ctypes.data for each in self._data)
+        stopped: int = loops.append(
+            messages, first, last, wanted.start, wanted.end, ADDRESSES,
+            self._scratch, self._scratch.ctypes.data, errors, self.at, self._room,
+            self._offset, self._time,
+            value, self._ends[0], self._present[0],
+            key, self._ends[1], self._present[1],
+            headers, self._ends[2], self._present[2],
         )  # fmt: skip
-        given_back(messages, count)
-        for each in (value, key, headers):
+        if stopped < last:
+            for number in range(3):
+                self._make_room(number)
+        return stopped
+
+    def _make_room(self, number: int) -> None:
+        before = self._data[number]
+        needed = int(self.at[loops.NEEDED_VALUE + number])
+        if needed > len(before):
+            more = np.empty(max(needed, 2 * len(before)), np.uint8)
+            more[: self.at[loops.VALUE + number]] = before[: self.at[loops.VALUE + number]]
+            self._data[number] = more
+            self._room[loops.VALUE + number] = len(more)
+
+    def records(self, wanted: Range) -> KafkaRecords | None:
+        """What is there."""
+        rows = int(self.at[loops.ROWS])
+        if not rows:
+            return None
+        texts = [
+            Texts(data, ends[: rows + 1], present[:rows])
+            for data, ends, present in zip(self._data, self._ends, self._present, strict=True)
+        ]
+        for each in texts:
             # Compiled loops are made for one kind of arrays.
             each.data.flags.writeable = each.ends.flags.writeable = False
         return KafkaRecords(
-            self._wanted.topic, self._wanted.partition, offset, written, value, key, headers
+            wanted.topic, wanted.partition, self._offset[:rows], self._time[:rows], *texts
         )
-
-
-def _texts(count: int, size: int) -> Texts:
-    ends = np.zeros(count + 1, np.int32)
-    data: NDArray[np.uint8] = np.empty(max(size, 1), np.uint8)
-    return Texts(data, ends, np.empty(count, np.uint8))
