@@ -143,7 +143,7 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@$(PIP) check
 	@echo "compiling the matcher's kernel"
-	@$(PY) -c 'from service.codecs.compiled_code import prepare; prepare()'
+	@$(PY) -c 'from service.pipeline.compiled_code import prepare; prepare()'
 	@touch $@
 
 $(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)

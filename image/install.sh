@@ -39,7 +39,7 @@ fetch_jars() {
 }
 
 compile_kernel() {
-  (cd / && "$PYTHON" -c 'from service.codecs.compiled_code import prepare; prepare()')
+  (cd / && "$PYTHON" -c 'from service.pipeline.compiled_code import prepare; prepare()')
 }
 
 # After what else changes jars, or removes some: the archive fits these.

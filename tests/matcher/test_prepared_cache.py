@@ -14,11 +14,11 @@ import numba
 import pytest
 from numba.core.caching import UserProvidedCacheLocator
 
-from service.codecs import compiled_code
-from service.codecs.compiled_code import prepare
 from service.errors import StartError
 from service.matcher.columnar.compilation import open_to_others
 from service.matcher.columnar.prepared_cache import PreparedCache
+from service.pipeline import compiled_code
+from service.pipeline.compiled_code import prepare
 
 ROOT = Path(__file__).parents[2]
 Locate = Callable[[type[UserProvidedCacheLocator]], Any]
@@ -99,7 +99,7 @@ def test_a_folder_that_others_can_write(tmp_path: Path, mode: int) -> None:
     folder.chmod(mode)
     assert run(f"{look} print(cache.cache_path)").strip() == "None"
     told = run(
-        "from service.codecs.compiled_code import prepare\n"
+        "from service.pipeline.compiled_code import prepare\n"
         "from service.errors import StartError\n"
         "try: prepare()\n"
         "except StartError as error: print(error)"

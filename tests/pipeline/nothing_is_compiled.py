@@ -1,5 +1,6 @@
 """A plugin of pytest (``-p tests.pipeline.nothing_is_compiled``): whatever is compiled after
-:func:`service.codecs.compiled_code.prepare` is an error, as if the image's folder were left out."""
+:func:`service.pipeline.compiled_code.prepare` is an error, as if the image's folder were left
+out."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from contextlib import ExitStack
 
 from numba.core.caching import IndexDataCacheFile
 
-from service.codecs.compiled_code import prepare
 from service.matcher.columnar.compilation import all_kept
+from service.pipeline.compiled_code import prepare
 
 _all = ExitStack()
 

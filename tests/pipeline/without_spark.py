@@ -19,7 +19,7 @@ from service.pipeline.wire.fragments import whole
 from service.pipeline.wire.packets import PacketKind, UnkeyedEvents
 from service.pipeline.wire.task_properties import TaskProperties
 from tests.pipeline.decode.lookups import lookup
-from tests.pipeline.decode.reference import Kafka, batches
+from tests.pipeline.decode.reference import Kafka, kafka_records
 
 _ENCODER = OutputEncoder(
     OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4), largest=1 << 20
@@ -66,7 +66,7 @@ def found(
         max_ahead_ms=None,
         decoder=decoder_for(plan, schemas, DecodeOptions(1, None, keep_all=False)),
     )
-    rows = [row for made in packer(iter(batches(records))) for row in made.to_pylist()]
+    rows = [row for made in packer(iter(kafka_records(records))) for row in made.to_pylist()]
     packets = list(whole((row["kind"], row["packet"]) for row in rows))
     events = [
         (kind - PacketKind.EVENTS, rows_of(packet))

@@ -3,7 +3,7 @@
 Numba passes over a folder that it cannot write, and compiles again in every process. With
 ``NUMBA_CACHE_LOCATOR_CLASSES`` naming :class:`PreparedCache` and ``NUMBA_CACHE_DIR`` the folder, it
 reads what is there. Code for another processor or version is not found, and cannot be kept: see
-:func:`service.codecs.compiled_code.prepare`. The folder's owner is trusted: see
+:func:`service.pipeline.compiled_code.prepare`. The folder's owner is trusted: see
 ``docs/security.md``.
 """
 

@@ -22,7 +22,6 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from service import __version__
-from service.codecs.compiled_code import prepare
 from service.codecs.registry import Registry
 from service.config import Settings
 from service.errors import (
@@ -38,6 +37,7 @@ from service.observability.health import Health
 from service.observability.logs import bound, logger
 from service.observability.metrics import Metrics
 from service.observability.start_clock import Phase, StartClock
+from service.pipeline.compiled_code import prepare
 from service.pipeline.decode.schema_resolution import resolve_schemas
 from service.pipeline.driver.batch_limit import BatchLimit, mean_size
 from service.pipeline.driver.batch_rules import BatchRules

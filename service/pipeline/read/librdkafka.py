@@ -17,7 +17,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException, cimpl
 from numpy.typing import NDArray
 
-from service.pipeline.read.message_loops import FUNCTIONS
+from service.pipeline.read.message_loops import FUNCTIONS, OFFSET
 
 _CONSUMER: Final = 1
 _TEXT_SIZE: Final = 512
@@ -112,6 +112,11 @@ def error_of(message: int) -> KafkaError:
     """What is wrong, of a message that is an error."""
     (code,) = (c_int.from_address(message),)
     return KafkaError(code.value, (_C.rd_kafka_message_errstr(message) or b"").decode())
+
+
+def offset_of(message: int) -> int:
+    """The offset of a message."""
+    return c_int64.from_address(message + OFFSET).value
 
 
 def _refused(code: int, text: bytes) -> KafkaException:

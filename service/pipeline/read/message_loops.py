@@ -28,7 +28,7 @@ FUNCTIONS: Final = (
 _TIMESTAMP, _HEADERS, _HEADER, _DESTROY = range(4)
 
 # Where fields of rd_kafka_message_t are, on any system with 64 bits.
-_ERROR, _VALUE, _VALUE_SIZE, _KEY, _KEY_SIZE, _OFFSET = 0, 24, 32, 40, 48, 56
+_ERROR, _VALUE, _VALUE_SIZE, _KEY, _KEY_SIZE, OFFSET = 0, 24, 32, 40, 48, 56
 
 #: Where :func:`append` has come to: rows and bytes that are there, the offset it saw last, errors,
 #: and how many bytes there have to be room for with the next one.
@@ -84,13 +84,6 @@ _header, _destroy = _calling(_int, 5), _calling(_nothing, 1)
 
 
 @compiled
-def offset_of(message: int) -> int:
-    """Its offset."""
-    offset: int = _word_at(message + _OFFSET)
-    return offset
-
-
-@compiled
 def append(
     messages: I64, first: int, last: int, start: int, end: int, functions: I64,
     scratch: I64, place: int, errors: I64, at: I64, room: I64,
@@ -113,7 +106,7 @@ def append(
             errors[at[ERRORS]] = message
             at[ERRORS] += 1
             continue
-        offset = _word_at(message + _OFFSET)
+        offset = _word_at(message + OFFSET)
         if offset < start or offset >= end:
             at[LAST] = offset
             _destroy(functions[_DESTROY], message)

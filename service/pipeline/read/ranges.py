@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from service.errors import KafkaAwayError, StartError, StateError
 from service.pipeline.read import message_loops as loops
-from service.pipeline.read.librdkafka import ADDRESSES, PartitionClient, error_of
+from service.pipeline.read.librdkafka import ADDRESSES, PartitionClient, error_of, offset_of
 from service.pipeline.read.records import KafkaRecords, Texts
 
 #: Records that are looked at together, and bytes of them, but for the last one.
@@ -62,6 +62,13 @@ def records_of(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecord
         yield from reading.records()
     finally:
         reading.end()
+
+
+def read_nothing() -> None:
+    """Call compiled loops as for a range, with no message."""
+    nothing = np.zeros(1, np.int64)
+    _Columns(_FIRST_SIZES).append(nothing, 0, 0, Range("", 0, 0, 0), nothing)
+    loops.destroy(nothing, 0, 0, ADDRESSES)
 
 
 @lru_cache(maxsize=1)
@@ -130,7 +137,7 @@ class _Reading:
         return columns.records(self._wanted)
 
     def _judge(self, count: int) -> None:
-        told = [(error_of(each), loops.offset_of(each)) for each in self._errors[:count].tolist()]
+        told = [(error_of(each), offset_of(each)) for each in self._errors[:count].tolist()]
         loops.destroy(self._errors, 0, count, ADDRESSES)
         for error, offset in told:
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001

@@ -55,7 +55,7 @@ def load() -> None:
         import_module(module)
     # A task that needs compiled code says what is wrong.
     with suppress(StartError):
-        import_module("service.codecs.compiled_code").prepare()
+        import_module("service.pipeline.compiled_code").prepare()
 
 
 @cache

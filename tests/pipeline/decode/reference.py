@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from io import BytesIO
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import fastavro
@@ -29,11 +32,12 @@ from service.pattern.expressions.canonical import expression as expression_of
 from service.pattern.expressions.casting import caster
 from service.pattern.expressions.structure import with_columns_of
 from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
-from service.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, Decoder
+from service.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, Decoded, Decoder
 from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas
 from service.pipeline.match.slot_columns import vector_of
+from service.pipeline.read.records import KafkaRecords, Texts
 from service.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word
 from tests.e2e.poison import without_logical_types
 
@@ -66,24 +70,66 @@ class Setting(NamedTuple):
         return decoder_for(self.plan, self.catalogue, self.options)
 
 
-def batches(records: Sequence[Kafka], size: int = 400) -> list[pa.RecordBatch]:
-    """What Spark makes of records."""
-    columns = {
-        "partition": pa.array([r.partition for r in records], pa.int32()),
-        "offset": pa.array([r.offset for r in records], pa.int64()),
-        "kafka_time": pa.array([r.time for r in records], pa.int64()),
-        "value": pa.array([r.value for r in records], pa.binary()),
-        "record_key": pa.array([r.key for r in records], pa.binary()),
-        "headers": pa.array([r.headers for r in records], pa.string()),
-        "topic": pa.array([r.topic for r in records], pa.string()),
-    }
-    whole = pa.RecordBatch.from_pydict(columns)
-    return [whole.slice(start, size) for start in range(0, len(records), size)]
+def kafka_records(records: Sequence[Kafka], size: int = 400) -> list[KafkaRecords]:
+    """Records as they are read: of one partition, so many together."""
+    made = []
+    for (topic, partition), each in groupby(records, lambda one: (one.topic, one.partition)):
+        several = list(each)
+        made += [
+            _together(topic, partition, several[start : start + size])
+            for start in range(0, len(several), size)
+        ]
+    return made
+
+
+def _together(topic: str, partition: int, records: Sequence[Kafka]) -> KafkaRecords:
+    return KafkaRecords(
+        topic,
+        partition,
+        np.array([one.offset for one in records], np.int64),
+        np.array([one.time for one in records], np.int64),
+        texts([one.value for one in records]),
+        texts([one.key for one in records]),
+        texts([None if one.headers is None else packed(one.headers) for one in records]),
+    )
+
+
+def texts(values: Sequence[bytes | None]) -> Texts:
+    """As a column."""
+    ends = np.zeros(len(values) + 1, np.int32)
+    np.cumsum([len(each or b"") for each in values], out=ends[1:])
+    data = np.frombuffer(b"".join(each or b"" for each in values) or bytes(1), np.uint8)
+    ends.flags.writeable = False
+    return Texts(data, ends, np.array([each is not None for each in values], np.uint8))
+
+
+def packed(headers: str) -> bytes:
+    """Headers, in JSON, as they are read."""
+    made = b""
+    for each in json.loads(headers):
+        name = each["key"].encode()
+        made += struct.pack("<i", len(name)) + name
+        if "value" in each:
+            value = base64.b64decode(each["value"])
+            made += struct.pack("<i", len(value)) + value
+        else:
+            made += struct.pack("<i", -1)
+    return made
+
+
+def read(decoder: Decoder, records: Sequence[Kafka], latest: int | None = None) -> Decoded:
+    """What a decoder makes of records."""
+    made = [decoder.read(each, latest) for each in kafka_records(records)]
+    return Decoded(
+        [tally for each in made for tally in each.tallies],
+        pa.concat_batches([each.rows for each in made]),
+        [letter for each in made for letter in each.failures],
+    )
 
 
 def decoded(setting: Setting, records: Sequence[Kafka]) -> dict[int, dict[str, Any]]:
     """The decoder's rows by offset, with sets of conditions as one number and slots as values."""
-    rows = setting.decoder.read(batches(records), None).rows
+    rows = read(setting.decoder, records).rows
     types = record_types(setting.catalogue)
     columns = {name: rows.column(name).to_pylist() for name in rows.schema.names}
     columns.setdefault(MICROS_COLUMN, [0] * rows.num_rows)

@@ -34,7 +34,7 @@ from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas,
 from service.pipeline.wire.event_packets import PackedPartitioning
 from tests.e2e import poison
 from tests.pipeline.decode.lookups import lookup
-from tests.pipeline.decode.reference import Kafka, Setting, batches
+from tests.pipeline.decode.reference import Kafka, Setting, read
 
 RECORDS = 1_500
 FLAT, NESTED = 1, 2
@@ -127,7 +127,7 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
     plan = compile_rules(loaded.rule for loaded in load_rules(documents, "fuzz.yaml"))
     setting = Setting(plan, catalogue, DecodeOptions(4, DAY, keep_all=True))
     records = [Kafka("t", 0, n, NOW, None, value) for n, value in enumerate(values)]
-    rows = setting.decoder.read(batches(records), NOW + DAY).rows
+    rows = read(setting.decoder, records, NOW + DAY).rows
     faults = {row["offset"]: (Fault(row["fault"]), row["time"]) for row in rows.to_pylist()}
     packer = Packer(
         partitionings=tuple(

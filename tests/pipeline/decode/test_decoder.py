@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from pyspark.serializers import CPickleSerializer
 
 from service.codecs.avro_schema import AvroSchema, parse
-from service.codecs.compiled_code import prepare
 from service.codecs.dead_letters import decoding_fault, endless
 from service.codecs.framing import frame, read_schema_id
 from service.codecs.reader_schemas import project
@@ -31,6 +30,7 @@ from service.matcher.columnar.event_mask_loops import number_texts, set_masks
 from service.matcher.columnar.text_hash import text_hashes
 from service.pattern.document import load_rules
 from service.pattern.types import column_type
+from service.pipeline.compiled_code import prepare
 from service.pipeline.decode import evaluation
 from service.pipeline.decode.decoder import MOST_FAILURES
 from service.pipeline.decode.decoder_plan import DecodeOptions, check_columns, record_types
@@ -39,7 +39,7 @@ from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas,
 from tests.e2e import poison
 from tests.e2e.schemas import record as avro_record
 from tests.pipeline.decode import schemas
-from tests.pipeline.decode.reference import Kafka, Setting, batches, decoded, expected
+from tests.pipeline.decode.reference import Kafka, Setting, decoded, expected, kafka_records, read
 
 RECORDS = 400
 FIRST_OFFSET = 2**50
@@ -356,9 +356,7 @@ def test_many_conditions() -> None:
     for some in (rules, []):
         setting = Setting(planned(some), catalogue, DecodeOptions(16, None, keep_all=False))
         assert differences(setting, records) == {}
-        assert (
-            "bits_0_2" in setting.decoder.read(batches(records), None).rows.schema.names or not some
-        )
+        assert "bits_0_2" in read(setting.decoder, records).rows.schema.names or not some
 
 
 def test_too_far_ahead_of_the_clock() -> None:
@@ -370,7 +368,7 @@ def test_too_far_ahead_of_the_clock() -> None:
     records = sent(random, values(random, catalogue, RECORDS))
     times = {offset: row["time"] for offset, row in expected(setting, records).items()}
     late = {offset for offset, time in times.items() if time is not None and time > NOW_MS}
-    tallies, rows, _ = setting.decoder.read(batches(records), NOW_MS)
+    tallies, rows, _ = read(setting.decoder, records, NOW_MS)
     ahead = [row for row in rows.to_pylist() if row["fault"] == Fault.TIME_OUT_OF_BOUNDS]
     assert {row["offset"] for row in ahead} == late != set()
     assert all(row["value"] == records[row["offset"] - FIRST_OFFSET].value for row in ahead)
@@ -384,7 +382,7 @@ def test_what_records_count() -> None:
     setting = some_setting(random)
     setting = setting._replace(options=replace(setting.options, max_ahead_ms=None, keep_all=True))
     records = sent(random, [None, b"", *values(random, setting.catalogue, RECORDS)])
-    tallies, rows, _ = setting.decoder.read(batches(records), None)
+    tallies, rows, _ = read(setting.decoder, records)
     assert sum(tally.records for tally in tallies) == len(records)
     assert sum(tally.size for tally in tallies) == sum(
         len(r.key or b"") + len(r.value or b"") for r in records
@@ -425,7 +423,7 @@ def test_a_condition_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         for n, each in enumerate(setting.plan.partitionings[0].conditions)
         if each.expression is not None and "UPPER" in each.expression.canonical
     ]
-    _, _, failures = setting.decoder.read(batches(records), None)
+    _, _, failures = read(setting.decoder, records)
     wanted = {offset for offset, row in sound.items() if row["mask_0"] >> bit & 1}
     assert {letter.at.offset for letter in failures} == wanted != set()
     assert len(failures) == 2 * len(wanted)
@@ -437,8 +435,9 @@ def test_a_condition_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         "UPPER(kind) = 'K1' AND kind = 'k1': ArithmeticError('of k1')"
     }
     assert not any(row["mask_0"] >> bit & 1 for row in decoded(setting, records).values())
-    many = sent(random, values(random, catalogue, 8_000))
-    assert len(setting.decoder.read(batches(many), None).failures) <= MOST_FAILURES
+    many = [one._replace(topic="t", partition=0) for one in sent(random, values(random, catalogue, 8_000))]
+    (together,) = kafka_records(many, len(many))
+    assert len(setting.decoder.read(together, None).failures) <= MOST_FAILURES
 
 
 def test_columns_that_cannot_be_read() -> None:
@@ -471,5 +470,5 @@ def test_it_is_compiled_before_the_first_batch() -> None:
     setting = some_setting(random)
     records = sent(random, values(random, setting.catalogue, 50))
     shipped = CPickleSerializer().loads(CPickleSerializer().dumps(setting.decoder))
-    shipped.read(batches(records), None)
+    read(shipped, records)
     assert [list(each.signatures) for each in loops] == before

@@ -54,11 +54,10 @@ class AsTheyAre:
     failures: list[DeadLetter] = field(default_factory=list)
 
     def read(
-        self, batches: Sequence[pa.RecordBatch], latest: int | None, late_until: int | None
+        self, table: pa.RecordBatch, latest: int | None, late_until: int | None
     ) -> tuple[list[Tally], pa.RecordBatch, list[DeadLetter]]:
         """See :class:`service.pipeline.decode.decoder.Decoder`."""
         assert latest is None
-        (table,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
         self.size += table.nbytes
         return [], table, self.failures
 

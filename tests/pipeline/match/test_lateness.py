@@ -95,15 +95,10 @@ class AsDecoded:
     """Stands for the decoder: its batches are rows already. Those that cannot be late leave their
     record's bytes behind."""
 
-    def read(
-        self, batches: Sequence[pa.RecordBatch], latest: int | None, late_until: int | None
-    ) -> Decoded:
+    def read(self, rows: pa.RecordBatch, latest: int | None, late_until: int | None) -> Decoded:
         """What all rows count, and those that are carried."""
-        (rows,) = batches
-        columns = {name: rows.column(name).to_numpy() for name in ("partition", "fault", "time")}
-        found = tallies(
-            ["t"], 0, **columns, kafka_time=columns["time"], size=rows.column("size").to_numpy()
-        )
+        fault, time, size = (rows.column(each).to_numpy() for each in ("fault", "time", "size"))
+        found = tallies("t", rows.column("partition")[0].as_py(), fault, time, time, size)
         carried = rows.filter(rows.column("carried")).drop_columns(["carried"])
         if late_until is not None:
             timely = pc.fill_null(pc.greater(carried.column("time"), late_until), fill_value=False)
