@@ -65,6 +65,7 @@ from service.pipeline.driver.stopping import Stopping
 from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.driver.topic_ids import TopicIds
+from service.pipeline.read.librdkafka import check as check_properties
 from service.pipeline.spark.starting import StartingSpark
 from service.rules.overrides import OverrideTopic
 from service.rules.source import RuleSource
@@ -180,6 +181,7 @@ class Service:
         settings, retry = self._settings, self._retries.at_start
         starting = self._spark or StartingSpark(settings, scratch, self._start.meanwhile)
         at_start = RulesAtStart(settings, source, self._rules, retry)
+        check_properties(settings.reader_config())
         cluster = Cluster(settings, retry)
         existing = cluster.topics()
         topics = input_topics(settings, existing)

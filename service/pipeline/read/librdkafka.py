@@ -17,6 +17,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException, cimpl
 from numpy.typing import NDArray
 
+from service.errors import ConfigurationError
 from service.pipeline.read.message_loops import FUNCTIONS, OFFSET
 
 _CONSUMER: Final = 1
@@ -62,12 +63,7 @@ class PartitionClient:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         text = ctypes.create_string_buffer(_TEXT_SIZE)
-        made = _C.rd_kafka_conf_new()
-        for name, value in config.items():
-            told = str(value).lower() if isinstance(value, bool) else str(value)
-            if _C.rd_kafka_conf_set(made, name.encode(), told.encode(), text, _TEXT_SIZE):
-                _C.rd_kafka_conf_destroy(made)
-                raise _refused(KafkaError._INVALID_ARG, text.value)  # noqa: SLF001
+        made = _configured(config)
         self._client = _C.rd_kafka_new(_CONSUMER, made, text, _TEXT_SIZE)
         if not self._client:
             _C.rd_kafka_conf_destroy(made)
@@ -106,6 +102,26 @@ class PartitionClient:
         if self._queue is not None:
             _C.rd_kafka_queue_destroy(self._queue)
             self._queue = None
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError when librdkafka refuses a property, or its value."""
+    try:
+        _C.rd_kafka_conf_destroy(_configured(config))
+    except KafkaException as error:
+        raise ConfigurationError(f"kafka.source_properties: {error.args[0].str()}") from None
+
+
+def _configured(config: Mapping[str, Any]) -> Any:
+    text = ctypes.create_string_buffer(_TEXT_SIZE)
+    made = _C.rd_kafka_conf_new()
+    # What goes wrong is raised, or comes as a message.
+    for name, value in {**config, "log_level": 0}.items():
+        told = str(value).lower() if isinstance(value, bool) else str(value)
+        if _C.rd_kafka_conf_set(made, name.encode(), told.encode(), text, _TEXT_SIZE):
+            _C.rd_kafka_conf_destroy(made)
+            raise _refused(KafkaError._INVALID_ARG, text.value)  # noqa: SLF001
+    return made
 
 
 def error_of(message: int) -> KafkaError:

@@ -86,7 +86,7 @@ _header, _destroy = _calling(_int, 5), _calling(_nothing, 1)
 @compiled
 def append(
     messages: I64, first: int, last: int, start: int, end: int, functions: I64,
-    scratch: I64, place: int, errors: I64, at: I64, room: I64,
+    scratch: I64, place: int, errors: I64, at: I64, room: I64, enough: int,
     offsets: I64, times: I64,
     values: int, value_ends: I32, has_value: Flags,
     keys: int, key_ends: I32, has_key: Flags,
@@ -94,7 +94,7 @@ def append(
 ) -> int:  # fmt: skip
     """Copy those of ``messages[first:last]`` with an offset from ``start`` to before ``end`` into
     columns, and give them back to librdkafka: one pass, while they are in the processor's cache.
-    Returns the number of the first one for which there is no room.
+    Returns the number of the first one for which there is no room, or behind ``enough`` bytes.
 
     ``at``: see :data:`ROWS` and those behind it; ``room``: as many rows and bytes as fit.
     ``errors`` has room for all messages. ``values``, ``keys`` and ``headers`` are addresses.
@@ -116,6 +116,8 @@ def append(
         with_headers = _headers(functions[_HEADERS], message, place) == 0
         header_size = _headers_size(functions, scratch, place) if with_headers else 0
         row = at[ROWS]
+        if at[VALUE] + at[KEY] + at[HEADERS] >= enough:
+            return number
         at[NEEDED_VALUE] = at[VALUE] + value_size
         at[NEEDED_KEY] = at[KEY] + key_size
         at[NEEDED_HEADERS] = at[HEADERS] + header_size

@@ -185,7 +185,7 @@ class _Columns:
         value, key, headers = (each.ctypes.data for each in self._data)
         stopped: int = loops.append(
             messages, first, last, wanted.start, wanted.end, ADDRESSES,
-            self._scratch, self._scratch.ctypes.data, errors, self.at, self._room,
+            self._scratch, self._scratch.ctypes.data, errors, self.at, self._room, BYTES_TOGETHER,
             self._offset, self._time,
             value, self._ends[0], self._present[0],
             key, self._ends[1], self._present[1],

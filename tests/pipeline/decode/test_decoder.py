@@ -435,7 +435,10 @@ def test_a_condition_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         "UPPER(kind) = 'K1' AND kind = 'k1': ArithmeticError('of k1')"
     }
     assert not any(row["mask_0"] >> bit & 1 for row in decoded(setting, records).values())
-    many = [one._replace(topic="t", partition=0) for one in sent(random, values(random, catalogue, 8_000))]
+    many = [
+        one._replace(topic="t", partition=0)
+        for one in sent(random, values(random, catalogue, 8_000))
+    ]
     (together,) = kafka_records(many, len(many))
     assert len(setting.decoder.read(together, None).failures) <= MOST_FAILURES
 

@@ -13,19 +13,18 @@ from service.pipeline.driver.batch_limit import BatchLimit
 MIB = 2**20
 
 
-def limit(mean: float | None, partitions: int = 4, **source: Any) -> BatchLimit:
+def limit(mean: float | None, **source: Any) -> BatchLimit:
     """A limit of a job with these settings of its source."""
-    properties = source.pop("source_properties", {})
     settings = Settings.model_validate(
         {
-            "kafka": {"bootstrap_servers": "b:9092", "source_properties": properties},
+            "kafka": {"bootstrap_servers": "b:9092"},
             "inputs": {"a": {"topics": ["a"]}},
             "registry": {"url": "http://r"},
             "state": {"checkpoint": "/c"},
             "source": source,
         }
     )
-    return BatchLimit(settings, partitions, mean)
+    return BatchLimit(settings, mean)
 
 
 def test_small_records_are_bounded_in_number_large_ones_in_bytes() -> None:
@@ -39,7 +38,6 @@ def test_small_records_are_bounded_in_number_large_ones_in_bytes() -> None:
     assert limit(MIB, max_bytes_per_trigger=None).records == 2_000_000
     neither = limit(MIB, max_bytes_per_trigger=None, max_offsets_per_trigger=None)
     assert neither.records is None
-    assert "maxOffsetsPerTrigger" not in neither.options()
 
 
 @given(st.lists(st.floats(1, 1e7), min_size=1, max_size=30), st.floats(1, 1e7))
@@ -76,16 +74,3 @@ def test_small_changes_change_nothing() -> None:
     assert not steady.batch_done(1_000, 1_000 * 1_050)
     assert not steady.batch_done(0, 0)
     assert steady.batch_done(1_000_000, 1_000_000 * 5_000)
-
-
-def test_what_clients_fetch_ahead_is_shared_by_the_partitions() -> None:
-    """Between 1 and 16 MiB each; polls have no more records than a fetch; users' own values win."""
-    fetches = {
-        partitions: int(limit(100, partitions).options()["kafka.max.partition.fetch.bytes"]) // MIB
-        for partitions in (1, 4, 16, 64, 1_000)
-    }
-    assert fetches == {1: 16, 4: 16, 16: 4, 64: 1, 1_000: 1}
-    polls = [int(limit(mean).options()["kafka.max.poll.records"]) for mean in (100, 16_384, 5e6)]
-    assert polls == [10_000, 1_024, 10]
-    own = limit(100, source_properties={"max.poll.records": 7})
-    assert "kafka.max.poll.records" not in own.options()

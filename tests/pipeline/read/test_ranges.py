@@ -1,0 +1,198 @@
+"""Ranges of a real broker's records, read into columns."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from service.config.kafka import Kafka
+from service.errors import ConfigurationError, KafkaAwayError, StateError
+from service.pipeline.read import ranges
+from service.pipeline.read.librdkafka import check
+from service.pipeline.read.ranges import Range, records_of
+from service.pipeline.read.records import KafkaRecords
+from tests.kafka_access import KafkaAccess, Sent
+
+pytestmark = pytest.mark.kafka
+
+Row = dict[str, Any]
+HEADERS: list[list[tuple[str, str | bytes | None]]] = [
+    [],
+    [("é", b"x" * 5_000), ("none", None)],
+    [("", b""), ("a", b"1"), ("a", b"\x00\xff")],
+]
+BYTES = st.none() | st.binary(max_size=5) | st.just(b"\x00large\xff" * 20_000)
+RECORDS = st.lists(st.tuples(BYTES, BYTES, st.sampled_from(HEADERS)), min_size=1, max_size=30)
+
+
+def topic_of(kafka: KafkaAccess, **config: str) -> str:
+    """A new one, with one partition."""
+    name = f"ranges.{uuid.uuid4().hex[:10]}"
+    kafka.create_topics({name: 1}, {each.replace("_", "."): v for each, v in config.items()})
+    return name
+
+
+def config(kafka: KafkaAccess, **more: Any) -> dict[str, Any]:
+    """As the job has it."""
+    own = Kafka(bootstrap_servers=kafka.bootstrap).reader_config()
+    return {**own, "enable.partition.eof": True, "auto.offset.reset": "error", **more}
+
+
+def rows(records: KafkaRecords) -> list[Row]:
+    """All columns, of all of them."""
+    every = np.arange(len(records))
+    made = records.rows(every, np.ones(len(every), bool))
+    columns = {name: column.to_pylist() for name, column in made.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def read(kafka: KafkaAccess, topic: str, start: int, end: int, **more: Any) -> list[Row]:
+    """The records of a range."""
+    found = records_of(Range(topic, 0, start, end), config(kafka, **more))
+    return [row for each in found for row in rows(each)]
+
+
+@settings(
+    max_examples=15,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(RECORDS, st.integers(0, 30), st.integers(0, 30), st.integers(1, 7))
+def test_records_are_as_they_were_sent(
+    kafka: KafkaAccess,
+    monkeypatch: pytest.MonkeyPatch,
+    records: list[tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]],
+    begin: int,
+    size: int,
+    together: int,
+) -> None:
+    """Keys, values, headers and timestamps, none of them or large, however many are looked at
+    together; and no others than those of the range."""
+    topic = topic_of(kafka)
+    start = min(begin, len(records) - 1)
+    end = min(start + size, len(records))
+    sent = [
+        Sent(value, key, timestamp=1_600_000_000_000 + number, headers=headers)
+        for number, (value, key, headers) in enumerate(records)
+    ]
+    kafka.send(topic, sent)
+    monkeypatch.setattr(ranges, "ROWS_TOGETHER", together)
+    found = read(kafka, topic, start, end)
+    assert [row["offset"] for row in found] == list(range(start, end))
+    for row in found:
+        value, key, headers = records[row["offset"]]
+        assert (row["value"], row["record_key"]) == (value, key)
+        assert (row["topic"], row["partition"]) == (topic, 0)
+        assert row["kafka_time"] == 1_600_000_000_000 + row["offset"]
+        assert row["size"] == len(value or b"") + len(key or b"")
+        told = [(h["key"], h.get("value")) for h in json.loads(row["headers"] or "[]")]
+        assert [name for name, _ in told] == [name for name, _ in headers]
+        assert [value is None for _, value in told] == [value is None for _, value in headers]
+        if headers is HEADERS[2]:
+            assert row["headers"] == (
+                '[{"key":"","value":""},{"key":"a","value":"MQ=="},{"key":"a","value":"AP8="}]'
+            )
+
+
+def test_what_is_looked_at_together_is_bounded(
+    kafka: KafkaAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In records and in bytes, but for the last record."""
+    topic = topic_of(kafka)
+    kafka.send(topic, [Sent(b"x" * 10_000) for _ in range(100)])
+    monkeypatch.setattr(ranges, "BYTES_TOGETHER", 45_000)
+    whole = Range(topic, 0, 0, 100)
+    found = list(records_of(whole, config(kafka)))
+    assert {len(each) for each in found} == {5}
+    assert [int(offset) for each in found for offset in each.offset] == list(range(100))
+    monkeypatch.setattr(ranges, "ROWS_TOGETHER", 3)
+    assert max(len(each) for each in records_of(whole, config(kafka))) == 3
+
+
+def test_what_transactions_leave(kafka: KafkaAccess) -> None:
+    """Offsets without a record, also at the end of a range and of the partition; nothing of a
+    transaction that was aborted, nor of one that is open."""
+    topic = topic_of(kafka)
+    producer = Producer(kafka.config(**{"transactional.id": topic}))
+    producer.init_transactions(30)
+    # Two records and a marker each: 0 to 2, 3 to 5, ...
+    for number, commit in enumerate((True, False, True, False)):
+        producer.begin_transaction()
+        for _ in range(2):
+            producer.produce(topic, str(number))
+        producer.flush(30)
+        (producer.commit_transaction if commit else producer.abort_transaction)(30)
+
+    def offsets(start: int, end: int) -> list[int]:
+        return [row["offset"] for row in read(kafka, topic, start, end)]
+
+    assert offsets(0, 12) == [0, 1, 6, 7]
+    for start, end in pairwise(range(13)):
+        assert offsets(start, end) == [start] * (start in (0, 1, 6, 7))
+    assert offsets(3, 6) == offsets(8, 12) == []
+    producer.begin_transaction()
+    producer.produce(topic, b"open")
+    producer.flush(30)
+    assert offsets(7, 12) == [7]
+
+
+def test_a_range_is_left_early(kafka: KafkaAccess) -> None:
+    """As when a task is given up: the next range is read all the same, by the same client."""
+    topic = topic_of(kafka)
+    kafka.send(topic, [Sent(str(number).encode()) for number in range(50_000)])
+    reading: Iterator[KafkaRecords] = records_of(Range(topic, 0, 0, 50_000), config(kafka))
+    assert next(reading).offset[0] == 0
+    reading.close()  # type: ignore[attr-defined]
+    assert [row["value"] for row in read(kafka, topic, 7, 9)] == [b"7", b"8"]
+
+
+def test_deleted_records(kafka: KafkaAccess) -> None:
+    """Records that are there no more are told of, or passed over."""
+    topic = topic_of(kafka)
+    kafka.send(topic, [Sent(str(number).encode()) for number in range(10)])
+    admin = kafka.admin()
+    for each in admin.delete_records([TopicPartition(topic, 0, 6)]).values():
+        each.result(30)
+    with pytest.raises(StateError, match=r", partition 0: .* from offset 2 on before .*fail_on_data_loss"):
+        read(kafka, topic, 2, 10)
+    more = {"auto.offset.reset": "earliest"}
+    assert [row["offset"] for row in read(kafka, topic, 2, 10, **more)] == [6, 7, 8, 9]
+    assert [row["offset"] for row in read(kafka, topic, 2, 5, **more)] == []
+
+
+def test_records_that_do_not_come(kafka: KafkaAccess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A range beyond what there is, and a topic that is not there."""
+    monkeypatch.setattr(ranges, "PATIENCE_SECONDS", 0.5)
+    topic = topic_of(kafka)
+    kafka.send(topic, [Sent(b"a")])
+    with pytest.raises(KafkaAwayError, match=r"offset 1 to 4 did not come within 0\.5 s"):
+        read(kafka, topic, 0, 5)
+    with pytest.raises(KafkaAwayError, match=f"{topic}x, partition 0: "):
+        read(kafka, f"{topic}x", 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ({"default.api.timeout.ms": 5}, "No such configuration property"),
+        ({"fetch.wait.max.ms": "soon"}, "fetch.wait.max.ms"),
+    ],
+)
+def test_properties_that_there_are_not(properties: Mapping[str, Any], said: str) -> None:
+    """They are refused before anything is read."""
+    given = Kafka(bootstrap_servers="b:9", source_properties=dict(properties)).reader_config()
+    with pytest.raises(ConfigurationError, match=rf"^kafka\.source_properties: .*{said}"):
+        check(given)
+    check(Kafka(bootstrap_servers="b:9").reader_config())
