@@ -111,17 +111,9 @@ class Authority:
         )
         return made
 
-    def trust_store(self, password: str) -> Path:
-        """A PKCS#12 store of this authority that Java trusts."""
-        file = self._folder / "trust.p12"
-        entry = pkcs12.PKCS12Certificate(self._certificate, b"authority")
-        encryption = BestAvailableEncryption(password.encode())
-        file.write_bytes(pkcs12.serialize_java_truststore([entry], encryption))
-        return file
-
 
 def encrypted(key: Path, password: str) -> Path:
-    """The key encrypted as the Java client can read it, which only OpenSSL's command does."""
+    """The key, encrypted."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("needs the command openssl to encrypt a private key")

@@ -60,8 +60,7 @@ state:
 - **Durations** are a number and a unit: `500 ms`, `10 seconds`, `5 minutes`,
   `1 hour 30 minutes`; also `hours`, `days`, `weeks`. **Sizes** likewise: `64 MiB`, `1 GiB`.
 - **Relative paths** start at the folder of the configuration file.
-- TLS files are PEM; private keys must be in PKCS#8 (`BEGIN PRIVATE KEY` or
-  `BEGIN ENCRYPTED PRIVATE KEY`), which the Java client needs.
+- TLS files are PEM.
 """
 
 

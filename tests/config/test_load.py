@@ -93,7 +93,7 @@ def test_everything_from_the_environment() -> None:
             "SPARK_CEP__STATE__CHECKPOINT": "s3a://bucket/job",
         },
     )
-    assert settings.inputs["a"].source_options() == {"subscribePattern": "in-.*"}
+    assert settings.inputs["a"].topic_pattern == "in-.*"
     assert settings.state.checkpoint == "s3a://bucket/job"
 
 
@@ -324,7 +324,7 @@ def test_secrets_never_show(tmp_path: Path) -> None:
     settings = load(write(tmp_path, text), {"X": secret})
     shown = [repr(settings), str(settings), json.dumps(settings.redacted()), str(vars(settings))]
     assert not any(secret in one for one in shown)
-    assert secret in settings.kafka.source_options()["kafka.sasl.jaas.config"]
+    assert secret in settings.kafka.reader_config()["sasl.password"]
     wrong = text.replace("http://localhost:8081", f"http://u:{secret}@localhost").replace(
         "spark:", "state2: {password: " + secret + "}\nspark:"
     )
@@ -495,14 +495,9 @@ def test_no_message_has_words_of_pydantic(tmp_path: Path) -> None:
                 assert problem.allowed or "cannot be `" not in problem.message, text
 
 
-def test_where_reading_starts(tmp_path: Path) -> None:
-    """The three ways to say where to start become Spark's options."""
-    start = "source: {starting_timestamp: 2024-01-01T00:00:00Z, max_offsets_per_trigger: 5}\n"
-    options = load(write(tmp_path, MINIMAL + start), {}).source_options("logins")
-    assert options["startingTimestamp"] == "1704067200000"
-    assert options["maxOffsetsPerTrigger"] == "5"
-    assert options["subscribe"] == "logins"
-    start = "source: {starting_positions: {logins: {0: 7, 1: -2}}, min_partitions: 3}\n"
-    options = load(write(tmp_path, MINIMAL + start), {}).source_options("logins")
-    assert json.loads(options["startingOffsets"]) == {"logins": {"0": 7, "1": -2}}
-    assert (options["minPartitions"], options["failOnDataLoss"]) == ("3", "true")
+def test_what_becomes_of_deleted_records(tmp_path: Path) -> None:
+    """The reader stops at them, or passes over them."""
+    for fails, reset in (("true", "error"), ("false", "earliest")):
+        own = f"source: {{fail_on_data_loss: {fails}}}\n"
+        settings = load(write(tmp_path, MINIMAL + own), {})
+        assert settings.reader_config()["auto.offset.reset"] == reset

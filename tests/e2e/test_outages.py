@@ -32,7 +32,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 (EXTRA,) = record("e2e.Event", extra=field("string", default="d"))["fields"]
 NEWER = {**EVENT, "fields": [*EVENT["fields"], EXTRA]}
 QUICK = {"backoff": "100 ms", "max_backoff": "1 second"}
-IMPATIENT = {"default.api.timeout.ms": "3000", "request.timeout.ms": "2000"}
 AWAY_SECONDS = 35.0
 
 
@@ -135,15 +134,20 @@ def test_the_registry_stays_away(
 
 
 def test_the_broker_is_stopped_and_started(
-    own_broker: EmbeddedBroker, registry: str, spark: SparkSession, tmp_path: Path
+    own_broker: EmbeddedBroker,
+    registry: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """For longer than a partition may be silent: the query is started again when the broker is
     back, no partition became idle meanwhile, and the results are those of an undisturbed run."""
+    monkeypatch.setattr("service.pipeline.driver.outage._BRIDGED_SECONDS", 10.0)
     scenario = Scenario(KafkaAccess(own_broker.bootstrap), registry, spark, tmp_path / "job")
     stream = Stream(scenario, partitions=2)
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     with scenario.running(
-        kafka={"bootstrap_servers": own_broker.bootstrap, "source_properties": IMPATIENT},
+        kafka={"bootstrap_servers": own_broker.bootstrap},
         lifecycle=QUICK,
         time={"allowed_disorder": "0 ms", "partition_idle_after": "25 seconds"},
     ) as service:
@@ -182,7 +186,7 @@ def test_the_broker_stays_away(
     scenario = Scenario(KafkaAccess(own_broker.bootstrap), registry, spark, tmp_path / "job")
     stream = Stream(scenario)
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
-    kafka = {"bootstrap_servers": own_broker.bootstrap, "source_properties": IMPATIENT}
+    kafka = {"bootstrap_servers": own_broker.bootstrap}
 
     def run() -> None:
         with scenario.running(kafka=kafka, lifecycle={**QUICK, "outage_limit": "2 seconds"}):
@@ -208,7 +212,6 @@ def test_the_broker_is_silent_in_the_middle_of_batches(
     document = scenario.document(
         kafka={
             "bootstrap_servers": own_broker.bootstrap,
-            "source_properties": IMPATIENT,
             "sink_properties": {"message.timeout.ms": 5000},
         },
         source={"max_offsets_per_trigger": 2_000},

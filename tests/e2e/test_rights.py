@@ -106,7 +106,7 @@ def test_the_listed_rights_are_enough_and_needed(
     }
     admin = broker.admin()
     _grant(admin, TOPIC, stream.topic, READ, DESCRIBE)
-    _grant(admin, GROUP, "spark-", READ, DESCRIBE, pattern=PREFIX)
+    _grant(admin, GROUP, "spark-cep", READ, DESCRIBE, pattern=PREFIX)
     with pytest.raises(SparkCepError, match=f"output topics .*{outputs[0]}.* do not exist"):
         scenario.run(**sections)
     _grant(admin, TOPIC, overrides, DESCRIBE)

@@ -136,7 +136,7 @@ def job(
     document = scenario.document(
         kafka=kafka
         | {
-            "source_properties": {"interceptor.token": STORE},
+            "source_properties": {"ssl.keystore.password": STORE},
             "sink_properties": {"ssl.keystore.password": STORE},
         },
         registry={

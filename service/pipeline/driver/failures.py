@@ -1,7 +1,7 @@
 """What ended a query, read from Spark's report, which is text.
 
-Errors of tasks reach the driver as text alone: an exception of a Python worker or of the Java
-client stands somewhere in the trace.
+Errors of tasks, and of the sources, reach the driver as text alone: an exception of a Python
+process stands somewhere in the trace.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.base import PySparkException
 
 from service.errors import (
+    ConfigurationError,
     KafkaAwayError,
     OutputError,
     SparkCepError,
@@ -20,19 +21,11 @@ from service.errors import (
     StateError,
     TakenOverError,
 )
-from service.pipeline.driver.refusals import refusal_of_source
 from service.pipeline.driver.state_faults import state_fault
 
 _KAFKA_AWAY: Final = re.compile(
     r"""
-    org\.apache\.kafka\.common\.errors\.(?:
-        Timeout | Disconnect | Network | BrokerNotAvailable | LeaderNotAvailable
-      | NotLeaderOrFollower | ReplicaNotAvailable | CoordinatorNotAvailable
-      | CoordinatorLoadInProgress | FencedLeaderEpoch | UnknownLeaderEpoch
-    )Exception (?: :\ [^\n]* )?
-  | java\.util\.concurrent\.TimeoutException:\ Cannot\ fetch\ record [^\n]*
-  | org\.apache\.kafka\.common\.config\.ConfigException:\ No\ resolvable\ bootstrap [^\n]*
-  | service\.errors\.KafkaAwayError:\ [^\n]*
+    service\.errors\.KafkaAwayError:\ [^\n]*
   | service\.errors\.OutputError:\ [^\n]* (?:
         not\ acknowledged | Message\ timed\ out | Broker\ transport\ failure
       | broker\ connections\ are\ down
@@ -40,6 +33,10 @@ _KAFKA_AWAY: Final = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+#: Ours, that tasks and the source of the input raise.
+_OURS: Final = (StateError, TakenOverError, OutputError, ConfigurationError, StartError)
 
 
 class JobFailedError(SparkCepError):
@@ -50,16 +47,13 @@ def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
     """What went wrong with Spark on a checkpoint, as one line out of a long report; our own errors
     keep their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for kind in (StateError, TakenOverError, OutputError):
+    for kind in _OURS:
         name = f"{kind.__module__}.{kind.__name__}: "
         own = [line.partition(name)[2] for line in lines if name in line]
         if own:
             return kind(own[-1])
     if "CONCURRENT_STREAM_LOG_UPDATE" in str(error):
         return TakenOverError("another instance of the service works from the same checkpoint now")
-    refused = refusal_of_source(str(error))
-    if refused is not None:
-        return JobFailedError(f"the query failed: {refused}")
     state = state_fault(str(error), checkpoint)
     if state is not None:
         return state

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
@@ -37,7 +37,7 @@ _REMEDY: Final = (
 
 
 class InputOffsets:
-    """Plans the batches of one query. ``cluster``: who is asked.
+    """Plans the batches of one query. ``cluster``: who is asked, by the reader's own connection.
 
     Each method that asks Kafka raises KafkaAwayError when it has not answered for a minute,
     ConfigurationError and StartError when it refuses.
@@ -46,12 +46,12 @@ class InputOffsets:
     def __init__(
         self,
         settings: Settings,
-        cluster: Callable[[Settings], Cluster] = quick_cluster,
+        cluster: Callable[[], Cluster] | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
-        self._made = cluster
+        self._made = cluster or partial(quick_cluster, settings, settings.reader_config())
         self._clock, self._sleep = clock, sleep
         self._last: dict[Partition, int] | None = None
         self._known: dict[Partition, int] = {}
@@ -88,7 +88,7 @@ class InputOffsets:
 
     @cached_property
     def _cluster(self) -> Cluster:
-        return self._made(self._settings)
+        return self._made()
 
     def _initial(self) -> dict[Partition, int]:
         source = self._settings.source

@@ -60,16 +60,16 @@ class Cluster:
         retry: RetryPolicy = ask_once,
         *,
         seconds: float = _SECONDS,
-        more: Mapping[str, Any] | None = None,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
-        """``seconds``: how long an answer is waited for; ``more``: settings of the client below the
-        user's own."""
+        """``seconds``: how long an answer is waited for; ``config``: the client's, if it is not
+        that of administration."""
         self._settings = settings
         self._seconds = seconds
-        self._servers = settings.kafka.bootstrap_servers
         self._retry = retry
         self._noticed: list[KafkaError] = []
-        self._config = {**(more or {}), **settings.kafka.admin_config()}
+        self._config = dict(settings.kafka.admin_config() if config is None else config)
+        self._servers = self._config["bootstrap.servers"]
         self._admin = self._client(AdminClient, self._config)
 
     def topics(self) -> list[str]:

@@ -8,8 +8,8 @@ read where they end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from service.config import Settings
 from service.errors import ConfigurationError, KafkaAwayError, StartError
@@ -32,12 +32,13 @@ _QUICK: Final = {
 _RECONNECTS: Final = {"reconnect.backoff.ms": 100, "reconnect.backoff.max.ms": 1000}
 
 
-def quick_cluster(settings: Settings) -> Cluster:
-    """The cluster, asked for quick answers."""
-    own = any(name.startswith("reconnect.") for name in settings.kafka.admin_config())
+def quick_cluster(settings: Settings, config: Mapping[str, Any] | None = None) -> Cluster:
+    """The cluster, asked for quick answers; ``config`` as that of :class:`Cluster`."""
+    given = settings.kafka.admin_config() if config is None else config
+    own = any(name.startswith("reconnect.") for name in given)
     # The first pause may not be longer than the longest: the user's own are taken together.
     more = _QUICK if own else _QUICK | _RECONNECTS
-    return Cluster(settings, seconds=_ANSWER_SECONDS, more=more)
+    return Cluster(settings, seconds=_ANSWER_SECONDS, config={**more, **given})
 
 
 class KafkaWatch:

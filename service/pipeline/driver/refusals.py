@@ -120,22 +120,6 @@ def made(client: Callable[[], _T]) -> _T:
         raise ConfigurationError(f"{setting}: cannot be used: {text}") from None
 
 
-def refusal_of_source(text: str) -> str | None:
-    """Which settings to look at when a query's error says that Spark's Kafka source was refused,
-    or refused the broker."""
-    found = re.search(
-        r"((?:Ssl|Sasl)AuthenticationException: |Failed to create new Kafka)([^\n]+?)"
-        r"(?= SQLSTATE|\n|$)",
-        text,
-    )
-    if found is None:
-        return None
-    return (
-        f"kafka.security or kafka.source_properties, Spark's Kafka source: {found[0]} (the reason"
-        " stands on standard error)"
-    )
-
-
 def _plain(text: str) -> str:
     """Librdkafka's text without its thread and timing."""
     return re.sub(r"^\S+/\S+: (SASL authentication error: )?| \(after \d+ms.*\)$", "", text)

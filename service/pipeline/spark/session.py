@@ -181,11 +181,6 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
         "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
         # And so does what Spark knows of past stages.
         "spark.cleaner.periodicGC.interval": "5min",
-        # A query that was started again has consumers of its own, with what they have fetched.
-        "spark.kafka.consumer.cache.timeout": "1m",
-        "spark.kafka.consumer.cache.evictorThreadRunInterval": "15s",
-        "spark.kafka.consumer.fetchedData.cache.timeout": "1m",
-        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "15s",
         "spark.redaction.regex": spark_redaction_regex(_hidden(settings)),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",

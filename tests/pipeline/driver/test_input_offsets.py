@@ -76,7 +76,7 @@ def offsets(cluster: Cluster, **source: Any) -> InputOffsets:
     def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    made: Callable[[Settings], Any] = lambda _: cluster  # noqa: E731
+    made: Callable[[], Any] = lambda: cluster  # noqa: E731
     return InputOffsets(settings, made, lambda: now[0], sleep)
 
 

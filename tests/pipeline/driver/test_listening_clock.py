@@ -38,7 +38,7 @@ def test_only_listening_counts() -> None:
     ("message", "active", "listening"),
     [
         ("Initializing sources", False, False),
-        ("Getting offsets from KafkaV2[Subscribe[events]]", True, False),
+        ("Getting offsets from PythonMicroBatchStream", True, False),
         ("Processing new data", True, False),
         ("Waiting for next trigger", False, True),
         ("Waiting for data to arrive", False, True),

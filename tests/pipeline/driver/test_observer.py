@@ -106,7 +106,7 @@ def _progress(batch: int, **durations: int) -> dict[str, Any]:
         "stateOperators": operators,
         "sources": [
             {
-                "description": "KafkaV2[Subscribe[t]]",
+                "description": "input",
                 "endOffset": {"t": {"0": batch}},
                 "latestOffset": {"t": {"0": batch}},
             }

@@ -110,11 +110,11 @@ PROGRESS = {
     ],
     "sources": [
         {
-            "description": "KafkaV2[Subscribe[t]]",
+            "description": "input",
             "endOffset": {"t": {"0": 10, "1": 4}},
             "latestOffset": '{"t": {"0": 12, "1": 4}}',
         },
-        {"description": "clock", "endOffset": {"number": 1}, "latestOffset": None},
+        {"description": "clock", "endOffset": {"statement": "{}"}, "latestOffset": None},
     ],
 }
 

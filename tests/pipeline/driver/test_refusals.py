@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from service.pipeline.driver.refusals import Refusals, refusal_of_source
+from service.pipeline.driver.refusals import Refusals
 
 
 @pytest.mark.parametrize(
@@ -33,18 +33,3 @@ def test_an_untrusted_certificate_without_its_reason() -> None:
     assert said is not None
     assert said.startswith("kafka.security.ssl_ca_file: ")
     assert "no ssl_ca_file" in said
-
-
-def test_errors_of_the_source() -> None:
-    """Spark's long report is searched for the client's own words."""
-    report = (
-        "[STREAM_FAILED] Query [id = x] terminated with exception:"
-        " org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed"
-        " SQLSTATE: XXKST\n=== Streaming Query ===\nmore"
-    )
-    said = refusal_of_source(report)
-    assert said is not None
-    assert "kafka.source_properties" in said
-    assert ": Authentication failed (" in said
-    assert refusal_of_source("x: Failed to create new KafkaAdminClient SQLSTATE: XXKST") is not None
-    assert refusal_of_source("java.lang.ArithmeticException: / by zero") is None

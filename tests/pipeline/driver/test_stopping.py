@@ -45,7 +45,7 @@ def _requested(clock: Clock) -> Stopping:
         ("Waiting for next trigger", False, 1),
         ("Waiting for data to arrive", False, 1),
         ("Initializing sources", False, 1),
-        ("Getting offsets from KafkaV2[Subscribe[events]]", True, 1),
+        ("Getting offsets from PythonMicroBatchStream", True, 1),
         ("Processing new data", True, 0),
     ],
 )
