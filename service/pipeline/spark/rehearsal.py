@@ -3,15 +3,21 @@ a job needs of it (:mod:`~service.pipeline.spark.class_archive`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
-from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamReader,
+    InputPartition,
+    SimpleDataSourceStreamReader,
+)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
@@ -20,6 +26,7 @@ from service.pipeline.spark.source_runner import no_trace_of_a_stop
 _ROUNDS = 2
 _BATCHES = 2
 _SCHEMA = "label BINARY, kind INT, packet BINARY"
+_PACKETS = pa.schema([("label", pa.binary()), ("kind", pa.int32()), ("packet", pa.binary())])
 
 
 class Numbers(DataSource):
@@ -66,6 +73,50 @@ class _Reader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
         return iter([(b"packet",)])
 
 
+class Packets(DataSource):
+    """Packets, read in tasks, for as many batches."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "spark_cep_packets"
+
+    def schema(self) -> StructType:
+        """As those of a job."""
+        return from_arrow_schema(_PACKETS)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        """The reader that Spark runs in a process of its own, and in tasks."""
+        no_trace_of_a_stop()
+        return _PacketReader()
+
+
+class _PacketReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        """As the other source."""
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+        return {"number": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
+        return ReadMaxRows(1)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
+        if self._last is None:
+            self._last = start["number"] + _BATCHES
+        return {"number": min(start["number"] + 1, self._last)}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:  # noqa: ARG002
+        return [InputPartition(number) for number in range(2)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        row = {"label": b"a", "kind": 1, "packet": b"packet"}
+        yield pa.RecordBatch.from_pylist([row], schema=_PACKETS)
+
+
 class _Remember(StatefulProcessor):
     """Keeps a packet as a value and as an entry of a map."""
 
@@ -92,6 +143,7 @@ def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def rehearse(spark: SparkSession, folder: Path) -> None:
     """Run the query for a few batches, then again from its checkpoint, which is in ``folder``."""
     spark.dataSource.register(Numbers)
+    spark.dataSource.register(Packets)
     for _ in range(_ROUNDS):
         _run(spark, folder / "checkpoint")
 
@@ -112,8 +164,8 @@ def _run(spark: SparkSession, checkpoint: Path) -> None:
         frame.mapInArrow(_same, _SCHEMA).collect()
 
     (
-        packets()
-        .mapInArrow(_same, _SCHEMA)
+        spark.readStream.format(Packets.name())
+        .load()
         .unionByName(packets())
         .groupBy("label")
         .transformWithState(
