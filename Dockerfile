@@ -2,8 +2,7 @@
 #
 #   docker build --build-arg VERSION=0.1.0 --build-arg REVISION=$(git rev-parse HEAD) -t spark-cep .
 #
-# Behind mirrors: --build-arg SPARK_CEP_MAVEN_REPOSITORY=URL, --secret id=pip,src=pip.conf,
-# --secret id=apt,src=debian.sources.
+# Behind mirrors: --secret id=pip,src=pip.conf, --secret id=apt,src=debian.sources.
 
 # The digest of the index for all architectures. To renew it: `docker buildx imagetools inspect
 # debian:bookworm-slim`, or `skopeo inspect --raw docker://debian:bookworm-slim | sha256sum`.
@@ -23,10 +22,9 @@ ENV LANG=C.UTF-8 \
     NUMBA_CACHE_DIR=/opt/spark-cep/kernel \
     NUMBA_CACHE_LOCATOR_CLASSES=service.matcher.columnar.prepared_cache.PreparedCache \
     NUMBA_CPU_NAME=generic \
-    SPARK_CEP__SPARK__JARS_FOLDER=/opt/spark-cep/jars
+    SPARK_CEP__SPARK__CLASSES_FOLDER=/opt/spark-cep/classes
 
 FROM runtime AS build
-ARG SPARK_CEP_MAVEN_REPOSITORY
 RUN --mount=type=bind,source=image,target=/image \
     --mount=type=secret,id=apt,target=/etc/apt/sources.list.d/debian.sources \
     /image/system.sh build

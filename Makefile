@@ -11,7 +11,8 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-cache-dir
 PYTHON_READY := .venv/.installed
 JARS_READY := $(JARS)/.fetched
-CLASSES_READY := $(JARS)/start/classes.jsa
+CLASSES := $(WORK)/classes
+CLASSES_READY := $(CLASSES)/classes.jsa
 UV := uv==0.13.8
 SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
@@ -171,12 +172,12 @@ $(PROMETHEUS): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 	bash $(CHART_TOOLS)/install $(PY) prometheus
 
 $(JARS_READY): service/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
-	$(PY) -m service.pipeline.spark.jars fetch spark broker registry --into $(JARS)
+	$(PY) -m service.pipeline.spark.jars fetch bench broker registry --into $(JARS)
 	@touch $@
 
-$(CLASSES_READY): $(JARS_READY) $(PYTHON_READY) service/pipeline/spark/class_archive.py
+$(CLASSES_READY): $(PYTHON_READY) service/pipeline/spark/class_archive.py
 	@echo "archiving the classes that Spark's JVM loads at each start"
-	@$(PY) -m service.pipeline.spark.class_archive --jars $(JARS)
+	@$(PY) -m service.pipeline.spark.class_archive --into $(CLASSES)
 
 need = command -v $(1) > /dev/null || { echo "error: $(2) is needed and was not found" >&2; exit 1; }
 

@@ -25,6 +25,7 @@ import threading
 import time
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
@@ -38,6 +39,7 @@ from service.observability.metrics import Metrics
 from service.pipeline.driver.progress import BatchReport
 from service.pipeline.driver.service import Service
 from service.pipeline.driver.state_report import read_state
+from service.pipeline.spark.jars import resolve
 from service.pipeline.spark.session import spark_session
 from service.pipeline.wire.reports import Count
 
@@ -53,6 +55,8 @@ _TOTALS = {
 }
 
 
+#: Where set-up puts jars.
+_JARS = Path(__file__).parents[1] / ".work" / "jars"
 #: Of Java's client, with which Spark's own source of Kafka reads half as many events again.
 _FETCHES = {
     "kafka.max.poll.records": "10000",
@@ -240,6 +244,8 @@ class OurSide:
         }
         if settings.source.max_offsets_per_trigger is not None:
             options["maxOffsetsPerTrigger"] = str(settings.source.max_offsets_per_trigger)
+        for jar in resolve("bench", _JARS):
+            spark.sql(f"ADD JAR '{jar}'")
         records = spark.readStream.format("kafka").options(**options).load()
         query = (
             records.writeStream.format("noop")

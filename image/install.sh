@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Makes /opt/spark-cep from the sources: `install.sh SOURCES`. Python packages and jars are the
-# pinned ones, checked by their hashes; pip and Ivy are configured as usual (PIP_INDEX_URL, pip.conf,
-# SPARK_CEP_MAVEN_REPOSITORY).
+# Makes /opt/spark-cep from the sources: `install.sh SOURCES`. Python packages are the
+# pinned ones, checked by their hashes; pip is configured as usual (PIP_INDEX_URL, pip.conf).
 #
 #   venv         interpreter and packages, without pip
-#   jars         the connectors that Spark loads, and an archive of the classes that it starts with
+#   classes      an archive of the classes that Spark starts with
 #   kernel       the matcher, compiled for every processor of this architecture
 #   entrypoint, livez.py
 set -euo pipefail
@@ -33,18 +32,13 @@ install_service() {
   "${PIP[@]}" install --no-deps --no-build-isolation "$scratch/sources"
 }
 
-fetch_jars() {
-  (cd / && "$PYTHON" -m service.pipeline.spark.jars fetch spark --into "$TARGET/jars")
-  rm -f "$TARGET/jars/.lock"
-}
-
 compile_kernel() {
   (cd / && "$PYTHON" -c 'from service.pipeline.compiled_code import prepare; prepare()')
 }
 
 # After what else changes jars, or removes some: the archive fits these.
 archive_classes() {
-  (cd / && HOME=$scratch "$PYTHON" -m service.pipeline.spark.class_archive --jars "$TARGET/jars")
+  (cd / && HOME=$scratch "$PYTHON" -m service.pipeline.spark.class_archive --into "$TARGET/classes")
 }
 
 # What Spark ships for people at a terminal, and what was needed to install.
@@ -60,7 +54,6 @@ make_venv
 install_service
 install -D -m 0755 "$SOURCES/image/entrypoint.sh" "$TARGET/entrypoint"
 install -D -m 0644 "$SOURCES/image/livez.py" "$TARGET/livez.py"
-fetch_jars
 compile_kernel
 archive_classes
 remove_the_rest

@@ -15,7 +15,6 @@ from service.pipeline.spark.jars import Jar, read_lock
 
 Document = dict[str, Any]
 
-_SHIPPED: Final = "spark"
 _SPEC: Final = "1.6"
 _VALIDATE: Final = """\
 import sys
@@ -39,13 +38,8 @@ def with_jars(document: Document) -> Document:
     """The document with the pinned jars as components, each a dependency of the project."""
     components = {
         component["bom-ref"]: component
-        for name, group in read_lock().items()
-        for component in (_component(jar, name) for jar in group.jars)
-    }
-    # A jar of several groups ships when it does in one.
-    components |= {
-        component["bom-ref"]: component
-        for component in (_component(jar, _SHIPPED) for jar in read_lock()[_SHIPPED].jars)
+        for group in read_lock().values()
+        for component in map(_component, group.jars)
     }
     root = document["metadata"]["component"]["bom-ref"]
     dependencies = {entry["ref"]: entry for entry in document.get("dependencies", [])}
@@ -65,7 +59,7 @@ def validate(text: str, tools: Path) -> None:
     subprocess.run([str(tools / "python"), "-c", _VALIDATE], input=text, text=True, check=True)
 
 
-def _component(jar: Jar, group: str) -> Document:
+def _component(jar: Jar) -> Document:
     at = jar.at
     qualifiers = [("classifier", at.classifier), ("type", at.extension)]
     query = "&".join(f"{key}={value}" for key, value in qualifiers if value and value != "jar")
@@ -77,6 +71,7 @@ def _component(jar: Jar, group: str) -> Document:
         "name": at.name,
         "version": at.version,
         "purl": purl,
-        "scope": "required" if group == _SHIPPED else "excluded",
+        # No jar of ours ships: demo, tests and benchmarks have them.
+        "scope": "excluded",
         "hashes": [{"alg": "SHA-256", "content": jar.sha256}],
     }

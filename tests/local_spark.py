@@ -10,7 +10,7 @@ from service.config import Settings
 from service.pipeline.spark.session import spark_session
 
 
-def local_spark(folder: Path, jars: Path) -> SparkSession:
+def local_spark(folder: Path, classes: Path) -> SparkSession:
     """Start Spark on two cores; what it writes is below ``folder``."""
     settings = Settings.model_validate(
         {
@@ -20,7 +20,7 @@ def local_spark(folder: Path, jars: Path) -> SparkSession:
             "state": {"checkpoint": str(folder / "unused"), "rocksdb_memory": "128 MiB"},
             "spark": {
                 "master": "local[2]",
-                "jars_folder": str(jars),
+                "classes_folder": str(classes),
                 "conf": {
                     "spark.driver.memory": "2g",
                     "spark.sql.warehouse.dir": str(folder / "warehouse"),

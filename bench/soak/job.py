@@ -75,7 +75,7 @@ class SoakJob:
             "trigger": {"interval": "500 ms"},
             "spark": {
                 "master": "local[2]",
-                "jars_folder": str(jars),
+                "classes_folder": str(jars.parent / "classes"),
                 "conf": {
                     "spark.driver.memory": "1g",
                     "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -37,8 +37,11 @@ def start(interruption: Interruption) -> None:
         jars: Annotated[Path, typer.Option(help="Where `make setup` put the jars.")] = (
             _WORK / "jars"
         ),
+        classes: Annotated[
+            Path, typer.Option(help="Where `make setup` put the archive of classes.")
+        ] = _WORK / "classes",
     ) -> None:
-        options = Options(folder.resolve(), jars.resolve(), keep, verbose)
+        options = Options(folder.resolve(), jars.resolve(), classes.resolve(), keep, verbose)
         raise typer.Exit(run(options, Screen(plain=plain), interruption))
 
     app()

@@ -47,6 +47,7 @@ class Options:
 
     folder: Path
     jars: Path
+    classes: Path
     keep: bool = False
     verbose: bool = False
 
@@ -224,7 +225,7 @@ def _configuration(options: Options, up: Servers, port: int) -> Path:
     text = string.Template(_TEMPLATE.read_text("utf-8")).safe_substitute(
         bootstrap_servers=up.broker.bootstrap,
         registry_url=up.registry.url,
-        jars=os.path.relpath(options.jars, folder),
+        classes=os.path.relpath(options.classes, folder),
         rules=_COPIED,
         metrics_port=port,
     )

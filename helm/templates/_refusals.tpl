@@ -30,7 +30,7 @@ and what is allowed. All templates that make a pod or its settings include this.
   (list "observability" "metrics_host" "nothing: the pages must answer the cluster")
   (list "observability" "metrics_port" "service.port")
   (list "spark" "master" "mode")
-  (list "spark" "jars_folder" "nothing: the image holds the jars")
+  (list "spark" "classes_folder" "nothing: the image holds the archive")
   (list "spark" "driver" "sparkPorts")
   (list "spark" "executors" "executor")
   (list "spark" "kubernetes" "mode and executor") -}}

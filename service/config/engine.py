@@ -258,9 +258,12 @@ class Spark(Section):
     )
     app_name: str = setting("spark-cep", description="Name of the application.", min_length=1)
     conf: Properties = setting({}, description="Any Spark settings; they win.")
-    jars_folder: Path | None = setting(
+    classes_folder: Path | None = setting(
         None,
-        description="Folder that holds the pinned jars; absent: they are fetched and kept.",
+        description=(
+            "Folder with the archive of the classes that a start loads; absent: Java reads them"
+            " one by one."
+        ),
     )
     driver: Driver = setting(Driver(), description="Where executors call the driver.")
     executors: Executors = setting(Executors(), description="Executors of their own.")

@@ -147,10 +147,10 @@ def test_values_from_files_and_variables(tmp_path: Path) -> None:
 
 def test_relative_paths_start_at_the_file(tmp_path: Path) -> None:
     """Paths, the checkpoint and the default rules folder are relative to the configuration."""
-    settings = load(write(tmp_path, MINIMAL), {"SPARK_CEP__SPARK__JARS_FOLDER": "jars"})
+    settings = load(write(tmp_path, MINIMAL), {"SPARK_CEP__SPARK__CLASSES_FOLDER": "classes"})
     assert settings.rules.folder == tmp_path / "rules"
     assert settings.state.checkpoint == str(tmp_path / "checkpoint")
-    assert settings.spark.jars_folder == tmp_path / "jars"
+    assert settings.spark.classes_folder == tmp_path / "classes"
 
 
 def test_all_problems_at_once_with_their_lines(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from examples.embedded.process import free_ports
 from service.observability.log_events import EVENTS
 from service.observability.start_clock import Phase
-from tests.conftest import JARS
+from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -54,7 +54,7 @@ def restarted(scenario: Scenario) -> Iterator[Command]:
         source={"max_offsets_per_trigger": 2},
         spark={
             "master": "local[2]",
-            "jars_folder": str(JARS),
+            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.local.dir": str(scenario.folder / "scratch"),

@@ -14,7 +14,7 @@ import pytest
 
 from examples.embedded.process import free_ports
 from service.cli.exit_codes import ExitCode
-from tests.conftest import JARS
+from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -30,7 +30,7 @@ TRACES = ("Traceback", "\n\tat ")
 def _document(scenario: Scenario, **sections: Any) -> dict[str, Any]:
     spark = {
         "master": "local[2]",
-        "jars_folder": str(JARS),
+        "classes_folder": str(CLASSES),
         "conf": {
             "spark.driver.memory": "1g",
             "spark.local.dir": str(scenario.folder / "scratch"),

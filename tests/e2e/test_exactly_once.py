@@ -10,7 +10,7 @@ import pytest
 
 from service.errors import SparkCepError, StateError
 from service.pipeline.driver.progress import BatchReport
-from tests.conftest import JARS
+from tests.conftest import CLASSES
 from tests.e2e.command import running
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
@@ -89,7 +89,7 @@ def test_a_second_instance_takes_over(kafka: KafkaAccess, registry: str, tmp_pat
         trigger={"mode": "continuous", "interval": "100 ms"},
         spark={
             "master": "local[2]",
-            "jars_folder": str(JARS),
+            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.sql.warehouse.dir": str(scenario.folder / "warehouse"),

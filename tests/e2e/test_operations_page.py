@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from tests.conftest import JARS, ROOT
+from tests.conftest import CLASSES, ROOT
 from tests.docs.operations_page import commands
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
@@ -44,7 +44,7 @@ class Machine:
             rules={"folder": "rules"},
             spark={
                 "master": "local[2]",
-                "jars_folder": str(JARS),
+                "classes_folder": str(CLASSES),
                 "conf": {"spark.driver.memory": "1g", "spark.local.dir": str(self.folder)},
             },
         )

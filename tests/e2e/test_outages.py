@@ -18,7 +18,7 @@ from service.cli.exit_codes import ExitCode
 from service.errors import KafkaAwayError, RegistryAwayError
 from service.observability.health import Health
 from service.pipeline.wire.reports import Count
-from tests.conftest import JARS
+from tests.conftest import CLASSES, JARS
 from tests.e2e.command import running
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -219,7 +219,7 @@ def test_the_broker_is_silent_in_the_middle_of_batches(
         lifecycle=QUICK,
         spark={
             "master": "local[2]",
-            "jars_folder": str(JARS),
+            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.network.timeout": "10s",

@@ -20,7 +20,7 @@ import yaml
 
 from examples.embedded.process import free_ports
 from tests.certificates import encrypted
-from tests.conftest import JARS, ROOT
+from tests.conftest import CLASSES, ROOT
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
@@ -148,7 +148,7 @@ def job(
         trigger={"mode": "continuous", "interval": "100 ms"},
         spark={
             "master": "local[2]",
-            "jars_folder": str(JARS),
+            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.local.dir": str(folder / "scratch"),

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from service.cli.state_text import as_json, step_names
 from service.errors import StateError
 from service.pipeline.driver.state_report import read_state
-from tests.conftest import JARS, ROOT
+from tests.conftest import CLASSES, ROOT
 from tests.e2e.halfway import STATE, Halfway
 from tests.e2e.stream import at
 
@@ -93,7 +93,7 @@ def test_the_commands(halfway: Halfway, tmp_path: Path) -> None:
     """``rescale`` and ``state`` as processes: what they print, and their exit codes."""
     copy = halfway.copy(tmp_path)
     document = copy.scenario.document(
-        **copy.sections(spark={"master": "local[2]", "jars_folder": str(JARS)})
+        **copy.sections(spark={"master": "local[2]", "classes_folder": str(CLASSES)})
     )
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump(document), "utf-8")

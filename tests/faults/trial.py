@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from examples.embedded import EmbeddedBroker
-from tests.conftest import JARS
+from tests.conftest import CLASSES
 from tests.e2e.command import Command
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
@@ -67,7 +67,7 @@ class Job:
             },
             spark={
                 "master": "local[2,4]",
-                "jars_folder": str(JARS),
+                "classes_folder": str(CLASSES),
                 "conf": {
                     "spark.driver.memory": "1g",
                     "spark.local.dir": str(self.folder / "scratch"),

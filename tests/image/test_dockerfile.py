@@ -70,11 +70,10 @@ def test_every_step_is_a_script() -> None:
 
 
 def test_nothing_is_installed_without_its_hash() -> None:
-    """Neither packages nor jars; and no tool to install is left."""
+    """No packages; and no tool to install is left."""
     for line in INSTALL.splitlines():
         if " install " in line and "PIP[@]" in line:
             assert "--require-hashes" in line or "--no-deps" in line, line
-    assert "service.pipeline.spark.jars fetch spark" in INSTALL
     assert "uninstall --yes setuptools pip" in INSTALL
 
 
@@ -82,7 +81,7 @@ def test_the_archive_of_classes_is_made_of_the_jars_that_stay() -> None:
     """With the packages, the connectors and the kernel at their places."""
     *_, compiled, archived, removed = [line for line in INSTALL.splitlines() if line in _LAST_STEPS]
     assert (compiled, archived, removed) == _LAST_STEPS
-    assert 'service.pipeline.spark.class_archive --jars "$TARGET/jars"' in INSTALL
+    assert 'service.pipeline.spark.class_archive --into "$TARGET/classes"' in INSTALL
 
 
 def test_what_runs_is_what_was_installed() -> None:
@@ -97,11 +96,11 @@ def test_what_runs_is_what_was_installed() -> None:
 
 
 def test_the_variables_mean_something(tmp_path: Path) -> None:
-    """The jars folder is a setting, the locator a class, the kernel fit for every processor."""
+    """The folder of classes is a setting, the locator a class, the kernel is for all processors."""
     variables = environment()
     ours = {name: value for name, value in variables.items() if name.startswith("SPARK_CEP__")}
     settings = load(write(tmp_path, MINIMAL), ours)
-    assert settings.spark.jars_folder == Path("/opt/spark-cep/jars")
+    assert settings.spark.classes_folder == Path("/opt/spark-cep/classes")
     module, _, name = variables["NUMBA_CACHE_LOCATOR_CLASSES"].rpartition(".")
     assert hasattr(importlib.import_module(module), name)
     assert variables["NUMBA_CPU_NAME"] == "generic"

@@ -1,11 +1,11 @@
 """An archive of the classes that Spark's JVM loads at each start, made once, at set-up.
 
 Without it the JVM reads, checks and links some 15,000 classes from 280 jars, half of the
-processor time of a start. It stands below the folder of the connector jars, with the view of Spark
-(:func:`view_of_spark`) whose path is in it. The JVM compares paths, sizes and times of the jars and
-its own version with those of the archive, and starts without one that does not fit.
+processor time of a start. It stands in a folder with the view of Spark (:func:`view_of_spark`)
+whose path is in it. The JVM compares paths, sizes and times of the jars and its own version with
+those of the archive, and starts without one that does not fit.
 
-``python -m service.pipeline.spark.class_archive --jars FOLDER`` makes it.
+``python -m service.pipeline.spark.class_archive --into FOLDER`` makes it.
 """
 
 from __future__ import annotations
@@ -13,27 +13,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import zipfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pyspark
 import typer
-from pyspark.sql import SparkSession
 
 from service.config import Settings
 from service.errors import StartError
 
-_FOLDER, _ARCHIVE, _VIEW = "start", "classes.jsa", "spark"
-#: What of the connectors a job uses; only names of classes, nothing of them is run.
-_OF_CONNECTORS = (
-    "org/apache/spark/sql/kafka010/",
-    "org/apache/kafka/clients/consumer/",
-    "org/apache/kafka/clients/admin/",
-    "org/apache/kafka/clients/",
-    "org/apache/kafka/common/",
-)
+_ARCHIVE, _VIEW = "classes.jsa", "spark"
 #: Beginnings of Spark's jars that a job in one process cannot use: Java looks through every jar for
 #: each resource that it does not find, and MLlib registers functions with each session, half a
 #: second of a start. By rows: machine learning, Hive, cluster managers, Connect and the shells.
@@ -49,10 +38,10 @@ _LEFT_OUT = (
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
-def archive(jars: Path) -> Path | None:
-    """The archive below the folder of jars, if there is one."""
-    file = jars / _FOLDER / _ARCHIVE
-    return file if file.is_file() else None
+def archive(folder: Path | None) -> Path | None:
+    """The archive in a folder, if there is one."""
+    file = None if folder is None else folder.absolute() / _ARCHIVE
+    return file if file is not None and file.is_file() else None
 
 
 def spark_jars() -> list[Path]:
@@ -62,8 +51,8 @@ def spark_jars() -> list[Path]:
     return sorted(jar for jar in jars if not jar.name.startswith(_LEFT_OUT))
 
 
-def view_of_spark(jars: Path, scratch: Path) -> Path:
-    """The pinned Spark as ``SPARK_HOME``: below ``jars`` where an archive was made, else in
+def view_of_spark(folder: Path | None, scratch: Path) -> Path:
+    """The pinned Spark as ``SPARK_HOME``: in ``folder`` where an archive was made, else in
     ``scratch``. It has no more than starts a JVM, whose class path is given in full: the order of a
     folder differs between file systems, and an archive fits one order.
 
@@ -71,8 +60,8 @@ def view_of_spark(jars: Path, scratch: Path) -> Path:
     anything else, and what is imported from an archive is compiled again in each of them: 0.8 s,
     twice in each start of a query.
     """
-    kept = jars / _FOLDER / _VIEW
-    return kept if kept.is_dir() else _view(scratch / _VIEW)
+    kept = None if folder is None else folder.absolute() / _VIEW
+    return kept if kept is not None and kept.is_dir() else _view(scratch / _VIEW)
 
 
 def _view(at: Path) -> Path:
@@ -84,25 +73,23 @@ def _view(at: Path) -> Path:
     return at
 
 
-def make(jars: Path) -> Path:
-    """Make the archive for the jars of this folder; replaces an earlier one. StartError when the
-    JVM wrote none."""
+def make(folder: Path) -> Path:
+    """Make the archive in a folder; replaces an earlier one. StartError when the JVM wrote none."""
     # The session is what a job has.
-    from service.pipeline.spark.jars import resolve
     from service.pipeline.spark.jvm import end_jvm
     from service.pipeline.spark.rehearsal import rehearse
     from service.pipeline.spark.session import spark_session
 
-    folder = jars.absolute() / _FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = folder.absolute()
+    (folder / _ARCHIVE).unlink(missing_ok=True)
+    shutil.rmtree(folder / _VIEW, ignore_errors=True)
     _view(folder / _VIEW)
     fresh = folder / f"{_ARCHIVE}.new"
     with tempfile.TemporaryDirectory(prefix="spark-cep-") as scratch:
-        settings = _settings(jars.absolute(), Path(scratch))
+        settings = _settings(folder, Path(scratch))
         os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={fresh} {_QUIET}"
         spark = spark_session(settings, Path(scratch))
         rehearse(spark, Path(scratch))
-        _load(spark, _names(resolve("spark", jars.absolute())))
         spark.stop()
         end_jvm(seconds=300)
     if not fresh.is_file():
@@ -110,7 +97,7 @@ def make(jars: Path) -> Path:
     return fresh.rename(folder / _ARCHIVE)
 
 
-def _settings(jars: Path, scratch: Path) -> Settings:
+def _settings(folder: Path, scratch: Path) -> Settings:
     return Settings.model_validate(
         {
             "kafka": {"bootstrap_servers": "localhost:9092"},
@@ -119,7 +106,7 @@ def _settings(jars: Path, scratch: Path) -> Settings:
             "state": {"checkpoint": str(scratch / "checkpoint"), "state_partitions": 2},
             "spark": {
                 "master": "local[2]",
-                "jars_folder": str(jars),
+                "classes_folder": str(folder),
                 "conf": {
                     "spark.sql.warehouse.dir": str(scratch / "warehouse"),
                 },
@@ -128,29 +115,11 @@ def _settings(jars: Path, scratch: Path) -> Settings:
     )
 
 
-def _names(connectors: Iterable[Path]) -> Iterator[str]:
-    for jar in connectors:
-        with zipfile.ZipFile(jar) as entries:
-            for name in entries.namelist():
-                if name.startswith(_OF_CONNECTORS) and name.endswith(".class"):
-                    yield name.removesuffix(".class").replace("/", ".")
-
-
-def _load(spark: SparkSession, names: Iterable[str]) -> None:
-    jvm: Any = spark._jvm  # noqa: SLF001  nothing public loads a class
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for name in names:
-        try:
-            jvm.java.lang.Class.forName(name, False, loader)
-        except Exception:  # noqa: BLE001, S112  of an optional dependency
-            continue
-
-
 def main(
-    jars: Annotated[Path, typer.Option("--jars", help="The folder of the connector jars.")],
+    folder: Annotated[Path, typer.Option("--into", help="The folder that the job is told of.")],
 ) -> None:
     """Make the archive of classes."""
-    file = make(jars)
+    file = make(folder)
     typer.echo(f"{file}: {file.stat().st_size >> 20} MiB")
 
 

@@ -1,7 +1,8 @@
 """The pinned jars: which ones, are they here, and how to get them.
 
-``jars.lock.toml`` next to this module names every jar that is used, in groups: ``spark`` (what the
-service loads), ``broker`` and ``registry`` (what demo, tests and benchmarks start). Guarantees:
+``jars.lock.toml`` next to this module names every jar that is used beside PySpark's own, in groups:
+``bench`` (what benchmarks load), ``broker`` and ``registry`` (what demo, tests and benchmarks
+start). Guarantees:
 
 * :func:`resolve` only looks and never downloads. What it returns has the pinned checksum.
 * :func:`fetch` puts a jar in place only after its checksum was verified, by a rename within the
@@ -11,7 +12,7 @@ service loads), ``broker`` and ``registry`` (what demo, tests and benchmarks sta
 Downloads go through the Ivy that PySpark ships (PySpark itself is not imported), from Maven Central
 or from the repository that ``SPARK_CEP_MAVEN_REPOSITORY`` names::
 
-    python -m service.pipeline.spark.jars fetch spark --into FOLDER
+    python -m service.pipeline.spark.jars fetch broker --into FOLDER
     python -m service.pipeline.spark.jars lock   # after a change of roots: closure, checksums
 """
 
@@ -346,7 +347,7 @@ cli = typer.Typer(add_completion=False, no_args_is_help=True, help="The pinned j
 
 @cli.command("fetch")
 def _fetch_command(
-    groups: Annotated[list[str], typer.Argument(help="Groups of the lock file, as spark.")],
+    groups: Annotated[list[str], typer.Argument(help="Groups of the lock file, as broker.")],
     into: Annotated[Path, typer.Option(help="The folder of jars.")],
     repository: _Repository = None,
 ) -> None:

@@ -18,11 +18,10 @@ from pydantic import SecretStr
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from service.config import Settings, on_kubernetes, reveal, spark_redaction_regex, without
-from service.errors import DependencyError, StartError
+from service.config import Settings, reveal, spark_redaction_regex, without
+from service.errors import StartError
 from service.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
 from service.pipeline.spark.fork_server import may_fork
-from service.pipeline.spark.jars import fetch, resolve
 from service.pipeline.spark.jvm import LaunchedJvm
 from service.pipeline.spark.local_folder import local_folder
 
@@ -69,7 +68,7 @@ class LaunchedSpark:
     one is given. The user's ``spark.conf`` wins over everything set here.
 
     Executors that are processes of their own have the interpreter and this package at the same
-    paths as here, and Java; jars and whatever else they need is sent to them.
+    paths as here, and Java; whatever else they need is sent to them.
     """
 
     def __init__(self, settings: Settings, scratch: Path | None = None) -> None:
@@ -140,11 +139,11 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The C library keeps what threads have freed in as many arenas as there are threads and cores.
     os.environ.setdefault(_ARENAS, _MOST_ARENAS)
-    folder, jars = connector_jars(settings.spark.jars_folder)
+    classes = settings.spark.classes_folder
     alone = in_one_process(settings.spark.master)
     # The pinned Spark, not one that happens to be installed.
     home = (
-        view_of_spark(folder, scratch or _temporary()) if alone else Path(pyspark.__file__).parent
+        view_of_spark(classes, scratch or _temporary()) if alone else Path(pyspark.__file__).parent
     )
     os.environ["SPARK_HOME"] = str(home)
     # What the launcher of the JVM compiles it throws away at once.
@@ -153,8 +152,6 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
     log_config = files("service.pipeline.spark") / "log4j2.properties"
     log4j = f"-Dlog4j2.configurationFile=file:{log_config}"
     temporary = "" if scratch is None else f' "-Djava.io.tmpdir={scratch}"'
-    # Pods have the image's own jars.
-    sent = "local:" if on_kubernetes(settings.spark.master) else ""
     conf = {
         "spark.driver.memory": "1g",
         "spark.driver.defaultJavaOptions": (
@@ -217,8 +214,6 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.authenticate": "true",
         }
-    else:
-        conf["spark.jars"] = ",".join(f"{sent}{jar}" for jar in jars)
     if local_folder(str(state.checkpoint)) is not None:
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
         if alone:
@@ -228,7 +223,7 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
     conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
     conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}
     if alone:
-        conf |= class_path(conf, [*spark_jars(), *jars], archive(folder))
+        conf |= class_path(conf, spark_jars(), archive(classes))
     return conf | collectors(conf, os.environ)
 
 
@@ -295,16 +290,3 @@ def may_have_sockets(scratch: Path | None) -> bool:
     """Whether Unix domain sockets can have a path in the JVM's folder for temporary files."""
     folder = tempfile.gettempdir() if scratch is None else scratch
     return len(os.fsencode(folder)) <= _MOST_OF_SOCKETS_FOLDER
-
-
-def connector_jars(folder: Path | None) -> tuple[Path, list[Path]]:
-    """The pinned connector jars and their folder: ``folder``, or the user's cache, into which they
-    are fetched once."""
-    if folder is not None:
-        folder = folder.absolute()
-        return folder, resolve("spark", folder)
-    cache = Path.home() / ".cache" / "spark-cep" / "jars"
-    try:
-        return cache, resolve("spark", cache)
-    except DependencyError:
-        return cache, fetch(["spark"], cache)
