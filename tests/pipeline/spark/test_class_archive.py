@@ -16,8 +16,7 @@ _PATH = "spark.driver.extraClassPath"
 
 def test_an_archive_that_is_damaged_is_ignored(tmp_path: Path) -> None:
     """Java starts, and says nothing of it."""
-    (tmp_path / "start").mkdir()
-    (tmp_path / "start" / "classes.jsa").write_bytes(b"no archive" * 1000)
+    (tmp_path / "classes.jsa").write_bytes(b"no archive" * 1000)
     options = class_path({_OPTIONS: "-Xss8m"}, [], archive(tmp_path))[_OPTIONS].split()
     assert any(option.endswith("classes.jsa") for option in options)
     plain = subprocess.run([find_java(), "-version"], capture_output=True, check=True)
@@ -31,12 +30,12 @@ def test_without_an_archive_java_is_told_of_none(tmp_path: Path) -> None:
     assert _OPTIONS not in class_path({_OPTIONS: "-Xss8m"}, [], archive(tmp_path))
 
 
-def test_the_class_path_is_given_in_full_and_in_order(tmp_path: Path) -> None:
-    """What the user has of it comes first; then Spark's jars, by name, and the connectors."""
-    jars = [*spark_jars(), tmp_path / "connector.jar"]
+def test_the_class_path_is_given_in_full_and_in_order() -> None:
+    """What the user has of it comes first; then Spark's jars, by name."""
+    jars = spark_jars()
     found = class_path({_PATH: "/own.jar"}, jars, None)[_PATH].split(os.pathsep)
     assert found == ["/own.jar", *map(str, jars)]
-    assert jars[:-1] == sorted(jars[:-1])
+    assert jars == sorted(jars)
     names = [jar.name.rpartition("-")[0] for jar in jars]
     assert {"spark-sql_2.13", "hadoop-client-runtime", "rocksdbjni"} < set(names)
     assert not [name for name in names if name.startswith(("spark-mllib", "hive-", "kubernetes-"))]
@@ -44,10 +43,10 @@ def test_the_class_path_is_given_in_full_and_in_order(tmp_path: Path) -> None:
 
 def test_the_view_of_spark_is_kept_where_an_archive_was_made(tmp_path: Path) -> None:
     """Its path is part of what an archive fits; elsewhere it goes with the scratch folder."""
-    kept = tmp_path / "jars" / "start" / "spark"
-    view = view_of_spark(tmp_path / "jars", tmp_path / "scratch")
+    kept = tmp_path / "classes" / "spark"
+    view = view_of_spark(tmp_path / "classes", tmp_path / "scratch")
     assert view == tmp_path / "scratch" / "spark"
     assert (view / "bin" / "spark-submit").is_file()
     assert [jar.name.startswith("spark-launcher_") for jar in (view / "jars").iterdir()] == [True]
     kept.mkdir(parents=True)
-    assert view_of_spark(tmp_path / "jars", tmp_path / "scratch") == kept
+    assert view_of_spark(tmp_path / "classes", tmp_path / "scratch") == kept
