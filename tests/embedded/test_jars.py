@@ -113,7 +113,7 @@ def test_every_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_an_unknown_group_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     """A misspelled group lists what exists."""
-    with pytest.raises(DependencyError, match="'sparks'; groups: spark, broker, registry"):
+    with pytest.raises(DependencyError, match="'sparks'; groups: bench, broker, registry"):
         jars.resolve("sparks", tmp_path)
 
 

@@ -22,9 +22,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from service.config import Settings
 from service.pipeline.decode.packing import PackBatch, Packing
-from service.pipeline.driver.input_offsets import InputOffsets, Offsets
 from service.pipeline.read.ranges import Range, records_of
 from service.pipeline.spark.source_runner import no_trace_of_a_stop
 from service.pipeline.wire.packets import PACKET_SCHEMA
@@ -32,6 +30,9 @@ from service.pipeline.wire.packets import PACKET_SCHEMA
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from service.config import Settings
+    from service.pipeline.driver.input_offsets import InputOffsets, Offsets
 
 _SERIALIZER: Any = CPickleSerializer()
 _numbers = count()
@@ -83,6 +84,9 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _planned(self) -> tuple[InputOffsets, int | None]:
+        # Tasks do without.
+        from service.pipeline.driver.input_offsets import InputOffsets
+
         settings, most = _SERIALIZER.loads(self._planning)
         return InputOffsets(settings), most
 
