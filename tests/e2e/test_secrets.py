@@ -252,7 +252,7 @@ def test_no_secret_in_sparks_interface(job: Job) -> None:
             "/jobs/",
         )
     }
-    assert "kafka" in shown[f"{application}/sql?details=true&planDescription=true"].lower()
+    assert "spark_cep_input" in shown[f"{application}/sql?details=true&planDescription=true"]
     assert {path: leaks(text) for path, text in shown.items() if leaks(text)} == {}
 
 

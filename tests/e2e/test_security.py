@@ -173,7 +173,7 @@ def test_the_source_checks_certificates_itself(scenario: Scenario, secure: Secur
     so."""
     source = {"bootstrap.servers": secure.broker.address("elsewhere")}
     section = secure.mutual() | {"source_properties": source}
-    said = r"kafka\.security\.ssl_check_hostname: the certificate of elsewhere:"
+    said = r"kafka\.security\.ssl_check_hostname: .* is that of another host"
     with pytest.raises(ConfigurationError, match=said):
         scenario.run(kafka=section)
 

@@ -137,8 +137,11 @@ class Cluster:
             try:
                 offset = each.result(2 * self._seconds).offset
             except KafkaException as error:
-                if error.args[0].code() in _UNKNOWN:
+                code = error.args[0].code()
+                if code in _UNKNOWN:
                     continue
+                if code == KafkaError._NOENT:  # noqa: SLF001  so it says that there is no leader
+                    raise KafkaAwayError(f"{self._name}: {error.args[0].str()}") from error
                 raise
             timed = wanted[at]._value >= 0  # noqa: SLF001  there is no other way to ask
             if offset < (-1 if timed else 0):  # instead of an error for the time-out

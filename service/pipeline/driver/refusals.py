@@ -73,9 +73,12 @@ class Refusals:
     def _why_untrusted(self) -> str:
         """Librdkafka has one text for every untrusted certificate: ask again, for the reason."""
         ca_file = self._config.get("ssl.ca.location")
-        trusted = (
-            f"ssl_ca_file {ca_file}" if ca_file else "the system's authorities (no ssl_ca_file)"
-        )
+        if ca_file:
+            trusted = f"ssl_ca_file {ca_file}"
+        elif "ssl.ca.pem" in self._config:
+            trusted = "those in ssl_ca_file"
+        else:
+            trusted = "the system's authorities (no ssl_ca_file)"
         for server in str(self._config["bootstrap.servers"]).split(","):
             found = self._verified(server)
             if found is None:
@@ -94,7 +97,9 @@ class Refusals:
     def _verified(self, server: str) -> ssl.SSLCertVerificationError | None:
         host, _, port = server.rpartition(":")
         host = host.strip("[]")
-        context = ssl.create_default_context(cafile=self._config.get("ssl.ca.location"))
+        context = ssl.create_default_context(
+            cafile=self._config.get("ssl.ca.location"), cadata=self._config.get("ssl.ca.pem")
+        )
         context.check_hostname = (
             self._config.get("ssl.endpoint.identification.algorithm", "https") != "none"
         )
