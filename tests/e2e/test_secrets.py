@@ -252,7 +252,8 @@ def test_no_secret_in_sparks_interface(job: Job) -> None:
             "/jobs/",
         )
     }
-    assert "spark_cep_input" in shown[f"{application}/sql?details=true&planDescription=true"]
+    plans = shown[f"{application}/sql?details=true&planDescription=true"]
+    assert "MicroBatchScan" in plans
     assert {path: leaks(text) for path, text in shown.items() if leaks(text)} == {}
 
 
