@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -19,7 +19,6 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from pyspark.sql import SparkSession
 
 from service.config import Settings
 from service.pipeline.wire.control import Partition
@@ -115,19 +114,3 @@ def _mean_size_from(settings: Settings, partitions: list[Partition], offset: int
         consumer.close()
     means = [sum(each) / len(each) for each in sizes.values()]
     return sum(means) / len(means) if means else None
-
-
-def limit_reads(spark: SparkSession, query: str, records: int) -> None:
-    """From its next batch on, let the running query ``query`` (its id) read so many records in
-    each."""
-    stream: Any = spark.streams.get(query)
-    # Spark asks a source for its bound once, when the query starts.
-    execution = stream._jsq.streamingQuery()  # noqa: SLF001
-    limits: Any = spark._jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit  # type: ignore[union-attr]  # noqa: SLF001
-    bounds = execution.uniqueSources()
-    sources = bounds.keysIterator()
-    while sources.hasNext():
-        source = sources.next()
-        if bounds.apply(source).getClass().getSimpleName() == "ReadMaxRows":
-            bounds = bounds.updated(source, limits.maxRows(records))
-    getattr(execution, "uniqueSources_$eq")(bounds)

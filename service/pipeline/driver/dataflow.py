@@ -23,10 +23,10 @@ from service.pipeline.decode.schema_lookup import SchemaLookup
 from service.pipeline.deliver.output import Batch, Delivery
 from service.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from service.pipeline.driver import control_source
-from service.pipeline.driver.batch_limit import BatchLimit, limit_reads
+from service.pipeline.driver.batch_limit import BatchLimit
 from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.checkpoint_files import offsets_digest, offsets_in_kafka
-from service.pipeline.driver.input_source import input_packets
+from service.pipeline.driver.input_source import input_packets, limit_reads
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.partly_written import PartlyWritten
 from service.pipeline.match.key_group import MatchOptions
@@ -66,7 +66,8 @@ class Dataflow:
         """Input packets of all key groups: events, and what is known of time."""
         groups = self.settings.state.key_groups
         # Schemas are learnt between two starts of the query.
-        events = input_packets(spark, self.settings, self.packing, self.limit.records)
+        limit_reads(self._limit_file, self.limit.records)
+        events = input_packets(spark, self.settings, self.packing, self._limit_file)
         control_source.register(spark)
         control = (
             spark.readStream.format(control_source.FORMAT)
@@ -130,7 +131,7 @@ class Dataflow:
             reports = frame.mapInArrow(writer, report_schema).collect()
             size = after(batch, [bytes(row[0]) for row in reports])
             if self.limit.batch_done(*size) and self.limit.records is not None:
-                limit_reads(spark, query, self.limit.records)
+                limit_reads(self._limit_file, self.limit.records)
 
         stream = (
             matched.writeStream.queryName(settings.spark.app_name)
@@ -142,6 +143,10 @@ class Dataflow:
         if settings.trigger.mode == "available_now":
             return stream.trigger(availableNow=True).start()
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
+
+    @property
+    def _limit_file(self) -> Path:
+        return self.control_file.with_name("most_records.json")
 
     @cached_property
     def _options(self) -> DecodeOptions:

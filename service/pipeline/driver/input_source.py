@@ -6,9 +6,11 @@ log. Records never are Spark's rows: a task reads its range by librdkafka, and h
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.serializers import CPickleSerializer
@@ -22,6 +24,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from service.errors import StartError
 from service.pipeline.decode.packing import PackBatch, Packing
 from service.pipeline.read.ranges import Range, records_of
 from service.pipeline.spark.source_runner import no_trace_of_a_stop
@@ -39,20 +42,34 @@ _numbers = count()
 
 
 def input_packets(
-    spark: SparkSession, settings: Settings, packing: Packing, most_records: int | None
+    spark: SparkSession, settings: Settings, packing: Packing, limit_file: Path
 ) -> DataFrame:
-    """Packets of the input, in batches of ``most_records`` (``None``: of all there is)."""
+    """Packets of the input, in batches as :func:`limit_reads` says in ``limit_file``."""
     reading = (settings.reader_config(), PackBatch(packing))
     # Spark keeps a source as a class, so what it needs to know is in one of its own. It warns of
     # two with the same name.
     name = f"spark_cep_input_{next(_numbers)}"
     made = {
         "format": name,
-        "planning": _SERIALIZER.dumps((settings, most_records)),
+        "planning": _SERIALIZER.dumps((settings, limit_file)),
         "reading": _SERIALIZER.dumps(reading),
     }
     spark.dataSource.register(type("InputSource", (_InputSource,), made))
     return spark.readStream.format(name).load()
+
+
+def limit_reads(limit_file: Path, most_records: int | None) -> None:
+    """From the next batch on, let each have so many records (``None``: all there are). Spark asks a
+    source for its bound once, when the query starts. Raises StartError when it cannot be told."""
+    fresh = limit_file.with_suffix(".new")
+    try:
+        fresh.write_text(json.dumps(most_records), "ascii")
+        fresh.replace(limit_file)
+    except OSError as error:
+        raise StartError(
+            f"{limit_file}, which tells the query how much to read, cannot be written:"
+            f" {error.strerror}"
+        ) from error
 
 
 class _InputSource(DataSource):
@@ -83,12 +100,17 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planning, self._reading = planning, reading
 
     @cached_property
-    def _planned(self) -> tuple[InputOffsets, int | None]:
+    def _planned(self) -> tuple[InputOffsets, Path]:
         # Tasks do without.
         from service.pipeline.driver.input_offsets import InputOffsets
 
-        settings, most = _SERIALIZER.loads(self._planning)
-        return InputOffsets(settings), most
+        settings, limit_file = _SERIALIZER.loads(self._planning)
+        return InputOffsets(settings), limit_file
+
+    @property
+    def _most_records(self) -> int | None:
+        most: int | None = json.loads(self._planned[1].read_text("ascii"))
+        return most
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_planning": b"", "_reading": self._reading}
@@ -97,11 +119,11 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planned[0].initial()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
-        most = self._planned[1]
+        most = self._most_records
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        most = None if isinstance(limit, ReadAllAvailable) else self._most_records
         return self._planned[0].latest(start, most)
 
     def reportLatestOffset(self) -> Offsets:  # noqa: N802  Spark's name
