@@ -121,7 +121,6 @@ HANDLED: dict[str, Damage] = {
     "newest commit missing": deleted(newest("commits")),
     "all commits missing": deleted(at("commits")),
     "schema of the state missing": deleted(at("state/0/_stateSchema")),
-    "first offsets of the clock missing": deleted(at("sources")),
 }
 
 

@@ -78,7 +78,8 @@ class Position:
     ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition
     where ``batch`` ends; ``partitions`` is the number of state partitions that it has,
     ``committed_partitions`` that of ``committed``. ``topics``: Kafka's ids of the topics that were
-    read, by name, as far as they are known.
+    read, by name, as far as they are known. ``start``: where the job begins, if ``batch`` is the
+    first one.
     """
 
     query: str
@@ -88,6 +89,7 @@ class Position:
     committed_partitions: int
     offsets: dict[str, dict[int, int]]
     topics: dict[str, str]
+    start: dict[str, dict[str, int]] | None
 
     @property
     def uncommitted(self) -> bool:
@@ -125,7 +127,7 @@ class CheckpointFiles:
             return None
         (query,) = self.parsed("metadata")
         batch, committed = planned[-1], done[-1] if done else None
-        conf, offsets, topics = self._planned(batch)
+        conf, offsets, statement = self._planned(batch)
         before = conf
         if committed is not None:
             if committed not in planned:
@@ -139,7 +141,8 @@ class CheckpointFiles:
             partitions=int(conf[_PARTITIONS]),
             committed_partitions=int(before[_PARTITIONS]),
             offsets=offsets,
-            topics=topics,
+            topics=statement.get("topics", {}),
+            start=statement.get("start"),
         )
 
     def ends(self, batch: int) -> dict[str, dict[int, int]]:
@@ -197,14 +200,14 @@ class CheckpointFiles:
 
     def _planned(
         self, batch: int
-    ) -> tuple[dict[str, str], dict[str, dict[int, int]], dict[str, str]]:
-        """Spark's settings of a batch, where it ends in Kafka, and the ids of topics. Behind the
-        settings is a line for each source, of which the clock is one."""
+    ) -> tuple[dict[str, str], dict[str, dict[int, int]], dict[str, Any]]:
+        """Spark's settings of a batch, where it ends in Kafka, and what the driver stated. Behind
+        the settings is a line for each source, of which the clock is one."""
         name = f"offsets/{batch}"
         head, *sources = self.parsed(name, after=1)
         told = [each[STATEMENT] or "{}" for each in sources if STATEMENT in each]
-        topics = json.loads(told[0]).get("topics", {}) if told else {}
-        return head["conf"], offsets_in_kafka(sources), topics
+        statement = json.loads(told[0]) if told else {}
+        return head["conf"], offsets_in_kafka(sources), statement
 
     def parsed(self, name: str, after: int = 0) -> list[Any]:
         """A file's lines, each of them JSON, behind the first ``after`` ones. StateError when it is

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FORMAT = "spark_cep_control"
 _NOTHING = {"number": 0, "statement": ""}
+#: Of a statement: where the job begins to read.
+START = "start"
 
 
 @lru_cache(maxsize=1)
@@ -98,9 +100,21 @@ class ControlFile:
         self._file = file
         self._run = run
         self._topics = dict(topics)
+        self._start: Mapping[str, Any] | None = None
         self._lower_bound: int | None = None
+        self._record = ControlRecord(())
         self._rules: str | None = None
         self._unwritten: str | None = None
+
+    def start_at(self, offsets: Mapping[str, Any]) -> None:
+        """The job begins at these offsets of the input: they are told until :meth:`begun`, so that
+        they are in the offset log of its first batch. Raises as :meth:`write`."""
+        self._start = offsets
+        self._write(self._record)
+
+    def begun(self) -> None:
+        """The first batch is done."""
+        self._start = None
 
     def rules(self, fingerprint: str) -> None:
         """There are other rules for the next batch: a new record, so that it comes at once. Raises
@@ -113,12 +127,15 @@ class ControlFile:
         """Replace the record. Raises StartError when the file cannot be written;
         :meth:`flush` tries again."""
         self._lower_bound = record.lower_bound
+        self._record = record
         self._write(record)
 
     def _write(self, record: ControlRecord) -> None:
         told: dict[str, Any] = {"clock": record.as_json(), "run": self._run, "topics": self._topics}
         if self._rules is not None:
             told["rules"] = self._rules
+        if self._start is not None:
+            told[START] = self._start
         self._unwritten = json.dumps(told, sort_keys=True)
         self.flush()
 

@@ -26,6 +26,7 @@ from service.pipeline.driver import control_source
 from service.pipeline.driver.batch_limit import BatchLimit
 from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.checkpoint_files import offsets_digest, offsets_in_kafka
+from service.pipeline.driver.input_offsets import Offsets
 from service.pipeline.driver.input_source import input_packets, limit_reads
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.partly_written import PartlyWritten
@@ -51,7 +52,8 @@ AfterBatch = Callable[[int, list[bytes]], tuple[int, int]]
 @dataclass(frozen=True)
 class Dataflow:
     """Everything a query is built from. Rules are no part of its plan: each batch is told its own.
-    ``planned_batch_only``: it ends after the batch that the checkpoint has planned and not done."""
+    ``input_start``: where the first batch begins, if it is not done. ``planned_batch_only``: it
+    ends after the batch that the checkpoint has planned and not done."""
 
     settings: Settings
     rules: BatchRules
@@ -60,6 +62,7 @@ class Dataflow:
     control_file: Path
     delivery: Delivery
     limit: BatchLimit
+    input_start: Offsets | None
     planned_batch_only: bool = False
 
     def packets(self, spark: SparkSession) -> DataFrame:
@@ -67,7 +70,9 @@ class Dataflow:
         groups = self.settings.state.key_groups
         # Schemas are learnt between two starts of the query.
         limit_reads(self._limit_file, self.limit.records)
-        events = input_packets(spark, self.settings, self.packing, self._limit_file)
+        events = input_packets(
+            spark, self.settings, self.packing, self._limit_file, self.input_start
+        )
         control_source.register(spark)
         control = (
             spark.readStream.format(control_source.FORMAT)

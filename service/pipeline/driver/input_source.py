@@ -42,16 +42,21 @@ _numbers = count()
 
 
 def input_packets(
-    spark: SparkSession, settings: Settings, packing: Packing, limit_file: Path
+    spark: SparkSession,
+    settings: Settings,
+    packing: Packing,
+    limit_file: Path,
+    start: Offsets | None,
 ) -> DataFrame:
-    """Packets of the input, in batches as :func:`limit_reads` says in ``limit_file``."""
+    """Packets of the input, in batches as :func:`limit_reads` says in ``limit_file``. ``start``:
+    where the first one begins, if it is not done."""
     reading = (settings.reader_config(), PackBatch(packing))
     # Spark keeps a source as a class, so what it needs to know is in one of its own. It warns of
     # two with the same name.
     name = f"spark_cep_input_{next(_numbers)}"
     made = {
         "format": name,
-        "planning": _SERIALIZER.dumps((settings, limit_file)),
+        "planning": _SERIALIZER.dumps((settings, limit_file, start)),
         "reading": _SERIALIZER.dumps(reading),
     }
     spark.dataSource.register(type("InputSource", (_InputSource,), made))
@@ -100,12 +105,12 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planning, self._reading = planning, reading
 
     @cached_property
-    def _planned(self) -> tuple[InputOffsets, Path]:
+    def _planned(self) -> tuple[InputOffsets, Path, Offsets | None]:
         # Tasks do without.
         from service.pipeline.driver.input_offsets import InputOffsets
 
-        settings, limit_file = _SERIALIZER.loads(self._planning)
-        return InputOffsets(settings), limit_file
+        settings, limit_file, start = _SERIALIZER.loads(self._planning)
+        return InputOffsets(settings), limit_file, start
 
     @property
     def _most_records(self) -> int | None:
@@ -116,7 +121,9 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"_planning": b"", "_reading": self._reading}
 
     def initialOffset(self) -> Offsets:  # noqa: N802  Spark's name
-        return self._planned[0].initial()
+        # Spark does not keep it, and asks again when it runs the first batch again.
+        offsets, _, start = self._planned
+        return offsets.initial() if start is None else start
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
         most = self._most_records

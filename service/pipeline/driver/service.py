@@ -41,9 +41,10 @@ from service.pipeline.compiled_code import prepare
 from service.pipeline.decode.schema_resolution import resolve_schemas
 from service.pipeline.driver.batch_limit import BatchLimit, mean_size
 from service.pipeline.driver.batch_rules import BatchRules
-from service.pipeline.driver.checkpoint_files import CheckpointFiles, check_position, held
+from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position, check_position, held
 from service.pipeline.driver.circuit_breaker import CircuitBreaker
 from service.pipeline.driver.dataflow import Dataflow
+from service.pipeline.driver.input_offsets import InputOffsets, Offsets
 from service.pipeline.driver.job_plan import (
     input_topics,
     registry_settings,
@@ -208,7 +209,9 @@ class Service:
             if not isinstance(self._spark, SparkSession):
                 stack.callback(spark.stop)
             checkpoint = CheckpointFiles(spark, str(settings.state.checkpoint))
-            check_position(checkpoint.position(), settings, topics, ids)
+            position = checkpoint.position()
+            check_position(position, settings, topics, ids)
+            start = _input_start(settings, position, event_time)
             _beside(stack, self._observer.position, watch)
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             begun = partial(partly_written, delivery, settings.state.state_partitions, checkpoint)
@@ -218,7 +221,7 @@ class Service:
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, sampling.result())
             flow = Dataflow(
-                settings, rules, schemas, encoder, control_file, delivery, limit, one_batch
+                settings, rules, schemas, encoder, control_file, delivery, limit, start, one_batch
             )
             if settings.trigger.mode == "continuous" and not one_batch:
                 rule_watch = RuleWatch(
@@ -258,6 +261,17 @@ class Service:
             # A pause is written down with the batch that begins with it.
             done = self.last_batch
             supervisor.run()
+
+
+def _input_start(
+    settings: Settings, position: Position | None, event_time: TimeControl
+) -> Offsets | None:
+    """Where the first batch begins, if it is not done: a new job decides it, and has it logged."""
+    if position is not None:
+        return position.start
+    start = InputOffsets(settings).initial()
+    event_time.start_at(start)
+    return start
 
 
 class _Beside(Protocol):

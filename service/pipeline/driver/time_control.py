@@ -55,6 +55,12 @@ class TimeControl:
         with self._lock:
             self._file.write(self._idleness.expect(partitions))
 
+    def start_at(self, offsets: Mapping[str, Any]) -> None:
+        """The job begins at these offsets of the input. Raises StartError when that cannot be
+        written."""
+        with self._lock:
+            self._file.start_at(offsets)
+
     def end_of_input(self) -> None:
         """Nothing more will come: time reaches its end. Raises StartError when that cannot be
         written."""
@@ -91,6 +97,7 @@ class TimeControl:
         watermark = report.watermark if report.watermark > BEGINNING else None
         read = [(each.topic, each.partition) for each in report.partitions_read]
         with self._lock:
+            self._file.begun()
             self._clock.batch_done(round(report.seconds * 1000))
             self._idleness.batch_done(report.maxima, read, watermark)
             with self._tried_again_later():

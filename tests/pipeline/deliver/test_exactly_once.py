@@ -29,7 +29,7 @@ FIRST = Batch(QUERY, 0, "1-3", OFFSETS)
 
 
 def _position(query: str, batch: int) -> Position:
-    return Position(query, batch, batch, 2, 2, {}, {})
+    return Position(query, batch, batch, 2, 2, {}, {}, None)
 
 
 class _Files(CheckpointFiles):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
@@ -62,6 +63,19 @@ def test_another_run_is_a_new_offset(path: Path) -> None:
     ControlFile(path, "run-2", {"events": "id-1"}).write(ControlRecord((), 17))
     rows, _ = reader.read(offset)
     assert records(rows) == [ControlRecord((), 17)]
+
+
+def test_where_the_job_begins_is_told_with_the_first_batch(path: Path) -> None:
+    """With what else is told, until that batch is done: Spark's offset log keeps it."""
+    reader, file = reader_of(path), ControlFile(path, "run-1", {"events": "id-1"})
+    file.write(WAITED_FOR)
+    file.start_at({"events": {"0": 7}})
+    rows, offset = reader.read(reader.initialOffset())
+    assert records(rows) == [WAITED_FOR]
+    assert json.loads(offset["statement"])["start"] == {"events": {"0": 7}}
+    file.begun()
+    file.write(ControlRecord((), 17))
+    assert "start" not in json.loads(reader.read(offset)[1]["statement"])
 
 
 def test_time_stands_still_in_a_bounded_run(path: Path) -> None:

@@ -51,7 +51,7 @@ class Files:
 
     def position(self) -> Position:
         """How far it has come."""
-        return Position("query", 5, 5 if self._done else 4, 1, 1, {}, {})
+        return Position("query", 5, 5 if self._done else 4, 1, 1, {}, {}, None)
 
     def ends(self, batch: int) -> dict[str, dict[int, int]]:
         """Of the batch before."""
