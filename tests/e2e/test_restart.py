@@ -42,3 +42,27 @@ def test_a_checkpoint_is_its_owners_alone(scenario: Scenario) -> None:
     modes = {path: path.stat().st_mode & 0o077 for path in (checkpoint, *checkpoint.rglob("*"))}
     assert len(modes) > 10
     assert {path.name: mode for path, mode in modes.items() if mode} == {}
+
+
+def test_the_first_batch_runs_again_from_where_it_began(scenario: Scenario) -> None:
+    """Where a new job would start by now does not matter: the offset log has it."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b"))
+    stream.send(*[("k", name, 2 * n) for n, name in enumerate("abxabx")])
+    sections = {"outputs": {"delivery": "at_least_once"}}
+
+    def read_from(offset: int) -> int:
+        """How many records the first batch of a run has."""
+        before = len(scenario.reports)
+        positions = {stream.topic: {0: offset}}
+        scenario.run(**sections, source={"starting_positions": positions})
+        return scenario.reports[before].total(Count.RECORDS)
+
+    assert read_from(2) == 4
+    # As after a crash in that batch.
+    for log in ("offsets", "commits"):
+        for file in (scenario.folder / "checkpoint" / log).iterdir():
+            number = file.name.removeprefix(".").partition(".")[0]
+            if number.isdigit() and (log, number) != ("offsets", "0"):
+                file.unlink()
+    assert read_from(5) == 4
