@@ -120,11 +120,15 @@ class InputOffsets:
     def _latest(self, start: dict[Partition, int], most: int | None) -> dict[Partition, int]:
         ends = self._offsets(self._partitions(start), END)
         self._known = ends
-        if self._last is not None:
-            ends = {at: min(end, self._last.get(at, 0)) for at, end in ends.items()}
-            ends = {at: max(end, start.get(at, 0)) for at, end in ends.items()}
         if self._settings.source.fail_on_data_loss:
             self._check(start, ends)
+        last = self._last
+        if last is not None:
+            ends = {
+                at: max(min(end, last.get(at, 0)), start.get(at, 0))
+                for at, end in ends.items()
+                if at in last or at in start
+            }
         added = [at for at in ends if at not in start]
         begins = start | (self._offsets(added, BEGINNING) if added else {})
         sizes = {at: max(0, end - begins.get(at, 0)) for at, end in ends.items()}
@@ -163,7 +167,12 @@ class InputOffsets:
 
     def _offsets(self, partitions: list[Partition], spec: Any) -> dict[Partition, int]:
         committed = self._settings.kafka.reads_committed
-        return self._cluster.offsets(partitions, spec, committed=committed)
+        found = self._cluster.offsets(partitions, spec, committed=committed)
+        unknown = [at for at in partitions if at not in found]
+        if unknown:
+            # Brokers learn one after the other of a topic that has just come, or gone.
+            raise KafkaAwayError(f"Kafka has no leader for {_listed(unknown)}")
+        return found
 
     def _bridged(self, question: Callable[[], _T]) -> _T:
         """A broker that is away for a moment is no reason to end the query."""
