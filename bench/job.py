@@ -78,6 +78,7 @@ def batches_of(query: StreamingQuery) -> list[dict[str, Any]]:
         seconds = milliseconds["triggerExecution"] / 1000
         found.append(
             {
+                "batch": progress.batchId,
                 "rows": progress.numInputRows,
                 "seconds": seconds,
                 "ended": datetime.fromisoformat(progress.timestamp).timestamp() + seconds,
@@ -130,6 +131,7 @@ class JobRun:
         self._query: StreamingQuery | None = None
         self._committed = 0.0
         self._found: Counter[str] = Counter()
+        self._records: dict[int, int] = {}
         self._until: int | None = None
         #: Numbers of rule sets, and when the job said that a batch under it is committed.
         self._rule_sets: list[tuple[float, float]] = []
@@ -158,6 +160,9 @@ class JobRun:
         if self._began is None:
             raise RuntimeError("the job read nothing")
         batches = batches_of(self._query)
+        for batch in batches:
+            # Spark's rows are packets.
+            batch["rows"] = self._records.get(batch["batch"], 0)
         # The job's metrics have Spark's stages of batches that it looked at in time, these of all.
         of_spark: Counter[str] = Counter()
         for batch in batches:
@@ -176,6 +181,7 @@ class JobRun:
             (self._query,) = self._spark.streams.active
         if self._began is None:
             self._began = first_read(self._spark, str(self._query.runId))
+        self._records[report.batch] = report.total(Count.RECORDS)
         if report.total(Count.RECORDS) or report.total(Count.WRITTEN):
             self._committed = now
         self._found.update({name: report.total(what) for name, what in _TOTALS.items()})
