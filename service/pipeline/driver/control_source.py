@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import BinaryType, StructType
 
-from service.errors import StartError
+from service.pipeline.driver.told_files import tell
 from service.pipeline.spark.source_runner import no_trace_of_a_stop
 from service.pipeline.wire.control import ControlRecord
 
@@ -143,14 +143,5 @@ class ControlFile:
         """Write the newest record, if it could not be written yet. Raises as :meth:`write`."""
         if self._unwritten is None:
             return
-        fresh = self._file.with_suffix(".new")
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_text(self._unwritten, "utf-8")
-            fresh.replace(self._file)
-        except OSError as error:
-            raise StartError(
-                f"{self._file}, which tells the query what time it is, cannot be written:"
-                f" {error.strerror}"
-            ) from error
+        tell(self._file, self._unwritten, "what time it is")
         self._unwritten = None

@@ -24,8 +24,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from service.errors import StartError
 from service.pipeline.decode.packing import PackBatch, Packing
+from service.pipeline.driver.told_files import tell
 from service.pipeline.read.ranges import Range, records_of
 from service.pipeline.spark.source_runner import no_trace_of_a_stop
 from service.pipeline.wire.packets import PACKET_SCHEMA
@@ -66,15 +66,7 @@ def input_packets(
 def limit_reads(limit_file: Path, most_records: int | None) -> None:
     """From the next batch on, let each have so many records (``None``: all there are). Spark asks a
     source for its bound once, when the query starts. Raises StartError when it cannot be told."""
-    fresh = limit_file.with_suffix(".new")
-    try:
-        fresh.write_text(json.dumps(most_records), "ascii")
-        fresh.replace(limit_file)
-    except OSError as error:
-        raise StartError(
-            f"{limit_file}, which tells the query how much to read, cannot be written:"
-            f" {error.strerror}"
-        ) from error
+    tell(limit_file, json.dumps(most_records), "how much to read")
 
 
 class _InputSource(DataSource):
