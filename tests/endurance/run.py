@@ -24,8 +24,8 @@ from bench.soak.sampling import heap_in_use, members, sample, series, totals, wi
 from bench.soak.stream import PARTITIONS, TOPIC
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from service.config import Kafka
-from service.pipeline.driver.checkpoint_files import offsets_in_kafka
 from service.pipeline.driver.local_files import LocalFiles
+from service.pipeline.driver.source_offset import SourceOffset
 from service.rules.topic_records import Decision
 from tests.endurance.author import Author, Change
 from tests.endurance.comparison import audited, epochs, expected, written
@@ -318,7 +318,7 @@ def _read_to(checkpoint: Path) -> dict[int, int]:
     files = LocalFiles(checkpoint)
     last = max(int(name) for name in files.names("commits") if name.isdigit())
     _, *sources = files.parsed(f"offsets/{last}", after=1)
-    return offsets_in_kafka(sources)[TOPIC]
+    return SourceOffset.of_entry(sources).by_topic[TOPIC]
 
 
 def _sizes(state: dict[str, Any]) -> dict[str, float]:

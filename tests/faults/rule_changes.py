@@ -10,7 +10,6 @@ against the matcher without Spark, too.
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 import time
@@ -33,6 +32,7 @@ from service.pipeline.driver.local_files import LocalFiles
 from service.pipeline.driver.rule_history import read_audit
 from service.pipeline.driver.rule_log import RuleHistory
 from service.pipeline.driver.service import Service
+from service.pipeline.driver.source_offset import SourceOffset
 from service.rules.overrides import Override, PauseOrder, write_override
 from service.rules.rule_set import RuleSet
 from tests.e2e.command import Command
@@ -133,10 +133,8 @@ class ChangingJob(Job):
         done = _numbers(self.checkpoint / "commits")
         if not done:
             return 0
-        _, _, *sources = (self.checkpoint / "offsets" / str(done[-1])).read_text().splitlines()
-        parsed = [json.loads(each) for each in sources if each != "-"]
-        ends = [each for each in parsed if "statement" not in each]
-        return sum(end for topics in ends for parts in topics.values() for end in parts.values())
+        _, *sources = LocalFiles(self.checkpoint).parsed(f"offsets/{done[-1]}", after=1)
+        return sum(SourceOffset.of_entry(sources).input.values())
 
 
 def killed(

@@ -24,6 +24,7 @@ from service.codecs.outputs import OutputEncoder, OutputRecord
 from service.codecs.record_bytes import MOST_DEEP
 from service.model import Coordinates, DeadLetter
 from service.pipeline.decode.decoder import Decoder
+from service.pipeline.decode.packet_rows import packet_rows
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.schema_lookup import (
     FORGOTTEN_AFTER_SECONDS,
@@ -33,7 +34,6 @@ from service.pipeline.decode.schema_lookup import (
 from service.pipeline.decode.tallies import Tally
 from service.pipeline.read.records import KafkaRecords
 from service.pipeline.spark.memory import memory_of_task
-from service.pipeline.state.key_group_labels import label
 from service.pipeline.wire.event_packets import (
     TYPE_COLUMN,
     PackedPartitioning,
@@ -41,11 +41,9 @@ from service.pipeline.wire.event_packets import (
     sizes_of,
     with_late_until,
 )
-from service.pipeline.wire.fragments import fragments
 from service.pipeline.wire.new_schema_ids import NewSchemaIdsError
 from service.pipeline.wire.packets import (
     BYTES_PER_PACKET,
-    PACKET_SCHEMA,
     EventTimes,
     PacketKind,
     PartitionTime,
@@ -142,7 +140,7 @@ class Packer:
             packets = list(self._take(rows)) if rows.num_rows else []
             if failures:
                 letters = RecordPackets.of(self._failed(failures))
-                packets += [_packets([(0, PacketKind.RECORDS, each)]) for each in letters]
+                packets += [packet_rows([(0, PacketKind.RECORDS, each)]) for each in letters]
             busy += perf_counter_ns() - decoded
             yield from packets
             asked = perf_counter_ns()
@@ -170,11 +168,11 @@ class Packer:
         usable = unkeyed = None
         if pc.max(faults).as_py() > Fault.NOT_READ:
             for packet in RecordPackets.of(self._judge(batch)):
-                yield _packets([(0, PacketKind.RECORDS, packet)])
+                yield packet_rows([(0, PacketKind.RECORDS, packet)])
             unkeyed = pc.equal(faults, int(Fault.MISSING_KEY))
             if pc.any(unkeyed).as_py():
                 for events in UnkeyedEvents.several(self._unkeyed(batch.filter(unkeyed))):
-                    yield _packets([(0, PacketKind.UNKEYED, events.encode())])
+                    yield packet_rows([(0, PacketKind.UNKEYED, events.encode())])
             usable = pc.or_(pc.equal(faults, int(Fault.NONE)), unkeyed)
         first = None
         for part in self.partitionings:
@@ -248,7 +246,7 @@ class Packer:
         cuts = [0, *changes.tolist(), len(groups)]
         for start, end in pairwise(cuts):
             packet = packet_of(rows.slice(start, end - start))
-            yield _packets([(int(groups[start]), PacketKind.EVENTS + number, packet)])
+            yield packet_rows([(int(groups[start]), PacketKind.EVENTS + number, packet)])
 
     def _tell(self) -> Iterator[pa.RecordBatch]:
         """Event times for every key group, and the task's report, which the first one passes on."""
@@ -259,7 +257,7 @@ class Packer:
         report = Report(self._counts, read, tuple(memory_of_task()))
         packet = times.encode()
         packets = [(g, int(PacketKind.EVENT_TIMES), packet) for g in range(self.key_groups)]
-        yield _packets([*packets, (0, PacketKind.REPORT, report.encode())])
+        yield packet_rows([*packets, (0, PacketKind.REPORT, report.encode())])
 
     # Records with a fault.
 
@@ -360,16 +358,3 @@ def _framing_fault(value: bytes) -> str:
     except FramingError as error:
         return str(error)
     return "the record is not framed"
-
-
-def _packets(packets: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    rows = [(label(group), *row) for group, kind, each in packets for row in fragments(kind, each)]
-    labels, kinds, blobs = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array(labels, pa.int64()),
-            pa.array(kinds, pa.int32()),
-            pa.array(blobs, pa.binary()),
-        ],
-        schema=PACKET_SCHEMA,
-    )

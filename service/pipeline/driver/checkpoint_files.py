@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,15 +21,14 @@ from pyspark.sql import SparkSession
 
 from service.config import Settings
 from service.errors import StateError
+from service.pipeline.driver.control_file import start_of, topics_of
 from service.pipeline.driver.local_files import damaged, missing, parsed_lines
+from service.pipeline.driver.source_offset import Ends, SourceOffset
+from service.pipeline.driver.state_faults import OTHER_JOB
 from service.pipeline.spark.local_folder import local_folder
 
 _MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager$"
 _PARTITIONS = "spark.sql.shuffle.partitions"
-#: Of a digest of offsets.
-_DIGITS = 16
-#: What tells the control source's offsets from Kafka's.
-STATEMENT = "statement"
 
 
 @contextmanager
@@ -89,7 +86,7 @@ class Position:
     committed_partitions: int
     offsets: dict[str, dict[int, int]]
     topics: dict[str, str]
-    start: dict[str, dict[str, int]] | None
+    start: Ends | None
 
     @property
     def uncommitted(self) -> bool:
@@ -127,36 +124,33 @@ class CheckpointFiles:
             return None
         (query,) = self.parsed("metadata")
         batch, committed = planned[-1], done[-1] if done else None
-        conf, offsets, statement = self._planned(batch)
+        conf, offset = self._planned(batch)
         before = conf
         if committed is not None:
             if committed not in planned:
                 raise missing(self.location, f"offsets/{committed}")
             self.parsed(f"commits/{committed}", after=1)
-            before, _, _ = self._planned(committed)
+            before, _ = self._planned(committed)
         return Position(
             query=str(query["id"]),
             batch=batch,
             committed=committed,
             partitions=int(conf[_PARTITIONS]),
             committed_partitions=int(before[_PARTITIONS]),
-            offsets=offsets,
-            topics=statement.get("topics", {}),
-            start=statement.get("start"),
+            offsets=offset.by_topic,
+            topics=topics_of(offset),
+            start=start_of(offset),
         )
 
     def ends(self, batch: int) -> dict[str, dict[int, int]]:
         """Where a batch ends, by topic and partition; nothing for one that is not there. StateError
         when its offsets are damaged."""
-        return self._planned(batch)[1] if batch in self._batches("offsets") else {}
+        return self._planned(batch)[1].by_topic if batch in self._batches("offsets") else {}
 
     def offsets_digest(self, batch: int) -> str | None:
         """The digest of where a batch ends; ``None`` when its offsets are not there: Spark deletes
         old ones. StateError when they are damaged."""
-        if batch not in self._batches("offsets"):
-            return None
-        _, *sources = self.parsed(f"offsets/{batch}", after=1)
-        return offsets_digest(sources)
+        return self._planned(batch)[1].digest if batch in self._batches("offsets") else None
 
     def files(self) -> set[str]:
         """The names of all files, as URIs."""
@@ -198,16 +192,13 @@ class CheckpointFiles:
     def _batches(self, log: str) -> list[int]:
         return sorted(int(name) for name in self.names(log) if name.isdigit())
 
-    def _planned(
-        self, batch: int
-    ) -> tuple[dict[str, str], dict[str, dict[int, int]], dict[str, Any]]:
-        """Spark's settings of a batch, where it ends in Kafka, and what the driver stated. Behind
-        the settings is a line for each source, of which the clock is one."""
-        name = f"offsets/{batch}"
-        head, *sources = self.parsed(name, after=1)
-        told = [each[STATEMENT] or "{}" for each in sources if STATEMENT in each]
-        statement = json.loads(told[0]) if told else {}
-        return head["conf"], offsets_in_kafka(sources), statement
+    def _planned(self, batch: int) -> tuple[dict[str, str], SourceOffset]:
+        """Spark's settings of a batch, and where it ends."""
+        head, *sources = self.parsed(f"offsets/{batch}", after=1)
+        try:
+            return head["conf"], SourceOffset.of_entry(sources)
+        except KeyError as error:
+            raise StateError(f"{self.location}/offsets/{batch}: {OTHER_JOB}") from error
 
     def parsed(self, name: str, after: int = 0) -> list[Any]:
         """A file's lines, each of them JSON, behind the first ``after`` ones. StateError when it is
@@ -224,35 +215,6 @@ class CheckpointFiles:
             return parsed_lines(text, after)
         except (Py4JError, ValueError) as error:
             raise damaged(self.location, name, error) from error
-
-
-def offsets_in_kafka(sources: Iterable[Any]) -> dict[str, dict[int, int]]:
-    """By topic and partition, of the sources in an entry of Spark's offset log."""
-    return {
-        topic: {int(partition): offset for partition, offset in ends.items()}
-        for source in sources
-        if STATEMENT not in source
-        for topic, ends in source.items()
-    }
-
-
-def offsets_digest(sources: Iterable[Any]) -> str:
-    """What tells a batch from all others: a digest of where it ends in each source, as parsed from
-    Spark's offset log. A rescale has that of the batch before, whose state it moves.
-
-    Partitions of which nothing is read yet are left out. Spark begins a batch for one that was
-    added, also without a record; such a batch has no task that reads, so it writes no state, and
-    what counts for the next batch is the one before.
-    """
-    text = "\n".join(json.dumps(_begun(source), sort_keys=True) for source in sources)
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
-
-
-def _begun(source: dict[str, Any]) -> dict[str, Any]:
-    if STATEMENT in source:
-        return source
-    read = {topic: {p: end for p, end in ends.items() if end} for topic, ends in source.items()}
-    return {topic: ends for topic, ends in read.items() if ends}
 
 
 def check_position(

@@ -1,4 +1,4 @@
-"""The streaming plan: Kafka and control records in, packets through the matcher, records out."""
+"""The streaming plan: packets of the input through the matcher, records out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -22,19 +21,16 @@ from service.pipeline.decode.resolved_schemas import ResolvedSchemas
 from service.pipeline.decode.schema_lookup import SchemaLookup
 from service.pipeline.deliver.output import Batch, Delivery
 from service.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
-from service.pipeline.driver import control_source
 from service.pipeline.driver.batch_limit import BatchLimit
 from service.pipeline.driver.batch_rules import BatchRules
-from service.pipeline.driver.checkpoint_files import offsets_digest, offsets_in_kafka
-from service.pipeline.driver.input_offsets import Offsets
-from service.pipeline.driver.input_source import input_packets, limit_reads
+from service.pipeline.driver.input_source import ToldFiles, input_packets, limit_reads
 from service.pipeline.driver.job_plan import registry_settings
 from service.pipeline.driver.partly_written import PartlyWritten
+from service.pipeline.driver.source_offset import Ends, SourceOffset
 from service.pipeline.match.key_group import MatchOptions
 from service.pipeline.match.match import Matching
 from service.pipeline.match.match_operator import MatchOperator
-from service.pipeline.state.key_group_labels import label
-from service.pipeline.wire.packets import OUTPUT_SCHEMA, PacketKind
+from service.pipeline.wire.packets import OUTPUT_SCHEMA
 from service.pipeline.wire.schema_ids import ranges_of
 from service.pipeline.wire.task_properties import TaskProperties
 
@@ -62,29 +58,14 @@ class Dataflow:
     control_file: Path
     delivery: Delivery
     limit: BatchLimit
-    input_start: Offsets | None
+    input_start: Ends | None
     planned_batch_only: bool = False
 
     def packets(self, spark: SparkSession) -> DataFrame:
         """Input packets of all key groups: events, and what is known of time."""
-        groups = self.settings.state.key_groups
         # Schemas are learnt between two starts of the query.
-        limit_reads(self._limit_file, self.limit.records)
-        events = input_packets(
-            spark, self.settings, self.packing, self._limit_file, self.input_start
-        )
-        control_source.register(spark)
-        control = (
-            spark.readStream.format(control_source.FORMAT)
-            .option("file", str(self.control_file))
-            .load()
-            .select(
-                F.explode(F.array(*map(F.lit, map(label, range(groups))))).alias("label"),
-                F.lit(int(PacketKind.CONTROL)).alias("kind"),
-                "packet",
-            )
-        )
-        return events.unionByName(control)
+        limit_reads(self._files.limit, self.limit.records)
+        return input_packets(spark, self.settings, self.packing, self._files, self.input_start)
 
     def start(
         self,
@@ -136,7 +117,7 @@ class Dataflow:
             reports = frame.mapInArrow(writer, report_schema).collect()
             size = after(batch, [bytes(row[0]) for row in reports])
             if self.limit.batch_done(*size) and self.limit.records is not None:
-                limit_reads(self._limit_file, self.limit.records)
+                limit_reads(self._files.limit, self.limit.records)
 
         stream = (
             matched.writeStream.queryName(settings.spark.app_name)
@@ -150,8 +131,8 @@ class Dataflow:
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
 
     @property
-    def _limit_file(self) -> Path:
-        return self.control_file.with_name("most_records.json")
+    def _files(self) -> ToldFiles:
+        return ToldFiles(self.control_file, self.control_file.with_name("most_records.json"))
 
     @cached_property
     def _options(self) -> DecodeOptions:
@@ -192,22 +173,21 @@ def planned_at(spark: SparkSession, query: str) -> int:
 def batch_offsets(spark: SparkSession, query: str, batch: int) -> str:
     """The digest of where a batch of ``query`` ends, as its offset log has it; empty for a batch
     that there is not."""
-    sources = _sources(spark, query, batch)
-    return offsets_digest(sources) if sources else ""
+    offset = _offset(spark, query, batch)
+    return "" if offset is None else offset.digest
 
 
 def ends(spark: SparkSession, query: str, batch: int) -> dict[str, dict[int, int]]:
     """Where a batch of ``query`` ends in Kafka, by topic and partition, as its offset log has it;
     nothing for a batch that there is not."""
-    return offsets_in_kafka(_sources(spark, query, batch))
+    offset = _offset(spark, query, batch)
+    return {} if offset is None else offset.by_topic
 
 
-def _sources(spark: SparkSession, query: str, batch: int) -> list[Any]:
+def _offset(spark: SparkSession, query: str, batch: int) -> SourceOffset | None:
     stream: Any = spark.streams.get(query)
     log = stream._jsq.streamingQuery().offsetLog()  # noqa: SLF001  nothing public tells
     entry = log.get(batch)
     if batch < 0 or entry.isEmpty():
-        return []
-    offsets = entry.get().offsets()
-    sources = [offsets.apply(place) for place in range(offsets.size())]
-    return [json.loads(each.get().json()) for each in sources if each.isDefined()]
+        return None
+    return SourceOffset.from_json(json.loads(entry.get().offsets().head().get().json()))

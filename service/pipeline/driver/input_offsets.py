@@ -1,8 +1,8 @@
-"""What batches read: offsets by topic and partition, as they stand in Spark's offset log.
+"""What batches read.
 
 Where a new job starts, up to where a batch reads, and which ranges its tasks are given: what
 Spark's own source of Kafka decides (``KafkaMicroBatchStream``, ``KafkaOffsetRangeCalculator``), by
-the same rules and in the same form.
+the same rules.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from service.config.engine import EARLIEST, LATEST
 from service.errors import KafkaAwayError, StartError, StateError
 from service.pipeline.driver.kafka import BEGINNING, END, Cluster, at_time
 from service.pipeline.driver.kafka_watch import quick_cluster
+from service.pipeline.driver.source_offset import Ends
 from service.pipeline.read.ranges import Range
 from service.pipeline.wire.control import Partition
-
-#: By topic and partition, in their order; JSON has texts for numbers of partitions.
-Offsets = dict[str, dict[str, int]]
 
 _T = TypeVar("_T")
 #: How long a broker that does not answer, or a topic that is not there, is waited for.
@@ -53,44 +51,45 @@ class InputOffsets:
         self._settings = settings
         self._made = cluster or partial(quick_cluster, settings, settings.reader_config())
         self._clock, self._sleep = clock, sleep
-        self._last: dict[Partition, int] | None = None
-        self._known: dict[Partition, int] = {}
+        self._last: Ends | None = None
+        self._known: Ends = {}
         self._gone_since: float | None = None
 
     @property
-    def known(self) -> Offsets:
+    def known(self) -> Ends:
         """Where partitions ended when Kafka was asked last."""
-        return _as_json(self._known)
+        return self._known
 
-    def initial(self) -> Offsets:
+    def initial(self) -> Ends:
         """Where a new job starts. Raises StartError when ``source.starting_positions`` are not
         those of the partitions that there are."""
-        return _as_json(self._bridged(self._initial))
+        return self._bridged(self._initial)
 
-    def latest(self, start: Offsets, most: int | None) -> Offsets:
+    def latest(self, start: Ends, most: int | None) -> Ends:
         """Up to where a batch reads that starts at ``start``: no more than ``most`` records, a
         share of each partition. Raises StateError when records are gone that were not read, unless
         ``source.fail_on_data_loss`` is off."""
-        return _as_json(self._bridged(lambda: self._latest(_by_partition(start), most)))
+        return self._bridged(lambda: self._latest(start, most))
 
     def stop_at_present_ends(self) -> None:
         """From now on nothing is read that Kafka does not have yet."""
         self._last = self._bridged(lambda: self._offsets(self._partitions(), END))
 
-    def ranges(self, start: Offsets, end: Offsets) -> list[Range]:
-        """What the tasks of a batch read."""
-        begins, ends = _by_partition(start), _by_partition(end)
+    def ranges(self, begins: Ends, ends: Ends) -> list[Range]:
+        """What the tasks of a batch read, in the order of partitions."""
         added = [at for at in ends if at not in begins]
         if added:
-            begins |= self._bridged(lambda: self._offsets(added, BEGINNING))
-        found = [Range(*at, begins[at], ends[at]) for at in ends if begins.get(at, 0) < ends[at]]
+            begins = begins | self._bridged(lambda: self._offsets(added, BEGINNING))
+        found = [
+            Range(*at, begins[at], end) for at, end in sorted(ends.items()) if begins[at] < end
+        ]
         return divided(found, self._settings.source.min_partitions or 1)
 
     @cached_property
     def _cluster(self) -> Cluster:
         return self._made()
 
-    def _initial(self) -> dict[Partition, int]:
+    def _initial(self) -> Ends:
         source = self._settings.source
         partitions = self._partitions()
         if source.starting_positions is not None:
@@ -106,7 +105,7 @@ class InputOffsets:
 
     def _positions(
         self, given: Mapping[str, Mapping[int, int]], partitions: list[Partition]
-    ) -> dict[Partition, int]:
+    ) -> Ends:
         found = {(topic, n): offset for topic, each in given.items() for n, offset in each.items()}
         if set(found) != set(partitions):
             raise StartError(
@@ -117,7 +116,7 @@ class InputOffsets:
             found |= self._offsets([at for at in found if found[at] == special], spec)
         return found
 
-    def _latest(self, start: dict[Partition, int], most: int | None) -> dict[Partition, int]:
+    def _latest(self, start: Ends, most: int | None) -> Ends:
         ends = self._offsets(self._partitions(start), END)
         self._known = ends
         if self._settings.source.fail_on_data_loss:
@@ -165,7 +164,7 @@ class InputOffsets:
                 return found
             self._sleep(_ASK_AGAIN_SECONDS)
 
-    def _offsets(self, partitions: list[Partition], spec: Any) -> dict[Partition, int]:
+    def _offsets(self, partitions: list[Partition], spec: Any) -> Ends:
         committed = self._settings.kafka.reads_committed
         found = self._cluster.offsets(partitions, spec, committed=committed)
         unknown = [at for at in partitions if at not in found]
@@ -186,7 +185,7 @@ class InputOffsets:
                 self._sleep(_ASK_AGAIN_SECONDS)
 
 
-def shares(sizes: Mapping[Partition, int], most: int | None) -> dict[Partition, int]:
+def shares(sizes: Mapping[Partition, int], most: int | None) -> Ends:
     """How many records of each partition a batch reads of at most ``most``, or a few more: each
     the same part of what it has, at least one."""
     total = sum(sizes.values())
@@ -209,18 +208,6 @@ def divided(ranges: list[Range], least: int) -> list[Range]:
         cuts = [each.start + size * n // parts for n in range(parts + 1)]
         found += [each._replace(start=a, end=b) for a, b in pairwise(cuts)]
     return found
-
-
-def _by_partition(offsets: Offsets) -> dict[Partition, int]:
-    return {(topic, int(n)): end for topic, each in offsets.items() for n, end in each.items()}
-
-
-def _as_json(offsets: Mapping[Partition, int]) -> Offsets:
-    """In order: Spark holds texts against each other."""
-    made: Offsets = {}
-    for (topic, partition), offset in sorted(offsets.items()):
-        made.setdefault(topic, {})[str(partition)] = offset
-    return made
 
 
 def _listed(partitions: Iterable[Partition]) -> str:

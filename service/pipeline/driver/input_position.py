@@ -19,7 +19,7 @@ from service.observability import metric_names as names
 from service.observability.logs import logger
 from service.observability.metrics import Metrics
 from service.pipeline.driver.background import Background
-from service.pipeline.driver.query_progress import Offsets
+from service.pipeline.driver.source_offset import Ends
 from service.pipeline.wire.reports import PartitionRead
 
 _log = logger(__name__)
@@ -32,8 +32,8 @@ class Lag:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics: Final = metrics
         self._lock: Final = threading.Lock()
-        self._read: Offsets = {}
-        self._ends: Offsets = {}
+        self._read: Ends = {}
+        self._ends: Ends = {}
         self._written: dict[tuple[str, int], int] = {}
         self._known = True
 
@@ -44,14 +44,14 @@ class Lag:
                 at = (topic, partition)
                 self._written[at] = max(timestamp, self._written.get(at, timestamp))
 
-    def read(self, read: Offsets, ends: Offsets) -> None:
+    def read(self, read: Ends, ends: Ends) -> None:
         """A batch was committed that ends before the offsets ``read``."""
         with self._lock:
             self._read |= read
             self._note(ends)
         self.show()
 
-    def ends(self, ends: Offsets) -> None:
+    def ends(self, ends: Ends) -> None:
         """The offsets before which partitions end, as Kafka has just said."""
         with self._lock:
             self._note(ends)
@@ -85,7 +85,7 @@ class Lag:
         self._metrics.replace(names.CONSUMER_LAG, _labelled(records))
         self._metrics.replace(names.CONSUMER_LAG_SECONDS, _labelled(seconds))
 
-    def _note(self, ends: Offsets) -> None:
+    def _note(self, ends: Ends) -> None:
         for at, end in ends.items():
             self._ends[at] = max(end, self._ends.get(at, 0))
 
@@ -103,7 +103,7 @@ class InputPosition:
         self._group: Final = settings.consumer_group
         self._config: Final = settings.kafka.consumer_config(self._group or "spark-cep-lag")
         self._lock: Final = threading.Lock()
-        self._read: Offsets = {}
+        self._read: Ends = {}
         self._complained = False
         self._confirmed = True
         self._thread: Final = Background("input-position", self._work, run)
@@ -112,7 +112,7 @@ class InputPosition:
         """Begin."""
         self._thread.start()
 
-    def read(self, read: Offsets) -> None:
+    def read(self, read: Ends) -> None:
         """A batch was committed that ends before these offsets."""
         if self._group is not None:
             with self._lock:

@@ -1,7 +1,8 @@
 """The Spark source of the input: its tasks read records from Kafka, decode and pack them.
 
-Spark asks it, in a process of its own, what there is to read, and keeps the answers in its offset
-log. Records never are Spark's rows: a task reads its range by librdkafka, and hands on packets.
+Spark asks it, in a process of its own, what there is to read and what the driver tells, and keeps
+the answers in its offset log. Records never are Spark's rows: a task reads its range by librdkafka,
+and hands on packets.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -24,43 +25,65 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from service.pipeline.decode.packet_rows import packet_rows
 from service.pipeline.decode.packing import PackBatch, Packing
+from service.pipeline.driver.control_file import newest, record_between
+from service.pipeline.driver.source_offset import Ends, SourceOffset
 from service.pipeline.driver.told_files import tell
 from service.pipeline.read.ranges import Range, records_of
 from service.pipeline.spark.source_runner import no_trace_of_a_stop
-from service.pipeline.wire.packets import PACKET_SCHEMA
+from service.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from service.config import Settings
-    from service.pipeline.driver.input_offsets import InputOffsets, Offsets
+    from service.pipeline.driver.input_offsets import InputOffsets
 
 _SERIALIZER: Any = CPickleSerializer()
 _numbers = count()
+
+
+class ToldFiles(NamedTuple):
+    """Where the source finds what the driver tells: ``control`` is a
+    :class:`~service.pipeline.driver.control_file.ControlFile`'s, ``limit`` that of
+    :func:`limit_reads`."""
+
+    control: Path
+    limit: Path
+
+
+#: Where the first batch begins, if it is not done, is the last of the three.
+_Planning = tuple["Settings", ToldFiles, "Ends | None"]
+#: librdkafka's properties, what packs, and the number of key groups.
+_Reading = tuple[dict[str, Any], PackBatch, int]
 
 
 def input_packets(
     spark: SparkSession,
     settings: Settings,
     packing: Packing,
-    limit_file: Path,
-    start: Offsets | None,
+    files: ToldFiles,
+    start: Ends | None,
 ) -> DataFrame:
-    """Packets of the input, in batches as :func:`limit_reads` says in ``limit_file``. ``start``:
-    where the first one begins, if it is not done."""
-    reading = (settings.reader_config(), PackBatch(packing))
-    # Spark keeps a source as a class, so what it needs to know is in one of its own. It warns of
-    # two with the same name.
+    """Packets of the input, and of what the driver tells, for all key groups. ``start``: where the
+    first batch begins, if it is not done."""
+    # Spark warns of two with the same name.
     name = f"spark_cep_input_{next(_numbers)}"
+    reading = (settings.reader_config(), PackBatch(packing), settings.state.key_groups)
+    spark.dataSource.register(input_source(name, (settings, files, start), reading))
+    return spark.readStream.format(name).load()
+
+
+def input_source(name: str, planning: _Planning, reading: _Reading) -> type[DataSource]:
+    """The source as a class of its own, with all it needs: Spark makes its objects."""
     made = {
         "format": name,
-        "planning": _SERIALIZER.dumps((settings, limit_file, start)),
+        "planning": _SERIALIZER.dumps(planning),
         "reading": _SERIALIZER.dumps(reading),
     }
-    spark.dataSource.register(type("InputSource", (_InputSource,), made))
-    return spark.readStream.format(name).load()
+    return type("InputSource", (_InputSource,), made)
 
 
 def limit_reads(limit_file: Path, most_records: int | None) -> None:
@@ -83,64 +106,87 @@ class _InputSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         no_trace_of_a_stop()
-        return _Reader(self.planning, self.reading)
+        return _StreamReader(self.planning, self.reading)
 
 
-class _Range(InputPartition):
-    """Of a task."""
+class _Part(NamedTuple):
+    """Of a task: a control record, as a packet, and a range of records; or one of them."""
+
+    control: bytes | None
+    range: Range | None
 
 
-class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Travels to the tasks, which only :meth:`read`."""
 
     def __init__(self, planning: bytes, reading: bytes) -> None:
         self._planning, self._reading = planning, reading
+        self._last_control: dict[str, Any] | None = None
 
     @cached_property
-    def _planned(self) -> tuple[InputOffsets, Path, Offsets | None]:
+    def _planned(self) -> tuple[InputOffsets, ToldFiles, Ends | None]:
         # Tasks do without.
         from service.pipeline.driver.input_offsets import InputOffsets
 
-        settings, limit_file, start = _SERIALIZER.loads(self._planning)
-        return InputOffsets(settings), limit_file, start
+        settings, files, start = _SERIALIZER.loads(self._planning)
+        return InputOffsets(settings), files, start
 
     @property
     def _most_records(self) -> int | None:
-        most: int | None = json.loads(self._planned[1].read_text("ascii"))
+        most: int | None = json.loads(self._planned[1].limit.read_text("ascii"))
         return most
+
+    @property
+    def _control(self) -> dict[str, Any]:
+        return newest(self._planned[1].control)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_planning": b"", "_reading": self._reading}
 
-    def initialOffset(self) -> Offsets:  # noqa: N802  Spark's name
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         # Spark does not keep it, and asks again when it runs the first batch again.
         offsets, _, start = self._planned
-        return offsets.initial() if start is None else start
+        return SourceOffset(input=offsets.initial() if start is None else start).as_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
         most = self._most_records
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
-    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         most = None if isinstance(limit, ReadAllAvailable) else self._most_records
-        return self._planned[0].latest(start, most)
+        ends = self._planned[0].latest(SourceOffset.from_json(start).input, most)
+        told = self._control if self._last_control is None else self._last_control
+        return SourceOffset(told, ends).as_json()
 
-    def reportLatestOffset(self) -> Offsets:  # noqa: N802  Spark's name
-        return self._planned[0].known
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+        return SourceOffset(input=self._planned[0].known).as_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        # The clock stands still in a bounded run, or it would have no end.
+        self._last_control = self._control
         self._planned[0].stop_at_present_ends()
 
-    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        return [_Range(each) for each in self._planned[0].ranges(start, end)]
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        begins, ends = SourceOffset.from_json(start), SourceOffset.from_json(end)
+        record = record_between(begins, ends)
+        packet = None if record is None else record.encode()
+        ranges = self._planned[0].ranges(begins.input, ends.input)
+        parts = [_Part(None, each) for each in ranges]
+        if packet is not None:
+            parts[:1] = [_Part(packet, ranges[0] if ranges else None)]
+        return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        config, pack = _made(self._reading)
-        wanted: Range = partition.value
-        return pack(records_of(wanted, config))
+        config, pack, groups = _made(self._reading)
+        part: _Part = partition.value
+        if part.control is not None:
+            kind = PacketKind.CONTROL
+            yield packet_rows([(group, kind, part.control) for group in range(groups)])
+        if part.range is not None:
+            yield from pack(records_of(part.range, config))
 
 
 @lru_cache(maxsize=1)
-def _made(reading: bytes) -> tuple[dict[str, Any], PackBatch]:
-    made: tuple[dict[str, Any], PackBatch] = _SERIALIZER.loads(reading)
+def _made(reading: bytes) -> _Reading:
+    made: _Reading = _SERIALIZER.loads(reading)
     return made

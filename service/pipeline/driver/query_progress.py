@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from service.observability import metric_names as names
 from service.observability.metrics import Metrics
-from service.pipeline.driver.checkpoint_files import STATEMENT
+from service.pipeline.driver.source_offset import Ends, SourceOffset
 
 _PHASES: Final = {
     "latestOffset": "latest_offset",
@@ -41,8 +41,6 @@ _BLOCK_CACHE: Final = {
     "rocksdbReadBlockCacheMissCount": "miss",
 }
 _FILE_BYTES: Final = "rocksdbSstFileSize"
-
-Offsets = dict[tuple[str, int], int]
 
 
 def is_batch(progress: Mapping[str, Any]) -> bool:
@@ -85,24 +83,14 @@ def _publish_phases(durations: Mapping[str, int], metrics: Metrics) -> None:
     metrics.observe(names.BATCH_PHASE_DURATION, rest / 1000, phase="other")
 
 
-def offsets_read(progress: Mapping[str, Any]) -> tuple[Offsets, Offsets]:
-    """Of the input, by topic and partition: the offsets that a batch ends before, and those that
-    partitions ended before when it was planned."""
-    read: Offsets = {}
-    newest: Offsets = {}
-    for source in progress["sources"]:
-        read |= _offsets(source["endOffset"])
-        newest |= _offsets(source["latestOffset"])
-    return read, newest
+def offsets_read(progress: Mapping[str, Any]) -> tuple[Ends, Ends]:
+    """Of the input: the offsets that a batch ends before, and those that partitions ended before
+    when it was planned."""
+    (source,) = progress["sources"]
+    return _ends(source["endOffset"]), _ends(source["latestOffset"])
 
 
-def _offsets(value: Any) -> Offsets:
+def _ends(value: Any) -> Ends:
     """Offsets out of the JSON (or text of it) that the source gives."""
-    offsets = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(offsets, dict) or STATEMENT in offsets:
-        return {}
-    return {
-        (topic, int(partition)): int(offset)
-        for topic, partitions in offsets.items()
-        for partition, offset in partitions.items()
-    }
+    offset = json.loads(value) if isinstance(value, str) else value
+    return {} if offset is None else SourceOffset.from_json(offset).input

@@ -44,7 +44,7 @@ from service.pipeline.driver.batch_rules import BatchRules
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position, check_position, held
 from service.pipeline.driver.circuit_breaker import CircuitBreaker
 from service.pipeline.driver.dataflow import Dataflow
-from service.pipeline.driver.input_offsets import InputOffsets, Offsets
+from service.pipeline.driver.input_offsets import InputOffsets
 from service.pipeline.driver.job_plan import (
     input_topics,
     registry_settings,
@@ -62,6 +62,7 @@ from service.pipeline.driver.rule_topics import RuleTopics
 from service.pipeline.driver.rule_watch import RuleWatch
 from service.pipeline.driver.rules_at_start import RulesAtStart
 from service.pipeline.driver.scratch import scratch_folder
+from service.pipeline.driver.source_offset import Ends
 from service.pipeline.driver.stopping import Stopping
 from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
@@ -265,7 +266,7 @@ class Service:
 
 def _input_start(
     settings: Settings, position: Position | None, event_time: TimeControl
-) -> Offsets | None:
+) -> Ends | None:
     """Where the first batch begins, if it is not done: a new job decides it, and has it logged."""
     if position is not None:
         return position.start

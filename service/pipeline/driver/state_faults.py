@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from service.errors import RESTORE, StateError
 
 _SPACE = "make room, and start again: the batch is repeated, nothing is lost"
-_OTHER_JOB = (
+OTHER_JOB = (
     "the checkpoint is of another job or of another version of the service: give this job a"
     " checkpoint of its own, or run the version that wrote it"
 )
@@ -64,7 +64,7 @@ _FAULTS = (
         r"|STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
         r"|STATE_STORE_OPERATOR_|INVALID_CHANGE_LOG_READER_VERSION|MALFORMED_LOG_FILE",
         "the checkpoint's state is of another form",
-        _OTHER_JOB,
+        OTHER_JOB,
     ),
     _Fault(
         r"CANNOT_LOAD_STATE_STORE|CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED|ChecksumException"

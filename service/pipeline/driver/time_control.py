@@ -16,10 +16,11 @@ from typing import Any
 from service.config import Settings
 from service.errors import StartError
 from service.observability.logs import logger
-from service.pipeline.driver.control_source import ControlFile
+from service.pipeline.driver.control_file import ControlFile
 from service.pipeline.driver.idleness import IdlenessDetector
 from service.pipeline.driver.listening_clock import ListeningClock, awaits_data
 from service.pipeline.driver.progress import BatchReport
+from service.pipeline.driver.source_offset import Ends
 from service.pipeline.match.watermark import BEGINNING, END
 from service.pipeline.wire.control import ControlRecord, Partition
 
@@ -55,7 +56,7 @@ class TimeControl:
         with self._lock:
             self._file.write(self._idleness.expect(partitions))
 
-    def start_at(self, offsets: Mapping[str, Any]) -> None:
+    def start_at(self, offsets: Ends) -> None:
         """The job begins at these offsets of the input. Raises StartError when that cannot be
         written."""
         with self._lock:

@@ -29,7 +29,6 @@ _LOADED = (
     "service.pipeline.match.match_operator",
     "service.pipeline.decode.packing",
     "service.pipeline.deliver.sink",
-    "service.pipeline.driver.control_source",
     "service.pipeline.driver.input_source",
 )
 #: A process with threads must not fork: what holds a lock in another thread would hold it for ever.

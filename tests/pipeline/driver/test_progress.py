@@ -111,10 +111,9 @@ PROGRESS = {
     "sources": [
         {
             "description": "input",
-            "endOffset": {"t": {"0": 10, "1": 4}},
-            "latestOffset": '{"t": {"0": 12, "1": 4}}',
+            "endOffset": {"control": {"run": "r"}, "input": {"t": {"0": 10, "1": 4}}},
+            "latestOffset": '{"control": {}, "input": {"t": {"0": 12, "1": 4}}}',
         },
-        {"description": "clock", "endOffset": {"statement": "{}"}, "latestOffset": None},
     ],
 }
 
