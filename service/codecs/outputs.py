@@ -18,6 +18,7 @@ from time import time_ns
 from typing import Any, Literal, NamedTuple
 
 import fastavro
+import numpy as np
 
 from service.codecs.dead_letters import Reason
 from service.codecs.framing import frame
@@ -186,22 +187,17 @@ class OutputEncoder:
         ]
         rest = _RECORD_OVERHEAD + len(MATCH_ID_HEADER) + 32 + 10
         most = self._largest - rest - max(headers)
-        large = [
-            row
-            for row, (key, value) in enumerate(zip(encoded.keys, encoded.values, strict=True))
-            if len(value) + len(key or b"") > most
-        ]
+        large = np.flatnonzero(encoded.sizes > most)
         letters: list[tuple[tuple[str, int], OutputRecord]] = []
         replaced: set[int] = set()
-        for row in large:
+        for row in large.tolist():
             result = results.result(row)
             record = self.match(result) if isinstance(result, Match) else self.timeout(result)
             if self.is_dead_letter(record):
                 letters.append(((result.rule_id, result.rule_version), record))
                 replaced.add(row)
         if replaced:
-            kept = [row for row in range(len(encoded.values)) if row not in replaced]
-            encoded = encoded.take(kept)
+            encoded = encoded.take(np.setdiff1d(np.arange(len(encoded.rule)), list(replaced)))
         return encoded, letters
 
     def result_topic(self, kind: ResultKind, *, shadow: bool = False) -> str:

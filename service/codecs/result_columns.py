@@ -2,7 +2,7 @@
 
 The bytes are those of :class:`service.codecs.outputs.OutputEncoder` and ids those of
 :func:`service.match_ids.match_id`, which say what each part means and are what this is tested
-against. Texts are laid out once in a pool, in the form that each of the two wants; the compiled
+against. Texts are laid out once in a column, in the form that each of the two wants; the compiled
 loops put them and the numbers together.
 """
 
@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import pairwise
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from service.codecs.byte_column import ByteColumn
 from service.codecs.result_bytes import ID_LENGTH, put_long, write_identities, write_values
 from service.match_ids import PERSON
 from service.matcher.columnar.compilation import I64
@@ -27,26 +26,6 @@ from service.matcher.columnar.results import ResultKind, Results
 _MOST_LONG = 10
 _MOST_OF_ROW, _MOST_OF_STEP, _MOST_OF_EVENT = 80, 16, 40
 _INTEGER = Struct(">q").pack
-
-_Bytes = NDArray[np.uint8]
-
-
-class _Pool(NamedTuple):
-    """Texts one behind the other; text ``i`` is ``data[ends[i]:ends[i + 1]]``."""
-
-    data: _Bytes
-    ends: I64
-
-    @classmethod
-    def of(cls, texts: Sequence[bytes]) -> _Pool:
-        ends = np.zeros(len(texts) + 1, np.int64)
-        np.cumsum([len(text) for text in texts], out=ends[1:])
-        return cls(np.frombuffer(b"".join(texts), np.uint8), ends)
-
-    def lengths(self, places: Any) -> I64:
-        """Of the texts at these places."""
-        lengths: I64 = np.diff(self.ends)[places]
-        return lengths
 
 
 class _Rows(NamedTuple):
@@ -70,32 +49,37 @@ class _Rows(NamedTuple):
 
 
 class EncodedResults(NamedTuple):
-    """Records of one topic, a list for each part. ``rule`` says which of ``rules`` (id, version)
-    a record is of."""
+    """Records of one topic. ``rule`` says which of ``rules`` (id, version) a record is of, ``key``
+    which of ``keys`` is its key (-1: none)."""
 
     kind: ResultKind
     rules: list[tuple[str, int]]
-    rule: list[int]
-    keys: list[bytes | None]
-    ids: list[bytes]
-    values: list[bytes]
+    rule: I64
+    key: I64
+    keys: ByteColumn
+    ids: ByteColumn
+    values: ByteColumn
 
     def split(self, apart: Container[tuple[str, int]]) -> tuple[EncodedResults, EncodedResults]:
         """The records of other rules, and those of the rules ``apart``."""
-        are = [rule in apart for rule in self.rules]
-        rows: tuple[list[int], list[int]] = ([], [])
-        for row, rule in enumerate(self.rule):
-            rows[are[rule]].append(row)
-        return self.take(rows[0]), self.take(rows[1])
+        are = np.array([rule in apart for rule in self.rules], bool)[self.rule]
+        return self.take(np.flatnonzero(~are)), self.take(np.flatnonzero(are))
 
-    def take(self, rows: Sequence[int]) -> EncodedResults:
+    def take(self, rows: I64) -> EncodedResults:
         """These of the records."""
         return self._replace(
-            rule=[self.rule[row] for row in rows],
-            keys=[self.keys[row] for row in rows],
-            ids=[self.ids[row] for row in rows],
-            values=[self.values[row] for row in rows],
+            rule=self.rule[rows],
+            key=self.key[rows],
+            ids=self.ids.take(rows),
+            values=self.values.take(rows),
         )
+
+    @property
+    def sizes(self) -> I64:
+        """Bytes of key and value of each record."""
+        keys = np.append(self.keys.lengths, 0)
+        sizes: I64 = self.values.lengths + keys[self.key]
+        return sizes
 
 
 def encode_results(results: Results, schema_id: int, emitted_at: int) -> EncodedResults:
@@ -131,11 +115,11 @@ def encode_results(results: Results, schema_id: int, emitted_at: int) -> Encoded
     rules = [(plan.rule.id, plan.rule.version) for plan in plans]
     ids = _ids(rows, rules, keys, steps, topics)
     pools = (
-        _Pool.of([_text(name.encode()) + _long(version) for name, version in rules]),
-        _Pool.of([_optional(text) for text in keys]),
-        _Pool.of([_text(name) for name in steps]),
-        _Pool.of([_text(name) for name in topics]),
-        _Pool.of([_optional(name) for name in types]),
+        ByteColumn.of([_text(name.encode()) + _long(version) for name, version in rules]),
+        ByteColumn.of([_optional(text) for text in keys]),
+        ByteColumn.of([_text(name) for name in steps]),
+        ByteColumn.of([_text(name) for name in topics]),
+        ByteColumn.of([_optional(name) for name in types]),
     )
     rule_pool, key_pool, step_pool, topic_pool, type_pool = pools
     room = _room(rows, pools)
@@ -144,13 +128,14 @@ def encode_results(results: Results, schema_id: int, emitted_at: int) -> Encoded
         *rows, results.starts, np.ascontiguousarray(results.time, np.int64),
         np.ascontiguousarray(results.already_matched, np.uint8),
         results.kind is ResultKind.TIMEOUT, emitted_at, schema_id,
-        np.frombuffer(b"".join(ids), np.uint8),
+        ids.data,
         *rule_pool, *key_pool, *step_pool, *topic_pool, *type_pool, out, ends,
     )  # fmt: skip
-    key_numbers = key.tolist()
+    key_column, key_numbers = ByteColumn.optional(keys)
     return EncodedResults(
-        results.kind, rules, rule.tolist(), [keys[n] for n in key_numbers], ids, _cut(out, ends)
-    )
+        results.kind, rules, rows.rule, key_numbers[rows.key], key_column, ids,
+        ByteColumn(out[: ends[-1]], ends),
+    )  # fmt: skip
 
 
 def _ids(
@@ -159,39 +144,35 @@ def _ids(
     keys: Iterable[bytes | None],
     steps: Iterable[bytes],
     topics: Iterable[bytes],
-) -> list[bytes]:
+) -> ByteColumn:
     """Match ids, as 32 hexadecimal digits each."""
     pools = (
-        _Pool.of([_counted(name.encode()) + _INTEGER(version) for name, version in rules]),
-        _Pool.of([b"\x00" if text is None else b"\x01" + _counted(text) for text in keys]),
-        _Pool.of([_counted(name) for name in steps]),
-        _Pool.of([_counted(name) for name in topics]),
+        ByteColumn.of([_counted(name.encode()) + _INTEGER(version) for name, version in rules]),
+        ByteColumn.of([b"\x00" if text is None else b"\x01" + _counted(text) for text in keys]),
+        ByteColumn.of([_counted(name) for name in steps]),
+        ByteColumn.of([_counted(name) for name in topics]),
     )
     rule_pool, key_pool, step_pool, topic_pool = pools
     out, ends = np.empty(_room(rows, pools), np.uint8), np.zeros(len(rows.rule) + 1, np.int64)
     write_identities(*rows, *rule_pool, *key_pool, *step_pool, *topic_pool, out, ends)
-    return [
-        blake2b(identity, digest_size=ID_LENGTH // 2, person=PERSON).hexdigest().encode()
-        for identity in _cut(out, ends)
-    ]
+    digits = "".join(
+        blake2b(identity, digest_size=ID_LENGTH // 2, person=PERSON).hexdigest()
+        for identity in ByteColumn(out[: ends[-1]], ends).values()
+    )
+    return ByteColumn.of_length(np.frombuffer(digits.encode(), np.uint8), ID_LENGTH)
 
 
-def _room(rows: _Rows, pools: Sequence[_Pool]) -> int:
+def _room(rows: _Rows, pools: Sequence[ByteColumn]) -> int:
     """Bytes that are enough for all rows."""
     rule_pool, key_pool, step_pool, topic_pool, *others = pools
     room = len(rows.rule) * (_MOST_OF_ROW + ID_LENGTH)
-    room += int(rule_pool.lengths(rows.rule).sum() + key_pool.lengths(rows.key).sum())
+    room += int(rule_pool.lengths[rows.rule].sum() + key_pool.lengths[rows.key].sum())
     # A step is written once a row at most, and at most once for each event.
-    room += int(step_pool.lengths(rows.step).sum()) + len(rows.step) * _MOST_OF_STEP
-    room += int(topic_pool.lengths(rows.topic).sum()) + len(rows.step) * _MOST_OF_EVENT
+    room += int(step_pool.lengths[rows.step].sum()) + len(rows.step) * _MOST_OF_STEP
+    room += int(topic_pool.lengths[rows.topic].sum()) + len(rows.step) * _MOST_OF_EVENT
     for type_pool in others:
-        room += int(type_pool.lengths(rows.type).sum())
+        room += int(type_pool.lengths[rows.type].sum())
     return room
-
-
-def _cut(out: _Bytes, ends: I64) -> list[bytes]:
-    written = out[: ends[-1]].tobytes()
-    return [written[start:end] for start, end in pairwise(ends.tolist())]
 
 
 def _counted(text: bytes) -> bytes:

@@ -23,6 +23,7 @@ from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes
 from service.matcher.row_pattern.compiled.matcher import prepare as prepare_row_patterns
 from service.model import Coordinates, Event
+from service.pipeline.librdkafka.producer import produce_nothing
 from service.pipeline.read.ranges import read_nothing
 
 
@@ -46,6 +47,7 @@ def prepare() -> None:
             _decode_nothing()
             _store_nothing()
             read_nothing()
+            produce_nothing()
     except OSError as error:
         raise StartError(
             "the folder of compiled code (NUMBA_CACHE_DIR, or the module's own) holds none for"

@@ -42,10 +42,11 @@ def records_of(
     """As the writer puts them together."""
     headers = encode.result_headers(encoded)
     topic = encode.result_topic(encoded.kind, shadow=shadow)
+    keys = [*encoded.keys.values(), None]
     return [
-        OutputRecord(topic, key, value, [*headers[rule], (MATCH_ID_HEADER, name)])
+        OutputRecord(topic, keys[key], value, [*headers[rule], (MATCH_ID_HEADER, name)])
         for rule, key, name, value in zip(
-            encoded.rule, encoded.keys, encoded.ids, encoded.values, strict=True
+            encoded.rule, encoded.key, encoded.ids.values(), encoded.values.values(), strict=True
         )
     ]
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from service.config import Kafka, Registry
 from service.errors import ConfigurationError
-from service.pipeline.read.librdkafka import check
+from service.pipeline.librdkafka.consumer import check
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 KEY = "-----BEGIN PRIVATE KEY-----\nBBBB\n-----END PRIVATE KEY-----\n"

@@ -30,7 +30,13 @@ NONE = -1
 #: of the time.
 _COMPILER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 #: Folders, next to this one, with functions that are compiled.
-_SOURCES = (".", "../row_pattern/compiled", "../../codecs", "../../pipeline/read")
+_SOURCES = (
+    ".",
+    "../row_pattern/compiled",
+    "../../codecs",
+    "../../pipeline/librdkafka",
+    "../../pipeline/read",
+)
 
 
 def record(**fields: str) -> np.dtype[np.void]:

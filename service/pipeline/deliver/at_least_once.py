@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import atexit
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError
 
 from service.errors import OutputError
-from service.pipeline.deliver.output import Batch, Written, produce
-from service.pipeline.wire.packets import Record
+from service.pipeline.deliver.output import Batch, Written
+from service.pipeline.librdkafka.messages import Messages
+from service.pipeline.librdkafka.producer import Producer
 
 _FLUSH_SECONDS = 60.0
 
-_producers: dict[str, Producer] = {}
+_producers: dict[str, _Kept] = {}
 
 
-def _producer(config: Mapping[str, Any]) -> Producer:
-    """The producer of this Python worker; workers are reused from batch to batch."""
+class _Kept:
+    """A producer of this Python worker; workers are reused from batch to batch. A worker has one
+    task at a time."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.failures: list[str] = []
+        self.producer = Producer(config, self._failed)
+
+    def _failed(self, topic: str, error: KafkaError) -> None:
+        self.failures.append(f"{topic}: {error.str()}")
+
+
+def _kept(config: Mapping[str, Any]) -> _Kept:
     name = json.dumps(config, sort_keys=True, default=str)
     if name not in _producers:
         if not _producers:
             atexit.register(_close)
-        _producers[name] = Producer(dict(config))
+        _producers[name] = _Kept(config)
     return _producers[name]
 
 
 def _close() -> None:
-    for producer in _producers.values():
-        producer.flush(5.0)
+    for each in _producers.values():
+        each.producer.flush(5.0)
 
 
 @dataclass(frozen=True)
@@ -50,32 +62,27 @@ class AtLeastOnceOutput:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config
-        self._producer: Producer | None = None
-        self._failures: list[str] = []
+        self._kept: _Kept | None = None
 
-    def write(self, records: Iterable[Record]) -> None:
+    def write(self, messages: Messages) -> None:
         """Hand records on."""
-        if self._producer is None:
-            self._producer = _producer(self._config)
-        produce(self._producer, records, self._delivered)
+        if self._kept is None:
+            self._kept = _kept(self._config)
+            self._kept.failures.clear()
+        self._kept.producer.produce(messages)
 
     def finish(self) -> Written:
         """Wait for the acknowledgements."""
-        if self._producer is None:
+        if self._kept is None:
             return Written.NOTHING
-        left = self._producer.flush(_FLUSH_SECONDS)
+        left, failures = self._kept.producer.flush(_FLUSH_SECONDS), self._kept.failures
         if left:
-            self._failures.append(f"{left} records not acknowledged after {_FLUSH_SECONDS:.0f} s")
-        if self._failures:
+            failures.append(f"{left} records not acknowledged after {_FLUSH_SECONDS:.0f} s")
+        if failures:
             raise OutputError(
-                f"{len(self._failures)} output records could not be written; the first:"
-                f" {self._failures[0]}"
+                f"{len(failures)} output records could not be written; the first: {failures[0]}"
             )
         return Written.COMMITTED
 
     def abandon(self) -> None:
         """Nothing can be taken back."""
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._failures.append(f"{message.topic()}: {error.str()}")

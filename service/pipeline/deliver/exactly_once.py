@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from service.durations import format_duration
 from service.errors import (
@@ -28,8 +28,9 @@ from service.errors import (
 )
 from service.pipeline.deliver.commit_markers import KEY, CommitMarker, CommitMarkers
 from service.pipeline.deliver.kafka_retry import is_retriable, retried
-from service.pipeline.deliver.output import Batch, Written, produce
-from service.pipeline.wire.packets import Record
+from service.pipeline.deliver.output import Batch, Written
+from service.pipeline.librdkafka.messages import Messages
+from service.pipeline.librdkafka.producer import Producer
 
 _FENCED: Final = (
     KafkaError._FENCED,  # noqa: SLF001  librdkafka's local errors are named so
@@ -74,13 +75,13 @@ class ExactlyOnce:
         """
         name = self.transactional_id(partition)
         # The acknowledgement of a record is part of the commit.
-        own = {"transactional.id": name, "transaction.timeout.ms": self.timeout_ms, "log_level": 0}
+        own = {"transactional.id": name, "transaction.timeout.ms": self.timeout_ms}
         try:
             producer = Producer({**self.producer_config, **own})
             # Without a connection librdkafka looks for the coordinator every 500 ms only, and what
             # answers first may be the connection that it is about to replace.
             for _ in range(2):
-                self._retried(lambda: producer.list_topics(self.marks_topic, _ATTEMPT_SECONDS))
+                self._retried(lambda: producer.ask_for(self.marks_topic, _ATTEMPT_SECONDS))
             self._retried(lambda: producer.init_transactions(_ATTEMPT_SECONDS))
         except KafkaException as error:
             if error.args[0].code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
@@ -96,7 +97,7 @@ class ExactlyOnce:
     def commit(self, producer: Producer, partition: int, marker: CommitMarker) -> None:
         """Write the marker and end the transaction. Raises KafkaException: nothing is committed, or
         it is not known whether it is; the marker will tell."""
-        producer.produce(self.marks_topic, marker.packed(), KEY, partition)
+        producer.produce_to(self.marks_topic, partition, KEY, marker.packed())
         self._retried(lambda: producer.commit_transaction(_ATTEMPT_SECONDS))
 
     def _retried(self, call: Callable[[], Any]) -> None:
@@ -134,7 +135,7 @@ class ExactlyOnceOutput:
         self._open: _Kept | None = None
         self._before = False
 
-    def write(self, records: Iterable[Record]) -> None:
+    def write(self, messages: Messages) -> None:
         """Hand records on, unless the batch was written before."""
         if self._before:
             return
@@ -143,7 +144,7 @@ class ExactlyOnceOutput:
             if self._before:
                 return
         assert self._open is not None
-        produce(self._open.producer, records)
+        self._open.producer.produce(messages)
 
     def finish(self) -> Written:
         """Commit the records and the marker of the batch."""

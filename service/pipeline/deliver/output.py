@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
-from confluent_kafka import KafkaException, Producer
-
-from service.errors import OutputError
-from service.pipeline.wire.packets import Record
+from service.pipeline.librdkafka.messages import Messages
 
 
 class Written(StrEnum):
@@ -25,8 +21,9 @@ class Written(StrEnum):
 class Output(Protocol):
     """One state partition's records of one batch. After an error only ``abandon`` may follow."""
 
-    def write(self, records: Iterable[Record]) -> None:
-        """Hand records on; they may wait in memory, within librdkafka's bound."""
+    def write(self, messages: Messages) -> None:
+        """Hand records on; they may wait in memory, within librdkafka's bound. Raises OutputError
+        when one is refused."""
 
     def finish(self) -> Written:
         """Wait until the brokers have everything. Raises OutputError when they have not."""
@@ -52,24 +49,3 @@ class Delivery(Protocol):
     def output(self, partition: int, batch: Batch, first: bool) -> Output:
         """For one task. ``first``: the batch is the first one since the query was started, so
         it may have been tried before."""
-
-
-def produce(
-    producer: Producer,
-    records: Iterable[Record],
-    on_delivery: Callable[..., None] | None = None,
-) -> None:
-    """Hand records to librdkafka, waiting while its queue is full."""
-    send: Callable[..., None] = producer.produce
-    given: dict[str, Any] = {} if on_delivery is None else {"on_delivery": on_delivery}
-    for topic, key, value, headers in records:
-        while True:
-            try:
-                send(topic, value, key, headers=headers, **given)
-            except BufferError:
-                producer.poll(0.5)
-            except KafkaException as error:
-                refused = f"a record for {topic} is refused: {error.args[0].str()}"
-                raise OutputError(refused) from error
-            else:
-                break

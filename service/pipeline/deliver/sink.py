@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from service.pipeline.deliver.output import Batch, Delivery, Output, Written
+from service.pipeline.librdkafka.messages import Messages
 from service.pipeline.spark.memory import memory_of_task
 from service.pipeline.wire.fragments import whole
 from service.pipeline.wire.packets import OutputRecords, PacketKind, ResultColumns
@@ -77,7 +78,7 @@ def _write(output: Output, kind: PacketKind, packet: bytes, counts: Counts) -> N
     match kind:
         case PacketKind.RECORDS:
             records = OutputRecords.decode(packet).records
-            output.write(records)
+            output.write(Messages.of_records(records))
             size: Counter[str] = Counter()
             for topic, key, value, _ in records:
                 size[topic] += len(key or b"") + len(value or b"")
@@ -86,8 +87,8 @@ def _write(output: Output, kind: PacketKind, packet: bytes, counts: Counts) -> N
                 counts[Count.WRITTEN_BYTES, topic] += size[topic]
         case PacketKind.RESULTS:
             results = ResultColumns.decode(packet)
-            output.write(results.records())
-            counts[Count.WRITTEN, results.topic] += len(results.values)
+            output.write(Messages.of_results(results))
+            counts[Count.WRITTEN, results.topic] += len(results.rule)
             counts[Count.WRITTEN_BYTES, results.topic] += results.size
         case _:
             raise ValueError(f"a packet of kind {kind.name} is not for a writer")

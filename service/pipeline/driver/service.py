@@ -67,7 +67,7 @@ from service.pipeline.driver.stopping import Stopping
 from service.pipeline.driver.supervisor import Supervisor
 from service.pipeline.driver.time_control import TimeControl
 from service.pipeline.driver.topic_ids import TopicIds
-from service.pipeline.read.librdkafka import check as check_properties
+from service.pipeline.librdkafka.consumer import check as check_properties
 from service.pipeline.spark.starting import StartingSpark
 from service.rules.overrides import OverrideTopic
 from service.rules.source import RuleSource

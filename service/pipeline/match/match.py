@@ -257,12 +257,13 @@ class MatchProcessor:
         return (result.rule_id, result.rule_version) in self._shadow
 
     def _columns(self, encoded: EncodedResults, *, shadow: bool = False) -> Iterator[Row]:
-        if not encoded.ids:
+        if not len(encoded.rule):
             return
         columns = ResultColumns(
             self._encoder.result_topic(encoded.kind, shadow=shadow),
             self._encoder.result_headers(encoded),
             encoded.rule,
+            encoded.key,
             encoded.keys,
             encoded.ids,
             encoded.values,

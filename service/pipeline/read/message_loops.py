@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from service.matcher.columnar.compilation import I32, I64, compiled
+from service.pipeline.librdkafka.native_calls import (
+    INT,
+    NOTHING,
+    WORD,
+    byte_at,
+    calling,
+    copy,
+    int_at,
+    word_at,
+)
 
 Flags = NDArray[Any]
 
@@ -34,53 +40,8 @@ _ERROR, _VALUE, _VALUE_SIZE, _KEY, _KEY_SIZE, OFFSET = 0, 24, 32, 40, 48, 56
 #: and how many bytes there have to be room for with the next one.
 ROWS, VALUE, KEY, HEADERS, LAST, ERRORS, NEEDED_VALUE, NEEDED_KEY, NEEDED_HEADERS = range(9)
 
-_byte, _int, _word = (ir.IntType(bits) for bits in (8, 32, 64))
-_nothing = ir.VoidType()
-
-
-def _native(result: Any, count: int, code: Any) -> Any:
-    """What compiled loops call with ``count`` words: the instructions of ``code``."""
-
-    @intrinsic
-    def made(_context: Any, *_arguments: Any) -> Any:
-        def instructions(_: Any, builder: Any, _signature: Any, given: Any) -> Any:
-            unpacked = cgutils.unpack_tuple(builder, given[0], count)  # type: ignore[no-untyped-call]
-            return code(builder, *unpacked)
-
-        words = types.UniTuple(types.int64, count)  # type: ignore[no-untyped-call]
-        return result(words), instructions
-
-    return made
-
-
-def _reading(kind: Any) -> Any:
-    def code(builder: Any, address: Any) -> Any:
-        found = builder.load(builder.inttoptr(address, kind.as_pointer()))
-        return found if kind is _word else builder.sext(found, _word)
-
-    return _native(types.int64, 1, code)
-
-
-def _calling(returned: Any, count: int) -> Any:
-    """Calls the function at an address with ``count`` words."""
-
-    def code(builder: Any, function: Any, *given: Any) -> Any:
-        kind = ir.FunctionType(returned, [_word] * count)
-        found = builder.call(builder.inttoptr(function, kind.as_pointer()), given)
-        return builder.sext(found, _word) if returned is _int else found
-
-    return _native(types.void if returned is _nothing else types.int64, 1 + count, code)
-
-
-def _copying(builder: Any, to: Any, source: Any, size: Any) -> Any:
-    target, origin = (builder.inttoptr(each, _byte.as_pointer()) for each in (to, source))
-    cgutils.raw_memcpy(builder, target, origin, size, 1)  # type: ignore[no-untyped-call]
-
-
-_word_at, _int_at, _byte_at = map(_reading, (_word, _int, _byte))
-_copy = _native(types.void, 3, _copying)
-_timestamp, _headers = _calling(_word, 2), _calling(_int, 2)
-_header, _destroy = _calling(_int, 5), _calling(_nothing, 1)
+_timestamp, _headers = calling(WORD, 2), calling(INT, 2)
+_header, _destroy = calling(INT, 5), calling(NOTHING, 1)
 
 
 @compiled
@@ -102,17 +63,17 @@ def append(
     none), the value. ``scratch``: five words, at the address ``place``."""
     for number in range(first, last):
         message = messages[number]
-        if _int_at(message + _ERROR):
+        if int_at(message + _ERROR):
             errors[at[ERRORS]] = message
             at[ERRORS] += 1
             continue
-        offset = _word_at(message + OFFSET)
+        offset = word_at(message + OFFSET)
         if offset < start or offset >= end:
             at[LAST] = offset
             _destroy(functions[_DESTROY], message)
             continue
-        value_size = _word_at(message + _VALUE_SIZE)
-        key_size = _word_at(message + _KEY_SIZE)
+        value_size = word_at(message + _VALUE_SIZE)
+        key_size = word_at(message + _KEY_SIZE)
         with_headers = _headers(functions[_HEADERS], message, place) == 0
         header_size = _headers_size(functions, scratch, place) if with_headers else 0
         row = at[ROWS]
@@ -131,12 +92,12 @@ def append(
         at[LAST] = offset
         offsets[row] = offset
         times[row] = _timestamp(functions[_TIMESTAMP], message, place + 32)
-        source = _word_at(message + _VALUE)
+        source = word_at(message + _VALUE)
         has_value[row] = source != 0
-        _copy(values + at[VALUE], source, value_size)
-        source = _word_at(message + _KEY)
+        copy(values + at[VALUE], source, value_size)
+        source = word_at(message + _KEY)
         has_key[row] = source != 0
-        _copy(keys + at[KEY], source, key_size)
+        copy(keys + at[KEY], source, key_size)
         has_headers[row] = header_size > 0
         if header_size:
             _copy_headers(functions, scratch, place, headers + at[HEADERS])
@@ -169,15 +130,15 @@ def _copy_headers(functions: I64, scratch: I64, place: int, to: int) -> None:
     while not _header(functions[_HEADER], scratch[0], number, place + 8, place + 16, place + 24):
         size = _length(scratch[1])
         scratch[4] = size
-        _copy(to, place + 32, 4)
-        _copy(to + 4, scratch[1], size)
+        copy(to, place + 32, 4)
+        copy(to + 4, scratch[1], size)
         to += 4 + size
         size = scratch[3] if scratch[2] else -1
         scratch[4] = size
-        _copy(to, place + 32, 4)
+        copy(to, place + 32, 4)
         to += 4
         if size > 0:
-            _copy(to, scratch[2], size)
+            copy(to, scratch[2], size)
             to += size
         number += 1
 
@@ -185,7 +146,7 @@ def _copy_headers(functions: I64, scratch: I64, place: int, to: int) -> None:
 @compiled
 def _length(text: int) -> int:
     size = 0
-    while _byte_at(text + size):
+    while byte_at(text + size):
         size += 1
     return size
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from ctypes import c_int64
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -12,10 +13,12 @@ from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
 from service.errors import KafkaAwayError, StartError, StateError
+from service.pipeline.librdkafka.consumer import PartitionClient
+from service.pipeline.librdkafka.library import addresses, error_of
 from service.pipeline.read import message_loops as loops
-from service.pipeline.read.librdkafka import ADDRESSES, PartitionClient, error_of, offset_of
 from service.pipeline.read.records import KafkaRecords, Texts
 
+_FUNCTIONS: Final = addresses(loops.FUNCTIONS)
 #: Records that are looked at together, and bytes of them, but for the last one.
 ROWS_TOGETHER: Final = 20_000
 BYTES_TOGETHER: Final = 16 << 20
@@ -68,7 +71,7 @@ def read_nothing() -> None:
     """Call compiled loops as for a range, with no message."""
     nothing = np.zeros(1, np.int64)
     _Columns(_FIRST_SIZES).append(nothing, 0, 0, Range("", 0, 0, 0), nothing)
-    loops.destroy(nothing, 0, 0, ADDRESSES)
+    loops.destroy(nothing, 0, 0, _FUNCTIONS)
 
 
 @lru_cache(maxsize=1)
@@ -104,7 +107,7 @@ class _Reading:
                 yield gathered
 
     def end(self) -> None:
-        loops.destroy(self._messages, self._first, self._fetched, ADDRESSES)
+        loops.destroy(self._messages, self._first, self._fetched, _FUNCTIONS)
         self._first = self._fetched
         self._client.end()
 
@@ -137,8 +140,11 @@ class _Reading:
         return columns.records(self._wanted)
 
     def _judge(self, count: int) -> None:
-        told = [(error_of(each), offset_of(each)) for each in self._errors[:count].tolist()]
-        loops.destroy(self._errors, 0, count, ADDRESSES)
+        told = [
+            (error_of(each), c_int64.from_address(each + loops.OFFSET).value)
+            for each in self._errors[:count].tolist()
+        ]
+        loops.destroy(self._errors, 0, count, _FUNCTIONS)
         for error, offset in told:
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                 # Behind the last record there may be offsets without one.
@@ -184,7 +190,7 @@ class _Columns:
         there is then."""
         value, key, headers = (each.ctypes.data for each in self._data)
         stopped: int = loops.append(
-            messages, first, last, wanted.start, wanted.end, ADDRESSES,
+            messages, first, last, wanted.start, wanted.end, _FUNCTIONS,
             self._scratch, self._scratch.ctypes.data, errors, self.at, self._room, BYTES_TOGETHER,
             self._offset, self._time,
             value, self._ends[0], self._present[0],

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from service.codecs.outputs import MATCH_ID_HEADER
+from service.codecs.byte_column import ByteColumn, total_of
+from service.matcher.columnar.compilation import I64
 from service.packing import pack, unpack
 
 #: Between decoding tasks and key groups; ``label``: of the key group.
@@ -167,35 +169,35 @@ class RecordPackets:
 @dataclass(frozen=True, slots=True)
 class ResultColumns:
     """Matches or timeouts as columns, for one ``topic``: record *r* has the headers of
-    ``headers[rules[r]]`` and its match id from ``ids``."""
+    ``headers[rule[r]]`` and its match id from ``ids``, and the key ``keys[key[r]]`` (-1: none)."""
 
     topic: str
     headers: Sequence[Sequence[Header]]
-    rules: Sequence[int]
-    keys: Sequence[bytes | None]
-    ids: Sequence[bytes]
-    values: Sequence[bytes]
+    rule: I64
+    key: I64
+    keys: ByteColumn
+    ids: ByteColumn
+    values: ByteColumn
 
     def encode(self) -> bytes:
         """The packet."""
-        return pack([self.topic, self.headers, self.rules, self.keys, self.ids, self.values])
+        numbers = (self.rule, self.key)
+        columns = [part for column in (self.keys, self.ids, self.values) for part in column]
+        return pack([self.topic, self.headers, *(each.tobytes() for each in (*numbers, *columns))])
 
     @classmethod
     def decode(cls, packet: bytes) -> ResultColumns:
         """What :meth:`encode` was given."""
-        topic, headers, rules, keys, ids, values = unpack(packet)
+        topic, headers, rule, key, *columns = unpack(packet)
         shared = [[(name, content) for name, content in each] for each in headers]
-        return cls(topic, shared, rules, keys, ids, values)
+        keys, ids, values = (
+            ByteColumn(np.frombuffer(data, np.uint8), np.frombuffer(ends, np.int64))
+            for data, ends in zip(columns[::2], columns[1::2], strict=True)
+        )
+        rule, key = np.frombuffer(rule, np.int64), np.frombuffer(key, np.int64)
+        return cls(topic, shared, rule, key, keys, ids, values)
 
     @property
     def size(self) -> int:
         """Bytes of all keys and values."""
-        return sum(map(len, self.values)) + sum(len(key or b"") for key in self.keys)
-
-    def records(self) -> Iterator[Record]:
-        """The records, one at a time: lists of all of them keep Python's garbage collector busy."""
-        topic, headers = self.topic, self.headers
-        for rule, key, match_id, value in zip(
-            self.rules, self.keys, self.ids, self.values, strict=True
-        ):
-            yield topic, key, value, [*headers[rule], (MATCH_ID_HEADER, match_id)]
+        return int(self.values.ends[-1]) + total_of(self.keys.lengths, self.key)

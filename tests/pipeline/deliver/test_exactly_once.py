@@ -19,6 +19,7 @@ from service.pipeline.deliver.output import Batch, Written
 from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position
 from service.pipeline.driver.fencing import disagreement, fence_earlier_runs
 from service.pipeline.driver.partly_written import PartlyWritten, partly_written
+from service.pipeline.librdkafka.messages import Messages
 from tests.kafka_access import KafkaAccess
 
 pytestmark = pytest.mark.kafka
@@ -75,7 +76,7 @@ class Job:
             partition, Batch(QUERY, batch, "1-3", offsets), first
         )
         for text in texts:
-            output.write([(self.topic, None, text.encode(), [])])
+            output.write(Messages.of_records([(self.topic, None, text.encode(), [])]))
         return output.finish()
 
     def fence(self, run: str, checkpoint: Position | None, *, go_on: bool = False) -> None:
@@ -157,7 +158,7 @@ def test_readers_see_nothing_of_a_batch_before_its_end(job: Job) -> None:
     """Neither while it is written nor after it was given up."""
     output = job.delivery.output(0, FIRST, False)
     for number in range(1000):
-        output.write([(job.topic, None, b"%d" % number, [])])
+        output.write(Messages.of_records([(job.topic, None, b"%d" % number, [])]))
     assert _reached(job, 1000) == 1000
     assert job.texts() == []
     output.abandon()
@@ -183,7 +184,7 @@ def _reached(job: Job, wanted: int) -> int:
 def test_a_zombie_is_fenced(job: Job) -> None:
     """A task that was thought lost and goes on cannot commit; its records are never seen."""
     zombie = job.delivery.output(0, FIRST, False)
-    zombie.write([(job.topic, None, b"zombie", [])])
+    zombie.write(Messages.of_records([(job.topic, None, b"zombie", [])]))
     assert job.write(0, "second attempt", first=True) is Written.COMMITTED
     with pytest.raises(OutputError, match="was ended from outside") as error:
         zombie.finish()
@@ -197,13 +198,13 @@ def test_a_zombie_driver_is_told_so(job: Job) -> None:
     where it must not fence the run that replaced it."""
     job.fence("run-1", None)
     zombie = job.delivery.output(0, FIRST, False)
-    zombie.write([(job.topic, None, b"zombie", [])])
+    zombie.write(Messages.of_records([(job.topic, None, b"zombie", [])]))
     job.fence("run-2", None)
     with pytest.raises(TakenOverError, match="run-2"):
         zombie.finish()
     zombie.abandon()
     running = replace(job.delivery, run="run-2").output(0, FIRST, True)
-    running.write([(job.topic, None, b"new", [])])
+    running.write(Messages.of_records([(job.topic, None, b"new", [])]))
     with pytest.raises(TakenOverError, match="another instance"):
         job.write(0, "zombie", first=True)
     assert running.finish() is Written.COMMITTED
@@ -217,9 +218,9 @@ def test_marks_are_found_behind_many_given_up_transactions(job: Job) -> None:
         producer = job.delivery.start_producer(0)
         for _ in range(20):
             producer.begin_transaction()
-            producer.produce(job.delivery.marks_topic, b"{}", b"mark", 0)
-            producer.flush()
-            producer.abort_transaction()
+            producer.produce_to(job.delivery.marks_topic, 0, b"mark", b"{}")
+            producer.flush(10)
+            producer.abort_transaction(10)
     mark = job.marks.read(0)
     assert mark is not None
     assert mark.batch == 0
@@ -230,8 +231,8 @@ def test_something_else_in_the_topic_of_marks_is_refused(job: Job) -> None:
     """The message names topic, partition and what stands there."""
     producer = job.delivery.start_producer(0)
     producer.begin_transaction()
-    producer.produce(job.delivery.marks_topic, b"hello", b"mark", 0)
-    producer.commit_transaction()
+    producer.produce_to(job.delivery.marks_topic, 0, b"mark", b"hello")
+    producer.commit_transaction(10)
     with pytest.raises(StateError, match=r"\.marks, partition 0: .* not a mark .*hello"):
         job.write(0, "a")
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from service.codecs.byte_column import ByteColumn
 from service.pipeline.deliver import sink
 from service.pipeline.deliver.output import Batch, Written
 from service.pipeline.deliver.sink import PartitionWriter
+from service.pipeline.librdkafka.messages import Messages
 from service.pipeline.wire.fragments import fragments
 from service.pipeline.wire.packets import (
     EventTimes,
@@ -20,9 +22,16 @@ from service.pipeline.wire.packets import (
     ResultColumns,
 )
 from service.pipeline.wire.reports import Count, Report
+from tests.pipeline.librdkafka.records import records_of
 
 RECORDS = OutputRecords((("late", b"k", b"vv", [("h", None)]), ("late", None, None, [])))
-RESULTS = ResultColumns("m", [[("h", b"x")]], [0, 0], [b"k", None], [b"1", b"2"], [b"v", b"www"])
+RESULTS = ResultColumns(
+    "m",
+    [[("h", b"x")]],
+    np.array([0, 0]),
+    np.array([0, -1]),
+    *(ByteColumn.of(each) for each in ([b"k"], [b"1", b"2"], [b"v", b"www"])),
+)
 EARLIER = Report(live={("abc", 1): 1}).encode()
 
 
@@ -40,9 +49,9 @@ class Memory:
         self.asked = task  # type: ignore[assignment]
         return self
 
-    def write(self, records: Iterable[Record]) -> None:
+    def write(self, messages: Messages) -> None:
         """Keep them."""
-        self.records += records
+        self.records += records_of(messages)
 
     def finish(self) -> Written:
         """As told."""
@@ -90,7 +99,7 @@ def test_records_are_written_and_counted() -> None:
         (PacketKind.RESULTS, RESULTS.encode()),
     )
     assert earlier == EARLIER
-    assert memory.records == [*RECORDS.records, *RESULTS.records()]
+    assert memory.records == [*RECORDS.records, *records_of(Messages.of_results(RESULTS))]
     assert memory.asked == (3, Batch("query", 7, "", "f00d"), True)
     counts = Report.decode(own).counts
     assert counts.pop((Count.BUSY_US, "sink")) >= 0

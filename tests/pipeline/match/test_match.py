@@ -148,7 +148,7 @@ def test_a_match_over_two_batches(group: Group) -> None:
     ((kind, packet),) = out
     assert kind == PacketKind.RESULTS
     results = ResultColumns.decode(packet)
-    assert (results.topic, results.keys, len(results.values)) == ("m", [b"k"], 1)
+    assert (results.topic, results.keys.values(), len(results.rule)) == ("m", [b"k"], 1)
     assert report.counts[Count.MATCHED, "ab"] == 1
     assert sum(count for _, count in report.match_times) == 1
     assert all(what.labels[0] in {"rule", "stage"} for what, *_ in report.counts)

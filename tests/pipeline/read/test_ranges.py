@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from service.config.kafka import Kafka
 from service.errors import ConfigurationError, KafkaAwayError, StateError
+from service.pipeline.librdkafka.consumer import check
 from service.pipeline.read import ranges
-from service.pipeline.read.librdkafka import check
 from service.pipeline.read.ranges import Range, records_of
 from service.pipeline.read.records import KafkaRecords
 from tests.kafka_access import KafkaAccess, Sent
