@@ -24,7 +24,7 @@ from service.matcher.columnar.text_hash import little_endian
 END, SKIP_NUMBER, SKIP_BYTES, SKIP_TEXT, UNION, JUMP, ITEMS, NEXT_ITEM, CALL, RETURN = range(10)
 #: The record is of type *a*.
 TYPE = 10
-#: Into lane *a* (below 0: it is only looked at); numbers of *b* bytes at most.
+#: Into vector *a* (below 0: it is only looked at); numbers of *b* bytes at most.
 READ_WHOLE, READ_TEXT, READ_BOOLEAN, READ_FLOAT, READ_DOUBLE = range(11, 16)
 READ_DATE, READ_MILLIS, READ_MICROS = range(16, 19)
 #: A whole number as FLOAT, and as DOUBLE.
@@ -38,7 +38,8 @@ READ_DECIMAL = 22
 CHECK_DECIMAL = 23
 #: A constant *b*; a constant text, at place *b* among those of symbols.
 SET, SET_TEXT = 24, 25
-#: A value whose place goes into lane *a* begins, and ends; it is read as lane *b* is told, by *c*.
+#: A value whose place goes into vector *a* begins, and ends; it is read as vector *b* is told, by
+#: *c*.
 BEGIN, FINISH = 26, 27
 
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
@@ -136,7 +137,7 @@ def _read_record(
     data, at, end, code, row, symbols, stack, single_bits, single, record, wholes, doubles, nulls,
     types,
 ):  # fmt: skip
-    """Read one record into its row of the lanes; what became of it."""
+    """Read one record into its row of the vectors; what became of it."""
     result = READ
     top = -1
     while True:

@@ -2,9 +2,9 @@
 
 A *layout* says for one writer's schema which bytes to skip and which to read, as rows of
 operations for :mod:`service.codecs.record_bytes`. A column whose values are no numbers and no text
-is looked at (its bytes must be sound) and left where it is: its lane has the place, another lane
-the number of its reader among :attr:`Layouts.readers`, or below 0 that of a constant, for who wants
-the value.
+is looked at (its bytes must be sound) and left where it is: its vector has the place, another
+vector the number of its reader among :attr:`Layouts.readers`, or below 0 that of a constant, for
+who wants the value.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from service.codecs.resolved import (
     resolved,
 )
 from service.codecs.value_reader import ValueReader
-from service.matcher.columnar.lanes import Lanes
+from service.matcher.columnar.column_vectors import ColumnVectors
 from service.matcher.columnar.representation import (
     MOST_WHOLE_DIGITS,
     Representation,
@@ -60,7 +60,7 @@ _LONG = struct.Struct("<q")
 _MOST_WRITTEN_OUT = 2_000
 
 _Row = tuple[int, int, int, int]
-#: Lane and type by column.
+#: Vector and type by column.
 Wanted = Mapping[ColumnPath, tuple[int, SqlType]]
 
 
@@ -124,14 +124,14 @@ class Layouts:
 
 
 class LayoutWriter:
-    """Puts the layouts of several schemas together, for columns in ``lanes``."""
+    """Puts the layouts of several schemas together, for columns in ``vectors``."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, vectors: ColumnVectors) -> None:
         self.rows: list[_Row] = []
         self.depth = 0
         self.readers: list[ValueReader] = []
         self.constants: list[Any] = []
-        self.lanes = lanes
+        self.vectors = vectors
         self._symbols = bytearray()
         self._ends = {
             outcome: self.add(ops.END, outcome)
@@ -181,7 +181,7 @@ class LayoutWriter:
             np.array(self.rows, np.int64).reshape(-1, 4),
             bytes(self._symbols),
             self.depth,
-            self.lanes.width,
+            self.vectors.width,
             tuple(self.readers),
             tuple(self.constants),
         )
@@ -227,26 +227,28 @@ class _Layout:
     def value(self, action: Action, path: ColumnPath | None, *, look: bool = False) -> None:
         """Read what is wanted of a value, which is the column ``path`` (``None``: inside one);
         ``look``: all of it must be sound."""
-        lane, of = self._wanted.get(path, (-1, None)) if path is not None else (-1, None)
+        vector, of = self._wanted.get(path, (-1, None)) if path is not None else (-1, None)
         if of is not None and representation(of) is Representation.OBJECT:
-            self._left_in_place(action, path, lane)
+            self._left_in_place(action, path, vector)
         else:
-            self._read(action, path, lane, look=look)
+            self._read(action, path, vector, look=look)
 
-    def _left_in_place(self, action: Action, path: ColumnPath | None, lane: int) -> None:
+    def _left_in_place(self, action: Action, path: ColumnPath | None, vector: int) -> None:
         readers = self._out.readers
         reader = ValueReader(action, self._writer)
         if reader not in readers:
             readers.append(reader)
-        self._out.add(ops.BEGIN, lane)
+        self._out.add(ops.BEGIN, vector)
         nulls = self._read(action, path, -1, look=True)
         if not isinstance(action, Nothing):
-            self._out.add(ops.FINISH, lane, self._out.lanes.reader(lane), readers.index(reader))
+            self._out.add(
+                ops.FINISH, vector, self._out.vectors.reader(vector), readers.index(reader)
+            )
         for each in nulls:
             self._out.jump(each)
 
     def _read(  # noqa: C901  a case for each kind of value
-        self, action: Action, path: ColumnPath | None, lane: int, *, look: bool
+        self, action: Action, path: ColumnPath | None, vector: int, *, look: bool
     ) -> list[int]:
         """Write what reads a value; the jumps to behind it that nulls take."""
         out = self._out
@@ -258,15 +260,15 @@ class _Layout:
             case Skipped(written):
                 self._skip(written)
             case Scalar():
-                self._scalar(action, lane)
+                self._scalar(action, vector)
             case Symbols(symbols):
-                out.add(ops.READ_SYMBOL, lane, len(symbols))
+                out.add(ops.READ_SYMBOL, vector, len(symbols))
                 for symbol in symbols:
                     out.add(ops.READ_SYMBOL, -1 if symbol is None else out.text(symbol))
             case Items(item, is_map):
                 self._items(is_map=is_map, item=partial(self.value, item, None, look=True))
             case Union(branches):
-                bodies = [partial(self._read, b, path, lane, look=look) for b in branches]
+                bodies = [partial(self._read, b, path, vector, look=look) for b in branches]
                 return self._union(bodies, [isinstance(b, Nothing) for b in branches])
             case Member(number, _, value, written):
                 below = None if path is None else (*path, f"member{number}")
@@ -300,38 +302,38 @@ class _Layout:
             if found is not None:
                 self._constant(*self._wanted[column], found)
 
-    def _constant(self, lane: int, of: SqlType, value: Any) -> None:
+    def _constant(self, vector: int, of: SqlType, value: Any) -> None:
         out = self._out
         match representation(of):
             case Representation.WHOLE:
-                out.add(ops.SET, lane, to_whole(of)(value))
+                out.add(ops.SET, vector, to_whole(of)(value))
             case Representation.DOUBLE:
-                out.add(ops.SET, lane, *_LONG.unpack(struct.pack("<d", value)))
+                out.add(ops.SET, vector, *_LONG.unpack(struct.pack("<d", value)))
             case Representation.TEXT:
-                out.add(ops.SET_TEXT, lane, out.text(value))
+                out.add(ops.SET_TEXT, vector, out.text(value))
             case Representation.OBJECT:
                 # Of its place only the row of constants is looked at.
                 out.constants.append(value)
-                out.add(ops.SET, lane, 0)
-                out.add(ops.SET, out.lanes.reader(lane), -len(out.constants))
+                out.add(ops.SET, vector, 0)
+                out.add(ops.SET, out.vectors.reader(vector), -len(out.constants))
 
-    def _scalar(self, action: Scalar, lane: int) -> None:
+    def _scalar(self, action: Scalar, vector: int) -> None:
         out, of, written = self._out, action.type, action.written
         if isinstance(of, DecimalType):
             length = action.size if written == "fixed" else -1
             bound = 10**of.precision
             if of.precision <= MOST_WHOLE_DIGITS:
-                out.add(ops.READ_DECIMAL, lane, bound, length)
+                out.add(ops.READ_DECIMAL, vector, bound, length)
             else:
                 out.add(ops.CHECK_DECIMAL, length, bound >> 64, _signed(bound))
         elif written in _MOST_BYTES:
-            out.add(_number_code(action), lane, _MOST_BYTES[written])
+            out.add(_number_code(action), vector, _MOST_BYTES[written])
         elif written in ("float", "double"):
-            out.add(ops.READ_FLOAT if written == "float" else ops.READ_DOUBLE, lane)
+            out.add(ops.READ_FLOAT if written == "float" else ops.READ_DOUBLE, vector)
         elif of == BOOLEAN:
-            out.add(ops.READ_BOOLEAN, lane)
+            out.add(ops.READ_BOOLEAN, vector)
         elif of == STRING:
-            out.add(ops.READ_TEXT, lane)
+            out.add(ops.READ_TEXT, vector)
         elif written == "fixed":
             out.add(ops.SKIP_BYTES, action.size)
         else:

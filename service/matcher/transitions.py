@@ -54,7 +54,7 @@ class Transitions:
         self._plan = plan
         self._steps = {name: number for number, name in enumerate(plan.steps)}
         self._outcomes: list[dict[int, Outcome]] = [{} for _ in plan.states]
-        self._questions: list[dict[int, int]] = [{} for _ in plan.states]
+        self._conditions: list[dict[int, int]] = [{} for _ in plan.states]
         self.looks_back = len(plan.event_atoms) < len(plan.atoms)
 
     def outcome(self, state: int, true: int) -> Outcome:
@@ -68,14 +68,14 @@ class Transitions:
             found = table[true] = self._resolve(state, true)
         return found
 
-    def questions(self, state: int, event_bits: int) -> int:
+    def conditions(self, state: int, event_bits: int) -> int:
         """Mask of the look-back and gap atoms that the event's own bits leave open."""
-        table = self._questions[state]
+        table = self._conditions[state]
         found = table.get(event_bits)
         if found is None:
             if len(table) >= _MOST_ENTRIES:
                 table.clear()
-            found = table[event_bits] = self._open_questions(state, event_bits)
+            found = table[event_bits] = self._open_conditions(state, event_bits)
         return found
 
     def _resolve(self, start: int, true: int) -> Outcome:
@@ -124,7 +124,7 @@ class Transitions:
                     todo.append(edge.target)
         return False
 
-    def _open_questions(self, start: int, event_bits: int) -> int:
+    def _open_conditions(self, start: int, event_bits: int) -> int:
         known = self._plan.event_mask
         asked = 0
         todo, seen = [start], {start}

@@ -9,12 +9,12 @@ from service.codecs.result_columns import encode_results
 from service.compiler.record_types import RecordTypes
 from service.errors import StartError
 from service.matcher.columnar.byte_loops import read_ascii, write_ascii
+from service.matcher.columnar.column_vectors import ColumnVectors
 from service.matcher.columnar.compilation import OPEN_FOLDERS, all_kept
 from service.matcher.columnar.event_masks import event_masks
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.keys import KeysState
-from service.matcher.columnar.lanes import Lanes
 from service.matcher.columnar.matcher import prepare as prepare_matcher
 from service.matcher.columnar.results import ResultKind, Results
 from service.matcher.columnar.snapshot import StoredKeys, decode_batch, encode, encode_batch
@@ -59,9 +59,9 @@ def _decode_nothing() -> None:
     """As for one batch without records, whose bytes and ends may not be written to."""
     data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(4), np.int32)
     flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
-    layouts = LayoutWriter(Lanes()).written([], [[]])
+    layouts = LayoutWriter(ColumnVectors()).written([], [[]])
     read = layouts.read(data, ends, flags.view(np.uint8), np.zeros(0, np.int32))
-    masks = event_masks(RecordTypes(), (), 1, Lanes())
+    masks = event_masks(RecordTypes(), (), 1, ColumnVectors())
     masks.of(np.zeros(0, np.int32), data, read.wholes, read.doubles, read.nulls)
     Bytes(longs, flags, data).compacted()
     text_hashes(data, ends, longs)

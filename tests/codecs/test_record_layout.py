@@ -19,7 +19,7 @@ from service.codecs.default_values import default_value
 from service.codecs.framing import frame
 from service.codecs.record_layout import Layouts, LayoutWriter, Read
 from service.errors import SchemaError
-from service.matcher.columnar.lanes import Lanes
+from service.matcher.columnar.column_vectors import ColumnVectors
 from service.matcher.columnar.representation import (
     Representation,
     from_whole,
@@ -54,18 +54,18 @@ def schema(node: Any) -> AvroSchema:
 
 
 def layouts_of(writer: Any, reader: Any, *columns: str) -> tuple[Layouts, dict[str, int]]:
-    """The layout of schema id 1, and the lanes of columns."""
-    lanes, types = Lanes(), record_type(schema(reader).text)
+    """The layout of schema id 1, and the vectors of columns."""
+    vectors, types = ColumnVectors(), record_type(schema(reader).text)
     wanted: dict[Any, tuple[int, SqlType]] = {}
     for name in columns:
         path = tuple(name.split("."))
         kind = column_type(types, path)
         assert kind is not None
-        wanted[path] = lanes.value(path, kind), kind
-    out = LayoutWriter(lanes)
+        wanted[path] = vectors.value(path, kind), kind
+    out = LayoutWriter(vectors)
     program = out.record(0, schema(writer), schema(reader), wanted)
     layouts = out.written([1], [[program]])
-    return layouts, {".".join(path): lane for path, (lane, _) in wanted.items()}
+    return layouts, {".".join(path): vector for path, (vector, _) in wanted.items()}
 
 
 def read(layouts: Layouts, *bodies: bytes) -> Read:
@@ -78,14 +78,14 @@ def read(layouts: Layouts, *bodies: bytes) -> Read:
     return layouts.read(data, ends, present.view(np.uint8), np.zeros(len(values), np.int32))
 
 
-def other(layouts: Layouts, found: Read, row: int, lane: int) -> Any:
+def other(layouts: Layouts, found: Read, row: int, vector: int) -> Any:
     """The value of a column that is left in its place."""
-    if found.nulls[row, lane]:
+    if found.nulls[row, vector]:
         return None
-    reader = int(found.wholes[row, lane + 1])
+    reader = int(found.wholes[row, vector + 1])
     if reader < 0:
         return layouts.constants[-1 - reader]
-    start, length = divmod(int(found.wholes[row, lane]), 1 << 32)
+    start, length = divmod(int(found.wholes[row, vector]), 1 << 32)
     return layouts.readers[reader](found.data[start : start + length].tobytes())
 
 
@@ -105,7 +105,7 @@ def test_the_bounds_of_decimals(precision: int, size: int | None) -> None:
         if size is None
         else {"type": "fixed", "name": "F", "size": size, **kind}
     )
-    layouts, lanes = layouts_of(record("R", x=written), record("R", x=written), "x")
+    layouts, vectors = layouts_of(record("R", x=written), record("R", x=written), "x")
     most = 10**precision - 1
     sound = [0, 1, -1, most, -most, most - 1]
     beyond = [most + 1, -most - 1, 2**127, -(2**127), 2**64 * 10**precision, 2**130]
@@ -116,9 +116,9 @@ def test_the_bounds_of_decimals(precision: int, size: int | None) -> None:
     assert found.outcomes.tolist() == [record_bytes.READ] * 6 + [record_bytes.BAD_VALUE] * 6
     of = DecimalType(precision, 1)
     if representation(of) is Representation.WHOLE:
-        values = [from_whole(of)(each) for each in found.wholes[:6, lanes["x"]].tolist()]
+        values = [from_whole(of)(each) for each in found.wholes[:6, vectors["x"]].tolist()]
     else:
-        values = [other(layouts, found, row, lanes["x"]) for row in range(6)]
+        values = [other(layouts, found, row, vectors["x"]) for row in range(6)]
     assert values == [Decimal(f"{each}e-1") for each in sound]
 
 
@@ -126,7 +126,7 @@ def test_types_that_contain_themselves() -> None:
     """They are skipped to a depth that is bounded, and what stands behind them is read."""
     tree = record("T", next=["null", "T"], more={"type": "array", "items": "T"})
     writer = record("R", tree=tree, n="int", last="T", x=["null", "T"])
-    layouts, lanes = layouts_of(writer, record("R", n="int"), "n")
+    layouts, vectors = layouts_of(writer, record("R", n="int"), "n")
     leaf = number(0) + number(0)
 
     def deep(levels: int) -> bytes:
@@ -143,7 +143,7 @@ def test_types_that_contain_themselves() -> None:
     )
     outcomes = [record_bytes.READ, record_bytes.READ, record_bytes.TOO_DEEP]
     assert found.outcomes.tolist() == [*outcomes, record_bytes.UNDECODABLE]
-    assert found.wholes[:2, lanes["n"]].tolist() == [7, 8]
+    assert found.wholes[:2, vectors["n"]].tolist() == [7, 8]
 
 
 def test_a_type_that_is_used_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,11 +153,11 @@ def test_a_type_that_is_used_again_and_again(monkeypatch: pytest.MonkeyPatch) ->
     for level in range(1, 12):
         node = record(f"R{level}", a=node, b=f"R{level - 1}")
     writer = record("R", big=node, n="int")
-    layouts, lanes = layouts_of(writer, record("R", n="int"), "n")
+    layouts, vectors = layouts_of(writer, record("R", n="int"), "n")
     assert len(layouts.code) < 1_000
     found = read(layouts, (number(1) + text(b"x")) * 2**11 + number(5))
     assert found.outcomes.tolist() == [record_bytes.READ]
-    assert found.wholes[0, lanes["n"]] == 5
+    assert found.wholes[0, vectors["n"]] == 5
 
 
 DEFAULTS: list[tuple[Any, Any, Any]] = [
@@ -188,20 +188,20 @@ def test_defaults(kind: Any, default: Any, value: Any) -> None:
     """A default of each type is the value that the type's column has, whether the column is in an
     array of numbers or not."""
     reader = record("R", n="int", x=field(kind, default=default))
-    layouts, lanes = layouts_of(record("R", n="int"), reader, "x", "n")
+    layouts, vectors = layouts_of(record("R", n="int"), reader, "x", "n")
     found = read(layouts, number(1))
     assert found.outcomes.tolist() == [record_bytes.READ]
-    lane = lanes["x"]
+    vector = vectors["x"]
     of = column_type(record_type(schema(reader).text), ("x",))
     assert of is not None
-    if found.nulls[0, lane]:
+    if found.nulls[0, vector]:
         made = None
     elif representation(of) is Representation.WHOLE:
-        made = from_whole(of)(int(found.wholes[0, lane]))
+        made = from_whole(of)(int(found.wholes[0, vector]))
     elif representation(of) is Representation.DOUBLE:
-        made = found.doubles[0, lane]
+        made = found.doubles[0, vector]
     elif representation(of) is Representation.TEXT:
-        start, length = divmod(int(found.wholes[0, lane]), 1 << 32)
+        start, length = divmod(int(found.wholes[0, vector]), 1 << 32)
         made = found.data[start : start + length].tobytes().decode()
     else:
         made = layouts.constants[-1 - int(found.wholes[0, layouts.width - 1])]
@@ -247,7 +247,7 @@ def test_values_in_their_place() -> None:
     read_as = record("I", new=field("double", aliases=["old"]), flag="boolean",
                      added=field(["null", "string", "int"], default="d"))  # fmt: skip
     reader = record("R", x={"type": "array", "items": read_as})
-    layouts, lanes = layouts_of(record("R", x=items), reader, "x")
+    layouts, vectors = layouts_of(record("R", x=items), reader, "x")
     leaf: Any = {"name": "leaf", "more": []}
     item = {
         "tree": {"name": "root", "more": [leaf, {"name": "", "more": [leaf]}]},
@@ -263,10 +263,10 @@ def test_values_in_their_place() -> None:
     found = read(layouts, body.getvalue())
     assert found.outcomes.tolist() == [record_bytes.READ]
     expected = {"new": 7.0, "flag": True, "added": {"member0": "d", "member1": None}}
-    assert other(layouts, found, 0, lanes["x"]) == [expected] * 2
+    assert other(layouts, found, 0, vectors["x"]) == [expected] * 2
     # A block that says how long it is is looked at all the same.
     block = body.getvalue()[1:-1]
     sized = number(-2) + number(len(block)) + block + number(0)
-    assert other(layouts, read(layouts, sized), 0, lanes["x"]) == [expected] * 2
+    assert other(layouts, read(layouts, sized), 0, vectors["x"]) == [expected] * 2
     torn = number(-2) + number(len(block) - 1) + block[:-1] + number(0)
     assert read(layouts, torn).outcomes.tolist() == [record_bytes.UNDECODABLE]

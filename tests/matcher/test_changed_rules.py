@@ -44,7 +44,7 @@ HARMLESS = {
     "a later beginning": ("version: 1", "version: 1\neffective_from: 2030-01-01T00:00:00Z"),
     "an error on a miss": ("skip_to_first: b", "skip_to_first: b, on_miss: error"),
     "a comment": ("pattern:", "pattern:  # three steps"),
-    "other units": ("1 minute", "60 seconds"),
+    "other time units": ("1 minute", "60 seconds"),
     "other spelling": ("name = 'a'", "( name='a' )"),
     "enabled, said": ("version: 1", "version: 1\nenabled: true"),
 }
@@ -123,9 +123,9 @@ class Job:
         translation.batch(self.ahead)
 
     @property
-    def units(self) -> int:
+    def instances(self) -> int:
         """For how many rules something is remembered."""
-        return len(self.state.held.units)
+        return len(self.state.held.instances)
 
 
 @pytest.mark.parametrize("change", HARMLESS)
@@ -137,7 +137,7 @@ def test_harmless_changes_keep_partial_matches(change: str) -> None:
     job.advance("a@1 b@2", 3)
     job.change(OTHER, text, OTHER.replace("other", "third"))
     if change == "a later beginning":
-        assert job.units == 1
+        assert job.instances == 1
         return
     job.advance("c@4", END_OF_TIME)
     (match,) = job.outputs.matches
@@ -151,9 +151,9 @@ def test_telling_changes_drop_partial_matches(change: str) -> None:
     assert fingerprint(text) != fingerprint(RULE)
     job = Job(RULE)
     job.advance("a@1 b@2", 3)
-    assert job.units
+    assert job.instances
     job.change(OTHER, text)
-    assert job.units == 0
+    assert job.instances == 0
     job.advance("c@4 d@5", END_OF_TIME)
     assert (job.outputs.matches, job.outputs.timeouts, job.outputs.dead_letters) == ([], [], [])
 

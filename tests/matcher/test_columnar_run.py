@@ -165,7 +165,7 @@ class Nodes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: list[int] = []
-        #: How many nodes the last unit's last collection left; 0 where there was none.
+        #: How many nodes the last instance's last collection left; 0 where there was none.
         self.lived: list[int] = []
         monkeypatch.setattr(matcher.Run, "_settle", self._noted())
 
@@ -336,7 +336,7 @@ def test_any_places(rule_set: tuple[Rule, ...], records: list[Record], data: st.
     both_in_steps(rule_set, spread, data)
 
 
-# Units without events.
+# Instances without events.
 
 
 def test_rules_with_and_without_events() -> None:

@@ -29,9 +29,9 @@ from service.matcher.columnar.input_batch import InputBatch, batches_together, r
 from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
 from service.matcher.columnar.keys import KeysMatcher, KeysState, rule_states
 from service.matcher.columnar.keys_state import chosen, joined
-from service.matcher.columnar.matcher import NODE, UNIT, Held
-from service.matcher.columnar.row_pattern_units import ROW, RowPatternUnits
-from service.matcher.columnar.row_pattern_units import UNIT as UNIT_IN_SQL
+from service.matcher.columnar.matcher import INSTANCE, NODE, Held
+from service.matcher.columnar.row_pattern_instances import INSTANCE as INSTANCE_IN_SQL
+from service.matcher.columnar.row_pattern_instances import ROW, RowPatternInstances
 from service.matcher.columnar.snapshot import (
     StoredKeys,
     decode,
@@ -167,7 +167,7 @@ def content(state: KeysState, names: Names, slots: Sequence[SlotType]) -> Any:
     def chain(last: Any) -> Any:
         return [(taken.step, value(taken.event)) for taken in last.chain()]
 
-    units = [
+    instances = [
         (
             (key, number),
             [
@@ -180,7 +180,7 @@ def content(state: KeysState, names: Names, slots: Sequence[SlotType]) -> Any:
         for key, number, rule in rule_states(state, names, slots)
     ]
     # Sorting by key is stable: what is of one key must stay in its order.
-    return sorted(units, key=lambda one: (one[0][0] or "", one[0][1]))
+    return sorted(instances, key=lambda one: (one[0][0] or "", one[0][1]))
 
 
 def waiting(batch: InputBatch, names: Names, slots: Sequence[SlotType]) -> Any:
@@ -272,12 +272,12 @@ def test_unknown_rules_are_dropped(run: Run) -> None:
     """A rule that changed or went starts empty; the others keep what they had, by any number."""
     data = run.written(run.state)
     first, second = run.numbers
-    units = run.content(run.state)
+    instances = run.content(run.state)
     read = decode(data, {7: 0, second: 1})
-    assert run.content(read) == [unit for unit in units if unit[0][1] == 1]
-    assert set(read.keys) == {key for (key, number), *_ in units if number == 1}
+    assert run.content(read) == [instance for instance in instances if instance[0][1] == 1]
+    assert set(read.keys) == {key for (key, number), *_ in instances if number == 1}
     moved = decode(data, {second: 0, first: 1})
-    assert {(k, 1 - n) for (k, n), *_ in units} == {u[0] for u in run.content(moved)}
+    assert {(k, 1 - n) for (k, n), *_ in instances} == {u[0] for u in run.content(moved)}
     nothing = decode(data, {})
     assert nothing.idle
     assert (nothing.keys, len(nothing.events)) == ([], 0)
@@ -544,7 +544,7 @@ def golden_states() -> dict[str, KeysState]:
                 (2, 0, FOREVER, 60_007, 0, 0, 0, 0, 0),
             ],
             "key rule deadline quiet events_bound partials finished paused limited",
-            UNIT,
+            INSTANCE,
         ),
         table(
             [(1, 0, 0, 95, 0), (300, 0, 1, FOREVER, 1), (2, 2, 3, -5, 0)],
@@ -567,19 +567,23 @@ def golden_states() -> dict[str, KeysState]:
     }
 
 
-def golden_row_patterns() -> RowPatternUnits:
+def golden_row_patterns() -> RowPatternInstances:
     """Two rules in SQL of one key, and one of another."""
-    units = np.zeros(3, UNIT_IN_SQL)
-    units["key"], units["rule"], units["due"] = [0, 0, 1], [0, 1, 1], [20, FOREVER, -5]
-    units["threads"], units["nodes"], units["rows"] = [2, 0, 1], [1, 0, 0], [1, 1, 1]
-    units["matches"], units["first"], units["attempt"] = [7, 0, 1 << 40], [1 << 50, 3, 0], [1, 0, 1]
+    instances = np.zeros(3, INSTANCE_IN_SQL)
+    instances["key"], instances["rule"], instances["due"] = [0, 0, 1], [0, 1, 1], [20, FOREVER, -5]
+    instances["threads"], instances["nodes"], instances["rows"] = [2, 0, 1], [1, 0, 0], [1, 1, 1]
+    instances["matches"], instances["first"], instances["attempt"] = (
+        [7, 0, 1 << 40],
+        [1 << 50, 3, 0],
+        [1, 0, 1],
+    )
     rows = np.zeros(3, ROW)
     rows["event"], rows["bits"], rows["micros"] = [0, 1, 2], [1 << 62, 0, 3], [999, 0, 1]
     threads = np.zeros(3, THREAD)
     threads["at"], threads["node"], threads["length"] = [1, 2, 3], [0, -1, -1], [1, 0, 9]
     nodes = np.zeros(1, NODE_IN_SQL)
     nodes["previous"], nodes["label"] = -1, 2
-    return RowPatternUnits(units, threads, nodes, rows)
+    return RowPatternInstances(instances, threads, nodes, rows)
 
 
 def golden_batch() -> InputBatch:
@@ -610,7 +614,9 @@ def rows_of(events: EventTable) -> Any:
 def in_sql(state: KeysState) -> list[tuple[Any, ...]]:
     """What is remembered of rules in SQL."""
     found = state.row_patterns
-    return [tuple(each.tolist()) for each in (found.units, found.threads, found.nodes, found.rows)]
+    return [
+        tuple(each.tolist()) for each in (found.instances, found.threads, found.nodes, found.rows)
+    ]
 
 
 @pytest.mark.parametrize("name", golden_states())

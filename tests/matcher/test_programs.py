@@ -380,7 +380,7 @@ def test_more_than_fits_on_the_stack() -> None:
 
 
 @pytest.mark.parametrize("count", [6, 7, 40])
-def test_many_questions(count: int) -> None:
+def test_many_iterative_conditions(count: int) -> None:
     """A rule may have many conditions that look back; what comes of each combination of answers is
     found when it is met."""
     asked = " AND ".join(f"i > LAST(p.i) + {n}" for n in range(count))

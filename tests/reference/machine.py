@@ -168,7 +168,7 @@ class Machine:
     def _ask(self, partial: Partial | None, event: Event, bits: int, found: Found) -> int:
         """``bits`` with those look-back atoms added that matter here and are true."""
         state = self.plan.start if partial is None else partial.state
-        asked = self._transitions.questions(state, bits)
+        asked = self._transitions.conditions(state, bits)
         if not asked:
             return bits
         last = None if partial is None else partial.last

@@ -11,7 +11,7 @@ from service.matcher.columnar.compilation import compiled
 
 @compiled
 def collect(nodes, partials, finished, matches, timeouts, failures, control):
-    """Free the open unit's nodes that nothing points to any more."""
+    """Free the open instance's nodes that nothing points to any more."""
     base, end = control.first_node, control.nodes
     control.serial += 1
     serial = control.serial

@@ -1,4 +1,4 @@
-"""One event applied to the partial matches of one unit: the innermost part of the kernel."""
+"""One event applied to the partial matches of one instance: the innermost part of the kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from service.matcher.columnar.release_loop import finish, settle
 def apply(
     event, time, event_class, rule, plans, programs, columns, work, tables, ask, tally, control
 ):  # fmt: skip
-    """Apply one event to all partial matches of the open unit, and to one that may start."""
+    """Apply one event to all partial matches of the open instance, and to one that may start."""
     nodes, partials, finished = tables.nodes, tables.partials, tables.finished
     count = control.partials
 
@@ -100,14 +100,14 @@ def _outcome(
 ):  # fmt: skip
     """What the event does to a partial match in ``state``: a row of outcomes."""
     answers = np.int64(0)
-    if rule.questions:
+    if rule.conditions:
         answers = _answers(
             plans.asked[event_class.first_asked + state], last, event, time, rule, programs,
             columns, work, tables, ask,
         )  # fmt: skip
         if rule.sparse:
             return _looked_up(event_class.first_outcome + state, answers, plans.answered, control)
-    return plans.outcome_of[event_class.first_outcome + (state << rule.questions) + answers]
+    return plans.outcome_of[event_class.first_outcome + (state << rule.conditions) + answers]
 
 
 @compiled
@@ -151,21 +151,21 @@ def resolved(
 
 
 @compiled
-def _answers(open_questions, last, event, time, rule, programs, columns, work, tables, ask):
-    """Which of the questions are answered yes."""
+def _answers(open_conditions, last, event, time, rule, programs, columns, work, tables, ask):
+    """Which of the conditions are answered yes."""
     answers = np.int64(0)
     number = 0
-    while open_questions >> number:
-        if open_questions >> number & 1:
-            question = programs.questions[rule.first_question + number]
-            if question.first_operation < question.end_operation:
+    while open_conditions >> number:
+        if open_conditions >> number & 1:
+            condition = programs.conditions[rule.first_condition + number]
+            if condition.first_operation < condition.end_operation:
                 yes = holds(
-                    question, last, event, programs, columns, tables.stack, tables.path,
+                    condition, last, event, programs, columns, tables.stack, tables.path,
                     tables.nodes, ask,
                 )  # fmt: skip
             else:
                 before = work.time_of[tables.nodes[last].event] if last != NONE else time
-                yes = time - before < question.gap
+                yes = time - before < condition.gap
             if yes:
                 answers |= np.int64(1) << number
         number += 1

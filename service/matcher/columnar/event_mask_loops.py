@@ -50,26 +50,26 @@ def _number_in(data, at, end, pool, pool_ends, number):
 
 @compiled
 def number_texts(numbered, data, pool, pool_ends, table, wholes, nulls):
-    """Write lanes with the numbers of texts. ``numbered``: the lanes of texts and of numbers, the
-    part's place, and its length or its text's number; ``table``: numbers of the pool's texts where
-    their hashes lead."""
+    """Write vectors with the numbers of texts. ``numbered``: the vectors of texts and of numbers,
+    the part's place, and its length or its text's number; ``table``: numbers of the pool's texts
+    where their hashes lead."""
     for event in range(len(wholes)):
         for row in range(len(numbered)):
-            text, lane = numbered[row, 0], numbered[row, 1]
+            text, vector = numbered[row, 0], numbered[row, 1]
             place, argument = numbered[row, 2], numbered[row, 3]
-            nulls[event, lane] = nulls[event, text]
+            nulls[event, vector] = nulls[event, text]
             if nulls[event, text]:
                 continue
             at = wholes[event, text] >> 32
             end = at + (wholes[event, text] & 0xFFFFFFFF)
             if place == _ANYWHERE:
-                wholes[event, lane] = _number_in(data, at, end, pool, pool_ends, argument)
+                wholes[event, vector] = _number_in(data, at, end, pool, pool_ends, argument)
                 continue
             if place == _START:
                 end = min(end, at + argument)
             elif place == _END:
                 at = max(at, end - argument)
-            wholes[event, lane] = _number_of(data, at, end, pool, pool_ends, table)
+            wholes[event, vector] = _number_of(data, at, end, pool, pool_ends, table)
 
 
 @compiled
@@ -87,9 +87,9 @@ def set_masks(
         for word in range(words):
             out[event, word] = base[of, word]
         for each in range(look_up_ends[of], look_up_ends[of + 1]):
-            lane, row = look_ups[each, 0], look_ups[each, 1]
-            if not columns.nulls[event, lane]:
-                row += OF_FIRST + columns.wholes[event, lane]
+            vector, row = look_ups[each, 0], look_ups[each, 1]
+            if not columns.nulls[event, vector]:
+                row += OF_FIRST + columns.wholes[event, vector]
             for word in range(words):
                 out[event, word] &= masks[row, word]
         possible = np.int64(0)
@@ -100,6 +100,6 @@ def set_masks(
         for each in range(program_ends[of], program_ends[of + 1]):
             word, mask = targets[each, 0], targets[each, 1]
             if out[event, word] & mask and not holds_of_event(
-                programs.questions[each], event, programs, columns, stack
+                programs.conditions[each], event, programs, columns, stack
             ):
                 out[event, word] &= ~mask

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Condition
 from service.matcher.columnar import expression_loop
+from service.matcher.columnar.column_vectors import ColumnVectors, TextPart
 from service.matcher.columnar.compilation import FOREVER
 from service.matcher.columnar.event_mask_loops import OF_FIRST, number_texts, set_masks
 from service.matcher.columnar.event_programs import event_program
 from service.matcher.columnar.expression_loop import Programs
-from service.matcher.columnar.lanes import Lanes, TextPart
 from service.matcher.columnar.programs import Program
 from service.matcher.columnar.text_hash import text_hashes
 from service.matcher.columnar.text_parts import compared_texts
@@ -53,7 +53,7 @@ class _OfType:
 
     columns: RecordType
     base: NDArray[np.int64]
-    #: By the lane with the text's number; with the constants that a part compares.
+    #: By the vector with the text's number; with the constants that a part compares.
     look_ups: dict[int, list[tuple[Expression, set[str], Bit]]] = field(default_factory=dict)
     #: By the part of a condition and the word, with the bits of the conditions that have it.
     programs: dict[tuple[Node, int], tuple[Program, int]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class EventMasks:
         nulls: NDArray[np.uint8],
     ) -> NDArray[np.int64]:
         """The words of each event, of the record type ``types`` (below 0: none, all words 0), as
-        if all parts that are evaluated were true. Writes the lanes with the numbers of texts."""
+        if all parts that are evaluated were true. Writes the vectors with the numbers of texts."""
         out = np.zeros((len(types), self.words), np.int64)
         number_texts(self.numbered, data, self.pool, self.pool_ends, self.table, wholes, nulls)
         set_masks(
@@ -109,9 +109,11 @@ class EventMasks:
         return out
 
 
-def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lanes) -> EventMasks:
-    """The conditions, for events of the record types, with columns in ``lanes``."""
-    found = [_of_type(RecordTypes((of,)), bits, words, lanes) for of in types.known]
+def event_masks(
+    types: RecordTypes, bits: Sequence[Bit], words: int, vectors: ColumnVectors
+) -> EventMasks:
+    """The conditions, for events of the record types, with columns in ``vectors``."""
+    found = [_of_type(RecordTypes((of,)), bits, words, vectors) for of in types.known]
     programs = [program for each in found for program, _ in each.programs.values()]
     look_up = (part for each in found for asked in each.look_ups.values() for part in asked)
     named = [text for _, constants, _ in look_up for text in sorted(constants)]
@@ -121,8 +123,8 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
     look_ups: list[tuple[int, int]] = []
     masks: list[NDArray[np.int64]] = []
     for each in found:
-        for lane, asked in each.look_ups.items():
-            look_ups.append((lane, len(masks)))
+        for vector, asked in each.look_ups.items():
+            look_ups.append((vector, len(masks)))
             masks.extend(_answers(asked, each.columns, words, numbers))
     encoded = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, encoded)])
@@ -136,7 +138,7 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
         np.cumsum([0, *(len(each.programs) for each in found)]),
         np.concatenate([np.zeros((0, 2), np.int64), *map(_targets, found)]),
         _operations(programs, numbers),
-        _numbered(lanes, numbers),
+        _numbered(vectors, numbers),
         data,
         ends,
         _hashed(encoded),
@@ -148,7 +150,7 @@ def event_masks(types: RecordTypes, bits: Sequence[Bit], words: int, lanes: Lane
     )
 
 
-def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, lanes: Lanes) -> _OfType:
+def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, vectors: ColumnVectors) -> _OfType:
     """What is asked of the only one of these types."""
     ((_, _, columns),) = of.known
     found = _OfType(columns, np.zeros(words, np.int64))
@@ -162,7 +164,7 @@ def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, lanes: Lanes) -> 
             found.base[bit.word] |= bit.mask
             for part in parts:
                 if part.columns:
-                    _ask(found, part, bit, lanes)
+                    _ask(found, part, bit, vectors)
                 elif _may_hold(part) is None:
                     _evaluate(found, part, bit)
     return found
@@ -185,7 +187,7 @@ def _parts(node: Node) -> Iterator[Node]:
         yield node
 
 
-def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
+def _ask(found: _OfType, part: Expression, bit: Bit, vectors: ColumnVectors) -> None:
     """Add a part of a condition to the look-ups, or else to the programs, or to what is left."""
     compared = compared_texts(part.node, Typing(found.columns))
     kinds = [column_type(found.columns, path) for path in part.columns]
@@ -193,21 +195,21 @@ def _ask(found: _OfType, part: Expression, bit: Bit, lanes: Lanes) -> None:
         (path,) = part.columns
         parts = {each.part for each in compared} or {TextPart()}
         if len(parts) == 1:
-            lane = lanes.number(path, parts.pop())
+            vector = vectors.number(path, parts.pop())
             constants = {each.constant for each in compared}
-            found.look_ups.setdefault(lane, []).append((part, constants, bit))
+            found.look_ups.setdefault(vector, []).append((part, constants, bit))
             return
     key = part.node, bit.word
     if key not in found.programs:
 
-        def lane_of(path: ColumnPath) -> int:
+        def vector_of(path: ColumnPath) -> int:
             kind = column_type(found.columns, path)
             assert kind is not None
-            return lanes.value(path, kind)
+            return vectors.value(path, kind)
 
         program = None
         if part not in found.evaluated:
-            program = event_program(part, found.columns, lane_of, lanes.number)
+            program = event_program(part, found.columns, vector_of, vectors.number)
         if program is None:
             _evaluate(found, part, bit)
             return
@@ -250,7 +252,7 @@ def _targets(one: _OfType) -> NDArray[np.int64]:
 
 
 def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> Programs:
-    questions: list[tuple[int, int, int, int, int]] = []
+    conditions: list[tuple[int, int, int, int, int]] = []
     operations: list[tuple[int, float, int, int]] = []
     for program in programs:
         first = len(operations)
@@ -259,20 +261,20 @@ def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> Prog
             if each.code == expression_loop.TEXT:
                 row = (numbers[program.texts[each.operand]], *row[1:])
             operations.append(row)
-        questions.append((FOREVER, first, len(operations), 0, 0))
+        conditions.append((FOREVER, first, len(operations), 0, 0))
     return Programs(
-        np.array(questions, expression_loop.QUESTION),
+        np.array(conditions, expression_loop.CONDITION),
         np.array(operations, expression_loop.OPERATION),
         np.zeros(0, expression_loop.LOOK),
     )
 
 
-def _numbered(lanes: Lanes, numbers: Mapping[str, int]) -> NDArray[np.int64]:
-    """The lanes of texts and of numbers, the part's place, and its length or its text's number."""
+def _numbered(vectors: ColumnVectors, numbers: Mapping[str, int]) -> NDArray[np.int64]:
+    """The vectors of texts and of numbers, a part's place, and its length or its text's number."""
     rows = []
-    for (text, part), lane in lanes.numbers.items():
+    for (text, part), vector in vectors.numbers.items():
         argument = numbers[part.text] if part.place == Place.ANYWHERE else part.length
-        rows.append((text, lane, part.place, argument))
+        rows.append((text, vector, part.place, argument))
     return np.array(rows, np.int64).reshape(-1, 4)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from service.matcher.columnar import expression_loop as op
-from service.matcher.columnar.lanes import TextPart
+from service.matcher.columnar.column_vectors import TextPart
 from service.matcher.columnar.program_writer import Writer
 from service.matcher.columnar.programs import Program
 from service.matcher.columnar.text_parts import compared_part, compared_texts
@@ -18,16 +18,16 @@ from service.pattern.types import BOOLEAN, STRING, RecordType, SqlType
 def event_program(
     expression: Expression,
     event: RecordType,
-    lanes: Callable[[ColumnPath], int],
+    vectors: Callable[[ColumnPath], int],
     numbers: Callable[[ColumnPath, TextPart], int],
 ) -> Program | None:
     """The condition as a program without calls; ``None`` where it needs one.
-    ``lanes`` numbers its columns, ``numbers`` those with numbers of texts, which have no order:
+    ``vectors`` numbers its columns, ``numbers`` those with numbers of texts, which have no order:
     texts are compared with constants, for being equal or for a part being equal."""
     typing = Typing(event)
     if compared_texts(expression.node, typing) is None:
         return None
-    return _EventWriter(typing, lanes, numbers).program(expression)
+    return _EventWriter(typing, vectors, numbers).program(expression)
 
 
 class _EventWriter(Writer):
@@ -36,14 +36,14 @@ class _EventWriter(Writer):
     def __init__(
         self,
         typing: Typing,
-        lanes: Callable[[ColumnPath], int],
+        vectors: Callable[[ColumnPath], int],
         numbers: Callable[[ColumnPath, TextPart], int],
     ) -> None:
-        def lane_of(path: ColumnPath) -> int:
+        def vector_of(path: ColumnPath) -> int:
             is_text = typing.type_of(Column(path)) == STRING
-            return numbers(path, TextPart()) if is_text else lanes(path)
+            return numbers(path, TextPart()) if is_text else vectors(path)
 
-        super().__init__(typing, lane_of)
+        super().__init__(typing, vector_of)
         self._numbers = numbers
 
     def _call(self, operator: str, arguments: Sequence[Node], kind: SqlType) -> SqlType:

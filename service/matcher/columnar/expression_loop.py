@@ -44,7 +44,7 @@ _LEAST_BIGINT = -(1 << 63)
 
 #: A condition that only the partial match answers: on the time since its last event (``gap``), or,
 #: where there are operations, a program.
-QUESTION = record(
+CONDITION = record(
     gap="i8", first_operation="i4", end_operation="i4", first_look="i4", first_call="i4"
 )
 #: See :mod:`service.matcher.columnar.programs`. A text's ``whole`` is its number, that of a call
@@ -59,9 +59,9 @@ ASK = types.int64(types.int64, types.int64, types.int64, types.int64)
 
 
 class Programs(NamedTuple):
-    """What conditions compute: tables of ``QUESTION``, ``OPERATION`` and ``LOOK``."""
+    """What conditions compute: tables of ``CONDITION``, ``OPERATION`` and ``LOOK``."""
 
-    questions: Table
+    conditions: Table
     operations: Table
     looks: Table
 
@@ -75,20 +75,20 @@ class Columns(NamedTuple):
 
 
 @compiled
-def holds(question, last, event, programs, columns, stack, path, nodes, ask):
+def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
     """Whether a program's condition is true: neither false nor NULL. ``ask`` is what computes the
     calls of Python (see :data:`ASK`); where one fails, the condition is not true."""
     top = -1
-    for row in range(question.first_operation, question.end_operation):
+    for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
         code = operation.code & (DOUBLE - 1)
         if code == LOOK_BACK:
             top += 1
-            look = programs.looks[question.first_look + operation.operand]
+            look = programs.looks[condition.first_look + operation.operand]
             _look_back(look, last, stack[top], columns, path, nodes)
         elif code == CALL:
             top += 1 - operation.operand
-            if ask(question.first_call + operation.whole, event, last, top):
+            if ask(condition.first_call + operation.whole, event, last, top):
                 return False
         else:
             top = step(code, operation, event, columns, stack, top)
@@ -96,10 +96,10 @@ def holds(question, last, event, programs, columns, stack, path, nodes, ask):
 
 
 @compiled
-def holds_of_event(question, event, programs, columns, stack):
+def holds_of_event(condition, event, programs, columns, stack):
     """The same of a program without look-backs and calls."""
     top = -1
-    for row in range(question.first_operation, question.end_operation):
+    for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
         code = operation.code & (DOUBLE - 1)
         top = step(code, operation, event, columns, stack, top)

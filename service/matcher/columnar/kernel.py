@@ -1,11 +1,11 @@
 """The compiled inner loop: many keys' events applied to many rules' partial matches.
 
-It does what :mod:`service.matcher.machine` does, over rows of numbers instead of objects, and is
+It does what ``tests.reference.machine`` does, over rows of numbers instead of objects, and is
 tested against it. Numba compiles it at first use and keeps the result in its cache.
 
-A *unit* is one rule for one key. Events, nodes (an event taken behind a previous node) and units
-are row numbers. Of two events of one key, the one with the lower number is applied first. The
-partial matches of a unit are in the order of their starts.
+An *instance* is one rule's NFA for one key. Instances, events and nodes (an event taken behind a
+previous node) are row numbers. Of two events of one key, the one with the lower number is applied
+first. The partial matches of an instance are in the order of their starts.
 
 ``run`` works until it is done, or returns at an event's boundary because there is not enough room
 (``GROW``: the caller grows what ``CONTROL``'s ``need_…`` say) or because much has been found
@@ -27,35 +27,35 @@ DONE, GROW, DRAIN, RESOLVE = range(4)
 
 @compiled
 def run(plans, programs, columns, work, tables, ask, controls):
-    """Run all units; see the module's text. ``ask``: see
+    """Run all instances; see the module's text. ``ask``: see
     :data:`service.matcher.columnar.expression_loop.ASK`."""
     control = controls[0]
-    while control.unit < len(work.units):
-        unit = work.units[control.unit]
-        rule = plans.rules[unit.rule]
+    while control.instance < len(work.instances):
+        instance = work.instances[control.instance]
+        rule = plans.rules[instance.rule]
         if not control.open:
-            control.need_partials = unit.end_partial - unit.first_partial
-            control.need_finished = unit.end_finished - unit.first_finished
+            control.need_partials = instance.end_partial - instance.first_partial
+            control.need_finished = instance.end_finished - instance.first_finished
             if (
                 control.need_partials > len(tables.partials)
                 or control.need_finished > len(tables.finished)
             ):  # fmt: skip
                 return GROW
-            _open(unit, work, tables, control)
-        while control.position <= unit.end_event:
+            _open(instance, work, tables, control)
+        while control.position <= instance.end_event:
             if control.matches + control.timeouts + control.failures >= control.drain_at:
                 return DRAIN
             if not _has_room(tables, control):
                 return GROW
-            closing = control.position == unit.end_event
+            closing = control.position == instance.end_event
             time = control.watermark
             if not closing:
                 time = work.time_of[work.feed[control.position].event]
             if control.deadline <= time:
                 advance(time, rule, plans, work, tables, control)
             if closing:
-                _close(unit, tables, control)
-                tables.tallies[unit.rule].pruned += control.pruned
+                _close(instance, tables, control)
+                tables.tallies[instance.rule].pruned += control.pruned
                 control.pruned = 0
             elif not control.paused and time >= rule.effective_from:
                 fed = work.feed[control.position]
@@ -65,7 +65,7 @@ def run(plans, programs, columns, work, tables, ask, controls):
                     ask, control,
                 ):  # fmt: skip
                     return RESOLVE
-                tally = tables.tallies[unit.rule]
+                tally = tables.tallies[instance.rule]
                 tally.events += 1
                 tally.tested += control.partials + 1
                 apply(
@@ -74,7 +74,7 @@ def run(plans, programs, columns, work, tables, ask, controls):
                 )  # fmt: skip
             control.position += 1
         control.open = 0
-        control.unit += 1
+        control.instance += 1
     return DONE
 
 
@@ -103,44 +103,44 @@ def _has_room(tables, control):
 
 
 @compiled
-def _open(unit, work, tables, control):
+def _open(instance, work, tables, control):
     held, partials = work.held, tables.partials
     control.deadline = FOREVER
     control.partials = 0
-    for row in range(unit.first_partial, unit.end_partial):
+    for row in range(instance.first_partial, instance.end_partial):
         partials[control.partials] = held[row]
         control.deadline = min(control.deadline, held[row].deadline)
         control.partials += 1
     control.finished = 0
-    for row in range(unit.first_finished, unit.end_finished):
+    for row in range(instance.first_finished, instance.end_finished):
         tables.finished[control.finished] = work.held_finished[row]
         control.finished += 1
-    control.quiet = unit.quiet
-    control.paused = unit.paused
-    control.limited = unit.limited
-    control.events_bound = unit.events_bound
-    control.position = unit.first_event
+    control.quiet = instance.quiet
+    control.paused = instance.paused
+    control.limited = instance.limited
+    control.events_bound = instance.events_bound
+    control.position = instance.first_event
     control.first_node = control.nodes
     control.live_nodes = 0
     control.open = 1
 
 
 @compiled
-def _close(unit, tables, control):
+def _close(instance, tables, control):
     for row in range(control.partials):
         tables.kept_partials[control.kept_partials] = tables.partials[row]
         control.kept_partials += 1
     for row in range(control.finished):
         tables.kept_finished[control.kept_finished] = tables.finished[row]
         control.kept_finished += 1
-    unit.partials = control.partials
-    unit.finished = control.finished
-    unit.deadline = control.deadline
+    instance.partials = control.partials
+    instance.finished = control.finished
+    instance.deadline = control.deadline
     over = control.quiet <= control.watermark and control.finished == 0
-    unit.quiet = NEVER if over else control.quiet
-    unit.paused = control.paused
-    unit.limited = control.limited
-    unit.events_bound = control.events_bound
+    instance.quiet = NEVER if over else control.quiet
+    instance.paused = control.paused
+    instance.limited = control.limited
+    instance.events_bound = control.events_bound
 
 
 @compiled

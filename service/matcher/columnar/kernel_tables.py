@@ -14,10 +14,10 @@ SKIP_FAILED, LIMIT_REACHED, MATCH_LIMIT_REACHED = 0, 1, 2
 NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = 0, 1, 2
 
 #: A rule. A missing duration is ``FOREVER``, a missing time ``NEVER``; ``tables`` go on at its
-#: ``first_state`` and ``first_question``.
+#: ``first_state`` and ``first_condition``.
 RULE = record(
     window="i8", cooldown="i8", effective_from="i8", most_partials="i8", most_events="i8",
-    most_matches="i8", start="i4", first_state="i4", first_question="i4", questions="i4",
+    most_matches="i8", start="i4", first_state="i4", first_condition="i4", conditions="i4",
     skip="i4", skip_step="i4", on_limit="i4", error_on_miss="u1", step_gaps="u1", sparse="u1",
 )  # fmt: skip
 #: A state of a plan; see :class:`service.compiler.plan.State`.
@@ -26,17 +26,17 @@ STATE = record(gap="i8", taking_gap="i8", absence="u1", live="u1", final="u1")
 OUTCOME = record(first_move="i4", end_move="i4", flags="u1")
 #: See :class:`service.matcher.transitions.Move`.
 MOVE = record(step="i4", target="i4", completes="u1")
-#: A kind of event, by what is true of it for a rule. The outcome for a state and the answers to
-#: its questions is at ``first_outcome + (state << questions) + answers``, the mask of the
-#: questions that matter at ``first_asked + state``. Of a ``sparse`` rule, one with many questions,
-#: it is in the table of ``ANSWERED``, at the hash of ``first_outcome + state`` and the answers.
+#: A kind of event, by what is true of it for a rule. The outcome for a state and the answers of the
+#: rule's iterative conditions is at ``first_outcome + (state << conditions) + answers``, the mask
+#: of those that matter at ``first_asked + state``. Of a ``sparse`` rule, one with many of them, it
+#: is in the table of ``ANSWERED``, at the hash of ``first_outcome + state`` and the answers.
 CLASS = record(first_outcome="i4", first_asked="i4")
 ANSWERED = record(state="i8", answers="i8", outcome="i4")
-#: An event that touches a unit's rule.
+#: An event that touches an instance's rule.
 FEED = record(event="i4", event_class="i4")
-#: A unit: what it is given (places in ``FEED`` and among the partial and finished matches) and
+#: An instance: what it is given (places in ``FEED`` and among the partial and finished matches) and
 #: what it remembers, before the run and after.
-UNIT = record(
+INSTANCE = record(
     first_event="i8", end_event="i8", first_partial="i8", end_partial="i8", first_finished="i8",
     end_finished="i8", deadline="i8", quiet="i8", events_bound="i8", rule="i4", partials="i4",
     finished="i4", paused="u1", limited="u1",
@@ -51,20 +51,20 @@ NODE = record(
     previous="i4", step="i4", event="i4", mark="i4", completed="i4", taking="i4", child="i4",
     sibling="i4", standing="i4", partial="i4",
 )  # fmt: skip
-MATCH = record(time="i8", unit="i4", first="i4", last="i4")
-TIMEOUT = record(deadline="i8", unit="i4", first="i4", last="i4", matched="u1")
-FAILURE = record(detail="i8", unit="i4", kind="i4", event="i4", last="i4")
+MATCH = record(time="i8", instance="i4", first="i4", last="i4")
+TIMEOUT = record(deadline="i8", instance="i4", first="i4", last="i4", matched="u1")
+FAILURE = record(detail="i8", instance="i4", kind="i4", event="i4", last="i4")
 #: Counts per rule: events, partial matches that they were tested against (with those that might
 #: begin), partial matches begun, those and complete ones that the skip strategy ended, those
 #: dropped by a limit, and matches dropped by a limit.
 TALLY = record(
     events="i8", tested="i8", started="i8", pruned="i8", dropped="i8", dropped_matches="i8"
 )
-#: Where a run stands, what the open unit is like, how full the tables are and must be. One row.
+#: Where a run stands, what the open instance is like, how full the tables are and must be. One row.
 CONTROL = record(
     **dict.fromkeys(
         (
-            "unit", "position", "watermark", "drain_at", "most_moves",
+            "instance", "position", "watermark", "drain_at", "most_moves",
             "open", "deadline", "quiet", "paused", "limited", "events_bound", "pruned",
             "serial", "first_node", "live_nodes",
             "nodes", "partials", "following", "finished", "matches", "timeouts", "failures",
@@ -93,12 +93,12 @@ class Plans(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a run is given: times of all events, ``FEED``, ``UNIT``, and the partial and finished
+    """What a run is given: times of all events, ``FEED``, ``INSTANCE``, partial and finished
     matches that are remembered."""
 
     time_of: I64
     feed: Table
-    units: Table
+    instances: Table
     held: Table
     held_finished: Table
 

@@ -20,7 +20,7 @@ from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, Held
 from service.matcher.columnar.meaning import Meaning
 from service.matcher.columnar.results import ResultKind, Results
-from service.matcher.columnar.row_pattern_units import RowPatternUnits
+from service.matcher.columnar.row_pattern_instances import RowPatternInstances
 from service.matcher.found import (
     Expired,
     Failure,
@@ -53,18 +53,18 @@ class KeysState:
     events: EventTable = field(default_factory=EventTable.empty)
     event_key: I64 = field(default_factory=_no_numbers)
     held: Held = field(default_factory=Held.nothing)
-    row_patterns: RowPatternUnits = field(default_factory=RowPatternUnits)
+    row_patterns: RowPatternInstances = field(default_factory=RowPatternInstances)
 
     @property
     def deadline(self) -> int:
         """The watermark at which something is due; ``FOREVER`` for never."""
         of_steps = self.held.due.min(initial=FOREVER)
-        return int(self.row_patterns.units["due"].min(initial=of_steps))
+        return int(self.row_patterns.instances["due"].min(initial=of_steps))
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to remember."""
-        return not len(self.held.units) and not len(self.row_patterns)
+        return not len(self.held.instances) and not len(self.row_patterns)
 
 
 class KeysMatcher:
@@ -132,17 +132,17 @@ class KeysMatcher:
         new = NewEvents(known, keys, batch.masks, key, mask, fresh.all_micros)
         in_sql = self._row_patterns.run(state.row_patterns, new, watermark, names)
         yield from in_sql
-        kept = np.union1d(run.kept_events, in_sql.units.rows["event"])
+        kept = np.union1d(run.kept_events, in_sql.instances.rows["event"])
         _renumber_events(run.held, np.searchsorted(kept, run.kept_events))
         # Keys of which nothing is remembered lose their number.
-        used = np.union1d(run.held.units["key"], in_sql.units.units["key"])
+        used = np.union1d(run.held.instances["key"], in_sql.instances.instances["key"])
         event_key = np.concatenate([state.event_key, key])[kept]
         state.keys = [keys[number] for number in used.tolist()]
         state.held = run.held
-        state.held.units["key"] = np.searchsorted(used, state.held.units["key"])
-        state.row_patterns = in_sql.units
-        units, rows = in_sql.units.units, in_sql.units.rows
-        units["key"] = np.searchsorted(used, units["key"])
+        state.held.instances["key"] = np.searchsorted(used, state.held.instances["key"])
+        state.row_patterns = in_sql.instances
+        instances, rows = in_sql.instances.instances, in_sql.instances.rows
+        instances["key"] = np.searchsorted(used, instances["key"])
         rows["event"] = np.searchsorted(kept, rows["event"])
         state.events = known.take(kept)
         state.event_key = np.searchsorted(used, event_key)
@@ -253,18 +253,18 @@ def rule_states(
     finished = (
         Finished(events[first], nodes[last], time) for time, first, last in held.finished.tolist()
     )
-    for unit in held.units:
-        quiet = int(unit["quiet"])
+    for instance in held.instances:
+        quiet = int(instance["quiet"])
         rule_state = RuleState(
-            partials=list(islice(partials, unit["partials"])),
-            finished=list(islice(finished, unit["finished"])),
-            deadline=int(unit["deadline"]),
+            partials=list(islice(partials, instance["partials"])),
+            finished=list(islice(finished, instance["finished"])),
+            deadline=int(instance["deadline"]),
             quiet_until=None if quiet == NEVER else quiet,
-            paused=bool(unit["paused"]),
-            limited=bool(unit["limited"]),
-            events_at_most=int(unit["events_bound"]),
+            paused=bool(instance["paused"]),
+            limited=bool(instance["limited"]),
+            events_at_most=int(instance["events_bound"]),
         )
-        yield state.keys[unit["key"]], int(unit["rule"]), rule_state
+        yield state.keys[instance["key"]], int(instance["rule"]), rule_state
 
 
 def _in_order(events: EventTable, key: I64, names: Names) -> I64:

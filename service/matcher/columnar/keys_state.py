@@ -12,7 +12,7 @@ from service.matcher.columnar.compilation import I64
 from service.matcher.columnar.events import together
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.matcher import Held
-from service.matcher.columnar.row_pattern_units import moved_rows, units_together
+from service.matcher.columnar.row_pattern_instances import instances_together, moved_rows
 
 
 def joined(states: Sequence[KeysState]) -> KeysState:
@@ -27,14 +27,14 @@ def joined(states: Sequence[KeysState]) -> KeysState:
     nodes = _starts([len(state.held.nodes) for state in states])
 
     held = Held(*map(np.concatenate, zip(*(state.held for state in states), strict=True)))
-    units = [len(state.held.units) for state in states]
-    held.units["key"] += np.repeat(keys, units)
+    instances = [len(state.held.instances) for state in states]
+    held.instances["key"] += np.repeat(keys, instances)
     for table, rows in ((held.partials, 1), (held.finished, 2)):
         counts = [len(state.held[rows]) for state in states]
         table["first"] += np.repeat(np.array(events, np.int32), counts)
         table["last"] += np.repeat(np.array(nodes, np.int32), counts)
-    row_patterns = units_together([state.row_patterns for state in states])
-    row_patterns.units["key"] += np.repeat(keys, [len(s.row_patterns) for s in states])
+    row_patterns = instances_together([state.row_patterns for state in states])
+    row_patterns.instances["key"] += np.repeat(keys, [len(s.row_patterns) for s in states])
     row_patterns.rows["event"] += np.repeat(events, [len(s.row_patterns.rows) for s in states])
     counts = [len(state.held.nodes) for state in states]
     held.nodes["event"] += np.repeat(np.array(events, np.int32), counts)
@@ -58,20 +58,20 @@ def chosen(state: KeysState, wanted: Any) -> KeysState:
     if not wanted.any():
         return KeysState()
     held = state.held
-    of_units = wanted[held.units["key"]]
+    of_instances = wanted[held.instances["key"]]
     of_events = wanted[state.event_key]
     of_nodes = of_events[held.nodes["event"]]
     keys, events, nodes = (np.cumsum(of) - 1 for of in (wanted, of_events, of_nodes))
     kept = Held(
-        held.units[of_units],
-        held.partials[np.repeat(of_units, held.units["partials"])],
-        held.finished[np.repeat(of_units, held.units["finished"])],
+        held.instances[of_instances],
+        held.partials[np.repeat(of_instances, held.instances["partials"])],
+        held.finished[np.repeat(of_instances, held.instances["finished"])],
         held.nodes[of_nodes],
     )
     _renumber(kept, keys, events, nodes)
     in_sql = state.row_patterns
-    row_patterns = in_sql.take(np.flatnonzero(wanted[in_sql.units["key"]]))
-    row_patterns.units["key"] = keys[row_patterns.units["key"]]
+    row_patterns = in_sql.take(np.flatnonzero(wanted[in_sql.instances["key"]]))
+    row_patterns.instances["key"] = keys[row_patterns.instances["key"]]
     row_patterns.rows = moved_rows(row_patterns.rows, events)
     return KeysState(
         keys=list(compress(state.keys, wanted.tolist())),
@@ -84,7 +84,7 @@ def chosen(state: KeysState, wanted: Any) -> KeysState:
 
 def _renumber(held: Held, keys: I64, events: I64, nodes: I64) -> None:
     """Give keys, events and nodes other numbers, in place: those that stand at the old ones."""
-    held.units["key"] = keys[held.units["key"]]
+    held.instances["key"] = keys[held.instances["key"]]
     for table in (held.partials, held.finished):
         table["first"] = events[table["first"]]
         table["last"] = nodes[table["last"]]

@@ -79,7 +79,7 @@ class _LookBackWriter(Writer):
         walked: list[LookBack] = []
         for part in walk(node):
             if isinstance(part, Column) and part not in operands:
-                column = self._read(self._lanes(part.path))
+                column = self._read(self._vectors(part.path))
                 self._add(op.COLUMN, column)
                 operands[part] = column, self._typing.stored_type(part)
             elif isinstance(part, Reference) and part not in operands:

@@ -29,8 +29,8 @@ _DRAIN_AT = 65_536
 #: So many rows more than events make necessary are there at first; tables grow as they must.
 _ROOM = 64
 
-#: A unit that something is remembered of: rule and key, and as in ``kernel_tables.UNIT``.
-UNIT = np.dtype(
+#: An instance that something is remembered of: rule and key, and as in ``kernel_tables.INSTANCE``.
+INSTANCE = np.dtype(
     [
         ("key", "i8"), ("deadline", "i8"), ("quiet", "i8"), ("events_bound", "i8"),
         ("rule", "i4"), ("partials", "i4"), ("finished", "i4"), ("paused", "u1"),
@@ -43,11 +43,11 @@ _KEPT = ("deadline", "quiet", "events_bound", "rule", "partials", "finished", "p
 
 
 class Held(NamedTuple):
-    """What is remembered between runs, as records. ``units`` are sorted by key and rule;
+    """What is remembered between runs, as records. ``instances`` are sorted by key and rule;
     ``partials`` and ``finished`` are in their order, as many as they say. Nodes stand before those
     behind them."""
 
-    units: Table
+    instances: Table
     partials: Table
     finished: Table
     nodes: Table
@@ -55,17 +55,17 @@ class Held(NamedTuple):
     @classmethod
     def nothing(cls) -> Held:
         """What is remembered at first."""
-        kinds = (UNIT, kernel_tables.PARTIAL, kernel_tables.FINISHED, NODE)
+        kinds = (INSTANCE, kernel_tables.PARTIAL, kernel_tables.FINISHED, NODE)
         return cls(*(np.zeros(0, kind) for kind in kinds))
 
     @property
     def due(self) -> I64:
-        """Per unit, the watermark at which something is due."""
-        return due_of(*(self.units[name] for name in ("deadline", "quiet", "finished")))
+        """Per instance, the watermark at which something is due."""
+        return due_of(*(self.instances[name] for name in ("deadline", "quiet", "finished")))
 
 
 def due_of(deadline: I64, quiet: I64, finished: I64) -> I64:
-    """Per unit, the watermark at which something is due, of its deadline, of when it is quiet no
+    """The watermark at which something is due in each, of its deadline, of when it is quiet no
     more, and of how many complete matches wait."""
     waits = (quiet != NEVER) & (finished == 0)
     return np.where(waits, np.minimum(deadline, quiet), deadline)
@@ -184,15 +184,15 @@ class Run:
         known = len(events) - len(keys)
         touched = tables.touched(masks)
         self._tables = tables
-        pair_event, pair_unit, pair_class = self._pairs(touched, keys, mask_numbers, known)
-        codes = held.units["key"] * self._rule_count + held.units["rule"]
-        active = (held.due <= watermark) | np.isin(codes, pair_unit)
+        pair_event, pair_instance, pair_class = self._pairs(touched, keys, mask_numbers, known)
+        codes = held.instances["key"] * self._rule_count + held.instances["rule"]
+        active = (held.due <= watermark) | np.isin(codes, pair_instance)
         self._active = active
-        self._codes = np.union1d(codes[active], pair_unit)
+        self._codes = np.union1d(codes[active], pair_instance)
         feed = np.zeros(len(pair_event), kernel_tables.FEED)
         feed["event"] = pair_event
         feed["event_class"] = pair_class
-        self._arrange(codes, active, feed, pair_unit, events.time, watermark)
+        self._arrange(codes, active, feed, pair_instance, events.time, watermark)
         columns = events.vectors(tables.slots)
         values = tables.values(columns, len(events))
         self._programs, self._columns = tables.programs(values), values.columns
@@ -205,7 +205,7 @@ class Run:
         mask_numbers: I64,
         known: int,
     ) -> tuple[I32, I64, I32]:
-        """Events with the rules that they touch, sorted by unit and then in order."""
+        """Events with the rules that they touch, sorted by instance and then in order."""
         counts = np.array([len(rules) for rules, _ in touched], np.int64)
         firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         rules = np.array([r for each, _ in touched for r in each], np.int64)
@@ -219,30 +219,30 @@ class Run:
             events = np.repeat(np.arange(len(keys)), repeats)
             within = np.arange(len(events)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
             places = firsts[mask_numbers[events]] + within
-        units = keys[events] * self._rule_count + rules[places]
-        if len(units) > 1 and (units[1:] < units[:-1]).any():
-            order = np.argsort(units, kind="stable")
-            units, events, places = units[order], events[order], places[order]
-        return (events + known).astype(np.int32), units, classes[places]
+        instances = keys[events] * self._rule_count + rules[places]
+        if len(instances) > 1 and (instances[1:] < instances[:-1]).any():
+            order = np.argsort(instances, kind="stable")
+            instances, events, places = instances[order], events[order], places[order]
+        return (events + known).astype(np.int32), instances, classes[places]
 
     def _arrange(
-        self, codes: I64, active: Any, feed: Table, pair_unit: I64, times: I64, watermark: int
+        self, codes: I64, active: Any, feed: Table, pair_instance: I64, times: I64, watermark: int
     ) -> None:
         before = self._before
-        units = np.zeros(len(self._codes), kernel_tables.UNIT)
-        units["rule"] = self._codes % self._rule_count
-        units["quiet"] = NEVER
-        units["first_event"] = np.searchsorted(pair_unit, self._codes, "left")
-        units["end_event"] = np.searchsorted(pair_unit, self._codes, "right")
+        instances = np.zeros(len(self._codes), kernel_tables.INSTANCE)
+        instances["rule"] = self._codes % self._rule_count
+        instances["quiet"] = NEVER
+        instances["first_event"] = np.searchsorted(pair_instance, self._codes, "left")
+        instances["end_event"] = np.searchsorted(pair_instance, self._codes, "right")
         places = np.searchsorted(self._codes, codes[active])
         for kind in ("partial", "finished"):
-            counts = before.units["partials" if kind == "partial" else kind].astype(np.int64)
+            counts = before.instances["partials" if kind == "partial" else kind].astype(np.int64)
             ends = np.cumsum(counts)
-            units[f"first_{kind}"][places] = (ends - counts)[active]
-            units[f"end_{kind}"][places] = ends[active]
+            instances[f"first_{kind}"][places] = (ends - counts)[active]
+            instances[f"end_{kind}"][places] = ends[active]
         for name in ("quiet", "events_bound", "paused", "limited"):
-            units[name][places] = before.units[name][active]
-        self._work = kernel_tables.Work(times, feed, units, before.partials, before.finished)
+            instances[name][places] = before.instances[name][active]
+        self._work = kernel_tables.Work(times, feed, instances, before.partials, before.finished)
         known = len(before.nodes)
         nodes = np.zeros(known + 2 * len(feed) + _ROOM, kernel_tables.NODE)
         for name in ("previous", "step", "event"):
@@ -302,22 +302,22 @@ class Run:
 
     def _findings(self) -> Findings:
         control = self._controls[0]
-        out, units = self._out, self._work.units
+        out, instances = self._out, self._work.instances
         matches = out.matches[: control["matches"]]
         timeouts = out.timeouts[: control["timeouts"]]
         failures = out.failures[: control["failures"]]
         findings = Findings(
-            match_key=self._codes[matches["unit"]] // self._rule_count,
-            match_rule=units["rule"][matches["unit"]],
+            match_key=self._codes[matches["instance"]] // self._rule_count,
+            match_rule=instances["rule"][matches["instance"]],
             match_time=matches["time"].copy(),
             match_chains=self._chains(matches),
-            timeout_key=self._codes[timeouts["unit"]] // self._rule_count,
-            timeout_rule=units["rule"][timeouts["unit"]],
+            timeout_key=self._codes[timeouts["instance"]] // self._rule_count,
+            timeout_rule=instances["rule"][timeouts["instance"]],
             timeout_deadline=timeouts["deadline"].copy(),
             timeout_matched=timeouts["matched"].copy(),
             timeout_chains=self._chains(timeouts),
-            failure_key=self._codes[failures["unit"]] // self._rule_count,
-            failure_rule=units["rule"][failures["unit"]],
+            failure_key=self._codes[failures["instance"]] // self._rule_count,
+            failure_rule=instances["rule"][failures["instance"]],
             failure_kind=failures["kind"].copy(),
             failure_event=failures["event"].copy(),
             failure_detail=failures["detail"].copy(),
@@ -339,27 +339,27 @@ class Run:
 
     def _settle(self) -> None:
         """Put what has run and what has not together, and let go what nothing points to."""
-        before, units, out = self._before, self._work.units, self._out
+        before, instances, out = self._before, self._work.instances, self._out
         control = self._controls[0]
         passive = ~self._active
         remembers = (
-            (units["partials"] > 0)
-            | (units["finished"] > 0)
-            | (units["paused"] > 0)
-            | (units["quiet"] != NEVER)
+            (instances["partials"] > 0)
+            | (instances["finished"] > 0)
+            | (instances["paused"] > 0)
+            | (instances["quiet"] != NEVER)
         )
-        ran = np.zeros(int(remembers.sum()), UNIT)
+        ran = np.zeros(int(remembers.sum()), INSTANCE)
         ran["key"] = self._codes[remembers] // self._rule_count
         for name in _KEPT:
-            ran[name] = units[name][remembers]
-        merged = np.concatenate([before.units[passive], ran])
+            ran[name] = instances[name][remembers]
+        merged = np.concatenate([before.instances[passive], ran])
         order = np.lexsort((merged["rule"], merged["key"]))
         partials = _reordered(
-            before.partials[np.repeat(passive, before.units["partials"])],
+            before.partials[np.repeat(passive, before.instances["partials"])],
             out.kept_partials[: control["kept_partials"]], merged["partials"], order,
         )  # fmt: skip
         finished = _reordered(
-            before.finished[np.repeat(passive, before.units["finished"])],
+            before.finished[np.repeat(passive, before.instances["finished"])],
             out.kept_finished[: control["kept_finished"]], merged["finished"], order,
         )  # fmt: skip
         serial = int(control["serial"]) + 1
@@ -388,7 +388,7 @@ def _grown(table: Table, need: int) -> Table:
 
 
 def _reordered(old: Table, new: Table, counts: I32, order: I64) -> Table:
-    """Rows of the units that did not run and of those that did, in the units' order."""
+    """Rows of the instances that did not run and of those that did, in the instances' order."""
     lengths = counts[order].astype(np.int64)
     starts = (np.cumsum(counts, dtype=np.int64) - counts)[order]
     rows = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())

@@ -81,14 +81,14 @@ class Unsupported(Exception):  # noqa: N818  never leaves the writers
 class Writer:
     """Writes one condition. What it has no operation for it does not support."""
 
-    def __init__(self, typing: Typing, lanes: Callable[[ColumnPath], int]) -> None:
+    def __init__(self, typing: Typing, vectors: Callable[[ColumnPath], int]) -> None:
         self.operations: list[Operation] = []
         self.looks: list[Look] = []
         self.texts: list[str] = []
         self.calls: list[PythonCall] = []
         self.columns: set[int] = set()
         self.orders_texts = False
-        self._typing, self._lanes = typing, lanes
+        self._typing, self._vectors = typing, vectors
 
     def program(self, expression: Expression) -> Program | None:
         """The whole condition; ``None`` where it is not supported."""
@@ -135,7 +135,7 @@ class Writer:
                 return self._literal(value, kind)
             case Column(path=path):
                 kind = supported(self._typing.type_of(node))
-                column = self._read(self._lanes(path))
+                column = self._read(self._vectors(path))
                 self._add(op.COLUMN, column, double=kind == DOUBLE)
                 return kind
             case Reference(look_back=look_back):

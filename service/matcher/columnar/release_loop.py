@@ -93,7 +93,7 @@ def advance(time, rule, plans, work, tables, control):
             nodes[last].standing = serial
             nodes[last].partial = control.timeouts
             report = timeouts[control.timeouts]
-            report.unit = control.unit
+            report.instance = control.instance
             report.first = partials[row].first
             report.last = last
             report.deadline = deadline
@@ -188,7 +188,7 @@ def _emit(match, rule, matches, control):
             return
         control.quiet = match.time + rule.cooldown
     report = matches[control.matches]
-    report.unit = control.unit
+    report.instance = control.instance
     report.first = match.first
     report.last = match.last
     report.time = match.time
@@ -216,7 +216,7 @@ def _cut(match, rule, nodes, failures, control):
 @compiled
 def _fail(kind, event, last, detail, failures, control):
     report = failures[control.failures]
-    report.unit = control.unit
+    report.instance = control.instance
     report.kind = kind
     report.event = event
     report.last = last
@@ -226,7 +226,7 @@ def _fail(kind, event, last, detail, failures, control):
 
 @inlined
 def settle(event, rule, tables, tally, control):
-    """Let go what an event has completed, and hold the unit to its limits."""
+    """Let go what an event has completed, and hold the instance to its limits."""
     first_match = control.matches
     _release(rule, tables, control)
     beyond = _beyond(rule, tables, control)
@@ -275,7 +275,7 @@ def _drop_matches(first, rule, matches, control):
 
 @compiled
 def _beyond(rule, tables, control):
-    """Whether the unit holds more than its limits allow."""
+    """Whether the instance holds more than its limits allow."""
     if control.partials + control.finished > rule.most_partials:
         return True
     if control.events_bound <= rule.most_events:

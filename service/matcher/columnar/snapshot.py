@@ -3,10 +3,9 @@
 The columns of both are listed in ``_OF_STATE`` and ``_OF_BATCH``; behind them come those of the
 events. Rows of a key stand together in each table, keys in their order, and refer to rows of the
 same key: ``first``, ``last``, ``previous`` and ``event`` count from the key's first row. So any
-keys can be read without the others. A key without units is one of which nothing is remembered any
-more.
+keys can be read without the others. Of a key without instances nothing is remembered any more.
 
-A rule is a number that the caller gives it. Units of numbers that are unknown by now are left out.
+A rule is a number that the caller gives it. Instances of unknown numbers are left out.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from service.matcher.columnar import row_pattern_units
+from service.matcher.columnar import row_pattern_instances
 from service.matcher.columnar.compilation import FOREVER, I64, NONE
 from service.matcher.columnar.events import EventTable, micros_or_none
 from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.kernel_tables import FINISHED, PARTIAL
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen
-from service.matcher.columnar.matcher import NODE, UNIT, Held, due_of
+from service.matcher.columnar.matcher import INSTANCE, NODE, Held, due_of
 from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks, damaged
-from service.matcher.columnar.row_pattern_units import RowPatternUnits
+from service.matcher.columnar.row_pattern_instances import RowPatternInstances
 from service.matcher.columnar.texts import TextSet
 from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like, texts_of
 from service.matcher.row_pattern.compiled import tables as row_tables
@@ -35,28 +34,29 @@ from service.matcher.row_pattern.compiled import tables as row_tables
 STATE, BATCH = 6, 5
 
 (
-    _KEYS, _UNITS, _PARTIALS, _FINISHED, _NODES, _SQL_UNITS, _SQL_THREADS, _SQL_NODES, _SQL_ROWS,
+    _KEYS, _INSTANCES, _PARTIALS, _FINISHED, _NODES, _SQL_INSTANCES, _SQL_THREADS, _SQL_NODES,
+    _SQL_ROWS,
     _EVENTS_OF_STATE,
 ) = range(10)  # fmt: skip
-_UNIT = (
+_INSTANCE = (
     "rule", "deadline", "quiet", "paused", "limited", "events_bound", "partials", "finished",
 )  # fmt: skip
 _PARTIAL = ("state", "first", "last", "deadline", "matched")
 _FINISHED_FIELDS = ("first", "last", "time")
 _NODE = ("previous", "step", "event")
-_SQL_UNIT = tuple(name for name in row_pattern_units.UNIT.names or () if name != "key")
+_SQL_INSTANCE = tuple(name for name in row_pattern_instances.INSTANCE.names or () if name != "key")
 _SQL_THREAD = ("at", "node", "length")
 _SQL_NODE = ("previous", "label")
 _SQL_ROW = ("event", "bits", "micros")
 _EVENT = ("time", "topic", "partition", "offset", "type")
 #: Table and name of each column; of keys the text, and how many rows they have in other tables.
 _OF_STATE = (
-    *((_KEYS, name) for name in ("key", "units", "nodes", "sql_units", "events")),
-    *((_UNITS, name) for name in _UNIT),
+    *((_KEYS, name) for name in ("key", "instances", "nodes", "sql_instances", "events")),
+    *((_INSTANCES, name) for name in _INSTANCE),
     *((_PARTIALS, name) for name in _PARTIAL),
     *((_FINISHED, name) for name in _FINISHED_FIELDS),
     *((_NODES, name) for name in _NODE),
-    *((_SQL_UNITS, name) for name in _SQL_UNIT),
+    *((_SQL_INSTANCES, name) for name in _SQL_INSTANCE),
     *((_SQL_THREADS, name) for name in _SQL_THREAD),
     *((_SQL_NODES, name) for name in _SQL_NODE),
     *((_SQL_ROWS, name) for name in _SQL_ROW),
@@ -80,34 +80,36 @@ def encode(
     order = np.argsort(homes, kind="stable")
     rank = _inverse(order)
     held = state.held
-    unit_key = rank[held.units["key"]]
+    instance_key = rank[held.instances["key"]]
     event_key = rank[state.event_key]
-    of_partial = np.repeat(unit_key, held.units["partials"])
-    of_finished = np.repeat(unit_key, held.units["finished"])
+    of_partial = np.repeat(instance_key, held.instances["partials"])
+    of_finished = np.repeat(instance_key, held.instances["finished"])
     of_node = event_key[held.nodes["event"]]
-    rows = [np.argsort(key, kind="stable") for key in (unit_key, of_partial, of_finished, of_node)]
+    rows = [
+        np.argsort(key, kind="stable") for key in (instance_key, of_partial, of_finished, of_node)
+    ]
     event_rows = np.argsort(event_key, kind="stable")
-    sql_key = rank[state.row_patterns.units["key"]]
+    sql_key = rank[state.row_patterns.instances["key"]]
     in_sql = state.row_patterns.take(np.argsort(sql_key, kind="stable"))
     sql_key = np.sort(sql_key)
     of_sql = {
-        table: np.repeat(sql_key, in_sql.units[name])
+        table: np.repeat(sql_key, in_sql.instances[name])
         for table, name in ((_SQL_THREADS, "threads"), (_SQL_NODES, "nodes"), (_SQL_ROWS, "rows"))
     }
-    units, partials, finished, nodes = (
+    instances, partials, finished, nodes = (
         table[of_table] for table, of_table in zip(held, rows, strict=True)
     )
     counts = {
         table: np.bincount(key, minlength=len(order))
         for table, key in (
-            (_UNITS, unit_key), (_PARTIALS, of_partial), (_FINISHED, of_finished),
-            (_NODES, of_node), (_SQL_UNITS, sql_key), *of_sql.items(),
+            (_INSTANCES, instance_key), (_PARTIALS, of_partial), (_FINISHED, of_finished),
+            (_NODES, of_node), (_SQL_INSTANCES, sql_key), *of_sql.items(),
             (_EVENTS_OF_STATE, event_key),
         )
     }  # fmt: skip
     # Places within the rows of a key.
     event_at = _inverse(event_rows) - _starts(counts[_EVENTS_OF_STATE])[event_key]
-    node_at = _inverse(rows[_NODES - _UNITS]) - _starts(counts[_NODES])[of_node]
+    node_at = _inverse(rows[_NODES - _INSTANCES]) - _starts(counts[_NODES])[of_node]
     for table in (partials, finished):
         table["first"] = event_at[table["first"]]
         table["last"] = node_at[table["last"]]
@@ -115,18 +117,21 @@ def encode(
     nodes["previous"] = np.where(previous == NONE, NONE, node_at[previous]) if len(nodes) else 0
     nodes["event"] = event_at[nodes["event"]]
     names = np.array(numbers, np.int64)
-    units["rule"] = names[units["rule"]] if len(units) else 0
-    in_sql.units["rule"] = names[in_sql.units["rule"]] if len(in_sql) else 0
-    in_sql.rows = row_pattern_units.moved_rows(in_sql.rows, event_at)
+    instances["rule"] = names[instances["rule"]] if len(instances) else 0
+    in_sql.instances["rule"] = names[in_sql.instances["rule"]] if len(in_sql) else 0
+    in_sql.rows = row_pattern_instances.moved_rows(in_sql.rows, event_at)
     keys = [state.keys[row] for row in order.tolist()]
     columns = [
         Column(_KEYS, texts_of(keys)),
-        *(Column(_KEYS, counts[table]) for table in (_UNITS, _NODES, _SQL_UNITS, _EVENTS_OF_STATE)),
-        *(Column(_UNITS, units[name]) for name in _UNIT),
+        *(
+            Column(_KEYS, counts[table])
+            for table in (_INSTANCES, _NODES, _SQL_INSTANCES, _EVENTS_OF_STATE)
+        ),
+        *(Column(_INSTANCES, instances[name]) for name in _INSTANCE),
         *(Column(_PARTIALS, partials[name]) for name in _PARTIAL),
         *(Column(_FINISHED, finished[name]) for name in _FINISHED_FIELDS),
         *(Column(_NODES, nodes[name]) for name in _NODE),
-        *(Column(_SQL_UNITS, in_sql.units[name]) for name in _SQL_UNIT),
+        *(Column(_SQL_INSTANCES, in_sql.instances[name]) for name in _SQL_INSTANCE),
         *(Column(_SQL_THREADS, in_sql.threads[name]) for name in _SQL_THREAD),
         *(Column(_SQL_NODES, in_sql.nodes[name]) for name in _SQL_NODE),
         *(Column(_SQL_ROWS, in_sql.rows[name]) for name in _SQL_ROW),
@@ -193,7 +198,7 @@ class StoredKeys:
     def forgotten(self) -> Flags:
         """Per bucket, whether it has something of rules that are gone."""
         found = np.zeros(len(self.sizes), bool)
-        for table in (_UNITS, _SQL_UNITS):
+        for table in (_INSTANCES, _SQL_INSTANCES):
             names, blocks = self._packed.different(_PLACE[table, "rule"])
             found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
         return found
@@ -223,25 +228,27 @@ class StoredKeys:
     def due(self, buckets: Flags) -> tuple[I64, I64]:
         """The rows of some buckets, and for each the watermark at which something is due of it;
         ``FOREVER`` for never."""
-        rows, units = self._rows(_KEYS, buckets), self._rows(_UNITS, buckets)
-        of_units = due_of(*(self._unit(name, units) for name in ("deadline", "quiet", "finished")))
-        of_units[_now(self._unit("rule", units), self._rules) == NONE] = FOREVER
-        in_sql = self._rows(_SQL_UNITS, buckets)
-        of_sql = self._packed.numbers(_PLACE[_SQL_UNITS, "due"], in_sql)
-        rules = self._packed.numbers(_PLACE[_SQL_UNITS, "rule"], in_sql)
+        rows, instances = self._rows(_KEYS, buckets), self._rows(_INSTANCES, buckets)
+        of_instances = due_of(
+            *(self._instance(name, instances) for name in ("deadline", "quiet", "finished"))
+        )
+        of_instances[_now(self._instance("rule", instances), self._rules) == NONE] = FOREVER
+        in_sql = self._rows(_SQL_INSTANCES, buckets)
+        of_sql = self._packed.numbers(_PLACE[_SQL_INSTANCES, "due"], in_sql)
+        rules = self._packed.numbers(_PLACE[_SQL_INSTANCES, "rule"], in_sql)
         of_sql[_now(rules, self._rules) == NONE] = FOREVER
         due = np.minimum(
-            _least_of(of_units, self._count("units", rows)),
-            _least_of(of_sql, self._count("sql_units", rows)),
+            _least_of(of_instances, self._count("instances", rows)),
+            _least_of(of_sql, self._count("sql_instances", rows)),
         )
         return rows, due
 
     def _remembered(self, rows: I64) -> Flags:
         """Whether something is remembered of the keys of some rows."""
-        return (self._count("units", rows) > 0) | (self._count("sql_units", rows) > 0)
+        return (self._count("instances", rows) > 0) | (self._count("sql_instances", rows) > 0)
 
-    def _unit(self, name: str, rows: I64) -> I64:
-        return self._packed.numbers(_PLACE[_UNITS, name], rows)
+    def _instance(self, name: str, rows: I64) -> I64:
+        return self._packed.numbers(_PLACE[_INSTANCES, name], rows)
 
     def _count(self, name: str, rows: I64) -> I64:
         return self._packed.numbers(_PLACE[_KEYS, name], rows)
@@ -262,25 +269,25 @@ class StoredKeys:
         rows = rows[self._remembered(rows)]
         if not len(rows):
             return KeysState()
-        of_units, units_of = self._of_rows((_KEYS, "units"), _UNITS, rows)
+        of_instances, instances_of = self._of_rows((_KEYS, "instances"), _INSTANCES, rows)
         of_nodes, nodes_of = self._of_rows((_KEYS, "nodes"), _NODES, rows)
-        of_sql, sql_of = self._of_rows((_KEYS, "sql_units"), _SQL_UNITS, rows)
+        of_sql, sql_of = self._of_rows((_KEYS, "sql_instances"), _SQL_INSTANCES, rows)
         of_events, events_of = self._of_rows((_KEYS, "events"), _EVENTS_OF_STATE, rows)
-        of_partials, _ = self._of_rows((_UNITS, "partials"), _PARTIALS, of_units)
-        of_finished, _ = self._of_rows((_UNITS, "finished"), _FINISHED, of_units)
+        of_partials, _ = self._of_rows((_INSTANCES, "partials"), _PARTIALS, of_instances)
+        of_finished, _ = self._of_rows((_INSTANCES, "finished"), _FINISHED, of_instances)
         numbers = np.arange(len(rows))
         held = Held(
-            self._table(_UNITS, UNIT, _UNIT, of_units),
+            self._table(_INSTANCES, INSTANCE, _INSTANCE, of_instances),
             self._table(_PARTIALS, PARTIAL, _PARTIAL, of_partials),
             self._table(_FINISHED, FINISHED, _FINISHED_FIELDS, of_finished),
             self._table(_NODES, NODE, _NODE, of_nodes),
         )
-        units, nodes = held.units, held.nodes
-        units["rule"] = _now(units["rule"], self._rules)
-        units["key"] = np.repeat(numbers, units_of)
+        instances, nodes = held.instances, held.nodes
+        instances["rule"] = _now(instances["rule"], self._rules)
+        instances["key"] = np.repeat(numbers, instances_of)
         event_start, node_start = _starts(events_of), _starts(nodes_of)
         for table, each in ((held.partials, "partials"), (held.finished, "finished")):
-            key = np.repeat(units["key"], units[each])
+            key = np.repeat(instances["key"], instances[each])
             table["first"] += event_start[key].astype(np.int32)
             table["last"] += node_start[key].astype(np.int32)
         key = np.repeat(numbers, nodes_of)
@@ -296,26 +303,26 @@ class StoredKeys:
         )
         return _known(state)
 
-    def _row_patterns(self, rows: I64, keys: I64, events: I64) -> RowPatternUnits:
-        """Units of rules in SQL. ``keys``: the number of each one's; ``events``: by key, where its
-        events begin."""
+    def _row_patterns(self, rows: I64, keys: I64, events: I64) -> RowPatternInstances:
+        """Instances of rules in SQL. ``keys``: the number of each one's; ``events``: by key, where
+        its events begin."""
         if not len(rows):
-            return RowPatternUnits()
-        threads, nodes, of_units = (
-            self._of_rows((_SQL_UNITS, name), table, rows)
+            return RowPatternInstances()
+        threads, nodes, of_instances = (
+            self._of_rows((_SQL_INSTANCES, name), table, rows)
             for name, table in (
                 ("threads", _SQL_THREADS), ("nodes", _SQL_NODES), ("rows", _SQL_ROWS)
             )
         )  # fmt: skip
-        found = RowPatternUnits(
-            self._table(_SQL_UNITS, row_pattern_units.UNIT, _SQL_UNIT, rows),
+        found = RowPatternInstances(
+            self._table(_SQL_INSTANCES, row_pattern_instances.INSTANCE, _SQL_INSTANCE, rows),
             self._table(_SQL_THREADS, row_tables.THREAD, _SQL_THREAD, threads[0]),
             self._table(_SQL_NODES, row_tables.NODE, _SQL_NODE, nodes[0]),
-            self._table(_SQL_ROWS, row_pattern_units.ROW, _SQL_ROW, of_units[0]),
+            self._table(_SQL_ROWS, row_pattern_instances.ROW, _SQL_ROW, of_instances[0]),
         )
-        found.units["key"] = keys
-        found.units["rule"] = _now(found.units["rule"], self._rules)
-        found.rows["event"] += events[np.repeat(keys, of_units[1])]
+        found.instances["key"] = keys
+        found.instances["rule"] = _now(found.instances["rule"], self._rules)
+        found.rows["event"] += events[np.repeat(keys, of_instances[1])]
         return found
 
     def _table(self, table: int, kind: np.dtype[Any], names: Sequence[str], rows: I64) -> Any:
@@ -336,22 +343,22 @@ def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
 
 
 def _known(state: KeysState) -> KeysState:
-    """The state without units of unknown rules. Nodes of keys that have others go with the next
+    """The state without instances of unknown rules. Nodes of keys that have others go with the next
     run."""
     held, in_sql = state.held, state.row_patterns
-    known, known_in_sql = held.units["rule"] != NONE, in_sql.units["rule"] != NONE
+    known, known_in_sql = held.instances["rule"] != NONE, in_sql.instances["rule"] != NONE
     if known.all() and known_in_sql.all():
         return state
     state.row_patterns = in_sql.take(np.flatnonzero(known_in_sql))
     state.held = Held(
-        held.units[known],
-        held.partials[np.repeat(known, held.units["partials"])],
-        held.finished[np.repeat(known, held.units["finished"])],
+        held.instances[known],
+        held.partials[np.repeat(known, held.instances["partials"])],
+        held.finished[np.repeat(known, held.instances["finished"])],
         held.nodes,
     )
     used = np.zeros(len(state.keys), bool)
-    used[state.held.units["key"]] = True
-    used[state.row_patterns.units["key"]] = True
+    used[state.held.instances["key"]] = True
+    used[state.row_patterns.instances["key"]] = True
     return chosen(state, used)
 
 

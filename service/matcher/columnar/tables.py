@@ -99,12 +99,12 @@ class Tables:
         self._texts: list[tuple[int, str]] = []
         self._calls: list[BoundCall] = []
         column_of = {number: place for place, number in enumerate(read)} | {NONE: NONE}
-        questions: list[tuple[int, int, int, int, int]] = []
+        conditions: list[tuple[int, int, int, int, int]] = []
         operations: list[tuple[int, float, int, int]] = []
         looks: list[tuple[int, int, int, int, bool]] = []
         for one in programs:
             if isinstance(one, GapAtom):
-                questions.append((one.gap_ms, 0, 0, 0, 0))
+                conditions.append((one.gap_ms, 0, 0, 0, 0))
                 continue
             rule, plan, atom, found = one
             first = len(operations)
@@ -116,12 +116,12 @@ class Tables:
                 if code == expression_loop.COLUMN:
                     operand = column_of[operand]
                 operations.append((whole, double, full, operand))
-            questions.append((FOREVER, first, len(operations), len(looks), len(self._calls)))
+            conditions.append((FOREVER, first, len(operations), len(looks), len(self._calls)))
             for look in found.looks:
                 function, step, column, offset, as_double = look.row
                 looks.append((function, step, column_of[column], offset, as_double))
             self._calls += [BoundCall(call, rule, atom, plan, slots, types) for call in found.calls]
-        self._questions = np.array(questions, expression_loop.QUESTION)
+        self._conditions = np.array(conditions, expression_loop.CONDITION)
         self._operations = np.array(operations, expression_loop.OPERATION)
         self._looks = np.array(looks, expression_loop.LOOK)
 
@@ -167,7 +167,7 @@ class Tables:
 
     def programs(self, values: Values) -> expression_loop.Programs:
         """The programs with the texts of a run."""
-        return expression_loop.Programs(self._questions, values.operations, self._looks)
+        return expression_loop.Programs(self._conditions, values.operations, self._looks)
 
     def _forget(self) -> None:
         self._touched: dict[int, tuple[Sequence[int], Sequence[int]]] = {}
@@ -177,7 +177,7 @@ class Tables:
         self._first_asked: list[int] = []
         self._asked: list[int] = []
         self._outcome_numbers: dict[Outcome, int] = {}
-        #: Of rules with many questions, the rule, state and own bits by number.
+        #: Of rules with many conditions, the rule, state and own bits by number.
         self._sparse: list[tuple[int, int, int]] = []
         self._answered: dict[tuple[int, int], int] = {}
 
@@ -208,20 +208,22 @@ class Tables:
         if number is None:
             number = self._class_numbers[rule, own] = len(self._class_numbers)
             plan, transitions = self._plans[rule], self._transitions[rule]
-            first_question = len(plan.event_atoms)
-            questions = len(plan.atoms) - first_question
-            sparse = questions > _MOST_TABLED
+            first_condition = len(plan.event_atoms)
+            conditions = len(plan.atoms) - first_condition
+            sparse = conditions > _MOST_TABLED
             self._first_outcome.append(len(self._sparse if sparse else self._outcome))
             self._first_asked.append(len(self._asked))
             for state in plan.states:
                 if sparse:
                     self._sparse.append((rule, state.number, own))
                 else:
-                    for answers in range(1 << questions):
-                        outcome = transitions.outcome(state.number, own | answers << first_question)
+                    for answers in range(1 << conditions):
+                        outcome = transitions.outcome(
+                            state.number, own | answers << first_condition
+                        )
                         self._outcome.append(self._number(outcome))
-                asked = transitions.questions(state.number, own) if questions else 0
-                self._asked.append(asked >> first_question)
+                asked = transitions.conditions(state.number, own) if conditions else 0
+                self._asked.append(asked >> first_condition)
         return number
 
     def _number(self, outcome: Outcome) -> int:
@@ -230,8 +232,8 @@ class Tables:
     def resolve(self, state: int, answers: int) -> None:
         """Table the outcome that the kernel has met (``unresolved_…`` of its control)."""
         rule, number, own = self._sparse[state]
-        first_question = len(self._plans[rule].event_atoms)
-        outcome = self._transitions[rule].outcome(number, own | answers << first_question)
+        first_condition = len(self._plans[rule].event_atoms)
+        outcome = self._transitions[rule].outcome(number, own | answers << first_condition)
         self._answered[state, answers] = self._number(outcome)
         self._freeze()
 
@@ -255,7 +257,7 @@ class Tables:
         )
 
     def _answers(self) -> Table:
-        """The outcomes of rules with many questions, where the kernel looks for them."""
+        """The outcomes of rules with many conditions, where the kernel looks for them."""
         size = max(_FEW_ANSWERS, 1 << (2 * len(self._answered)).bit_length())
         table = np.zeros(size, kernel_tables.ANSWERED)
         table["outcome"] = NONE
@@ -281,15 +283,15 @@ def _or_forever(duration: int | None) -> int:
 
 def _rules(plans: Sequence[Plan]) -> Table:
     table = np.zeros(len(plans), kernel_tables.RULE)
-    first_state = first_question = 0
+    first_state = first_condition = 0
     for row, plan in zip(table, plans, strict=True):
         rule, skip, limits = plan.rule, plan.after_match, plan.rule.limits
-        questions = len(plan.atoms) - len(plan.event_atoms)
+        conditions = len(plan.atoms) - len(plan.event_atoms)
         effective = rule.effective_from_ms
         row["start"] = plan.start
         row["first_state"] = first_state
-        row["first_question"] = first_question
-        row["questions"] = questions
+        row["first_condition"] = first_condition
+        row["conditions"] = conditions
         row["window"] = _or_forever(plan.window_ms)
         row["cooldown"] = _or_forever(rule.cooldown_ms)
         row["effective_from"] = NEVER if effective is None else effective
@@ -301,9 +303,9 @@ def _rules(plans: Sequence[Plan]) -> Table:
         row["most_matches"] = limits.matches
         row["on_limit"] = _ON_LIMIT[limits.on_limit]
         row["step_gaps"] = any(isinstance(atom, GapAtom) for atom in plan.atoms)
-        row["sparse"] = questions > _MOST_TABLED
+        row["sparse"] = conditions > _MOST_TABLED
         first_state += len(plan.states)
-        first_question += questions
+        first_condition += conditions
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from service.matcher.columnar.lanes import TextPart
+from service.matcher.columnar.column_vectors import TextPart
 from service.pattern.expressions import ColumnPath
 from service.pattern.expressions.checking import Typing
 from service.pattern.expressions.like import Place, fixed_text

@@ -11,11 +11,11 @@ from service.compiler.row_pattern import RowPatternPlan
 from service.compiler.rule_set import Partitioning
 from service.matcher.columnar.compilation import FOREVER, I64, Table
 from service.matcher.columnar.events import EventTable, Names
-from service.matcher.columnar.row_pattern_units import (
+from service.matcher.columnar.row_pattern_instances import (
+    INSTANCE,
     ROW,
-    UNIT,
-    RowPatternUnits,
-    units_together,
+    RowPatternInstances,
+    instances_together,
 )
 from service.matcher.live import PartialMatch
 from service.matcher.outputs import Outputs
@@ -59,51 +59,60 @@ class RowPatternRules:
         ]
 
     def live(
-        self, units: RowPatternUnits, events: EventTable, keys: Sequence[str | None], names: Names
+        self,
+        instances: RowPatternInstances,
+        events: EventTable,
+        keys: Sequence[str | None],
+        names: Names,
     ) -> Iterator[PartialMatch]:
         """The attempts under way, rule by rule and key by key."""
         for rule in self.rules:
-            mine = units.take(np.flatnonzero(units.units["rule"] == rule.number))
+            mine = instances.take(np.flatnonzero(instances.instances["rule"] == rule.number))
             yield from rule.live(mine, events, keys, names)
 
     def run(
-        self, units: RowPatternUnits, fresh: NewEvents, watermark: int, names: Names
+        self, instances: RowPatternInstances, fresh: NewEvents, watermark: int, names: Names
     ) -> RowPatternRun:
         """Apply new events and move all keys to ``watermark``."""
-        return RowPatternRun(self.rules, units, fresh, watermark, names)
+        return RowPatternRun(self.rules, instances, fresh, watermark, names)
 
 
 class RowPatternRun:
-    """One run: an iterator over outputs, then the new state in ``units``, whose rows are numbers of
-    the run's events."""
+    """One run: an iterator over outputs, then the new state in ``instances``, whose rows are
+    numbers of the run's events."""
 
     def __init__(
         self,
         rules: Sequence[_Rule],
-        units: RowPatternUnits,
+        instances: RowPatternInstances,
         fresh: NewEvents,
         watermark: int,
         names: Names,
     ) -> None:
-        self.units = units
+        self.instances = instances
         self._rules, self._fresh, self._names = rules, fresh, names
         self._watermark = watermark
 
     def __iter__(self) -> Iterator[Outputs]:
         parts = []
         for rule in self._rules:
-            mine = self.units.take(np.flatnonzero(self.units.units["rule"] == rule.number))
+            mine = self.instances.take(
+                np.flatnonzero(self.instances.instances["rule"] == rule.number)
+            )
             rows, bits = self._rows(rule)
             active = np.union1d(
-                self._fresh.key[rows], mine.units["key"][mine.units["due"] <= self._watermark]
+                self._fresh.key[rows],
+                mine.instances["key"][mine.instances["due"] <= self._watermark],
             )
-            runs = np.isin(mine.units["key"], active)
+            runs = np.isin(mine.instances["key"], active)
             parts.append(mine.take(np.flatnonzero(~runs)))
             if len(active):
                 known = mine.take(np.flatnonzero(runs))
                 parts.append((yield from self._advance(rule, known, active, rows, bits)))
-        units = units_together(parts)
-        self.units = units.take(np.lexsort((units.units["rule"], units.units["key"])))
+        instances = instances_together(parts)
+        self.instances = instances.take(
+            np.lexsort((instances.instances["rule"], instances.instances["key"]))
+        )
 
     def _rows(self, rule: _Rule) -> tuple[I64, I64]:
         """Which of the new events a rule reads, and the bits of each. Events before the rule's
@@ -120,13 +129,15 @@ class RowPatternRun:
         return rows, bits[self._fresh.mask[rows]]
 
     def _advance(
-        self, rule: _Rule, known: RowPatternUnits, active: I64, rows: I64, bits: I64
-    ) -> Generator[Outputs, None, RowPatternUnits]:
+        self, rule: _Rule, known: RowPatternInstances, active: I64, rows: I64, bits: I64
+    ) -> Generator[Outputs, None, RowPatternInstances]:
         fresh, watermark, closed = self._fresh, self._watermark, self._watermark >= END_OF_TIME
         events = rule.columns_of(fresh.events)
         states = rule.states(known, events)
         # Those that are known come first.
-        keys = np.concatenate([known.units["key"], np.setdiff1d(active, known.units["key"])])
+        keys = np.concatenate(
+            [known.instances["key"], np.setdiff1d(active, known.instances["key"])]
+        )
         number = np.argsort(keys, kind="stable")
         key = number[np.searchsorted(keys[number], fresh.key[rows])]
         at = fresh.held + rows
@@ -146,9 +157,9 @@ class RowPatternRun:
                 rule.reporter.measure_failed(name, found.row(result_number), error, outputs)
             yield outputs
         if closed:
-            return RowPatternUnits()
+            return RowPatternInstances()
         source = np.concatenate([known.rows["event"], at])
-        return rule.units(run.states, keys, source[run.kept_rows])
+        return rule.instances(run.states, keys, source[run.kept_rows])
 
 
 class _Rule:
@@ -186,40 +197,44 @@ class _Rule:
             columns = [events.columns[place] for place in self._places]
         return replace(events, columns=columns, payload=None)
 
-    def states(self, known: RowPatternUnits, events: EventTable) -> RowPatternStates:
-        """The states of units as the matcher has them."""
+    def states(self, known: RowPatternInstances, events: EventTable) -> RowPatternStates:
+        """The states of instances as the matcher has them."""
         keys: Table = np.zeros(len(known), KEY)
         for name in KEY.names or ():
-            keys[name] = known.units[name]
+            keys[name] = known.instances[name]
         rows = replace(events.take(known.rows["event"]), micros=known.rows["micros"].copy())
         bits = known.rows["bits"].copy()
         return RowPatternStates(keys, known.threads, known.nodes, rows, bits)
 
-    def units(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternUnits:
-        """The units of states, but for those of which nothing counts any more. ``keys``: by state;
-        ``events``: the number of each row's."""
-        units = np.zeros(len(states.keys), UNIT)
+    def instances(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternInstances:
+        """The instances of states, but for those of which nothing counts any more. ``keys``: by
+        state; ``events``: the number of each row's."""
+        instances = np.zeros(len(states.keys), INSTANCE)
         for name in KEY.names or ():
-            units[name] = states.keys[name]
-        units["key"], units["rule"] = keys, self.number
+            instances[name] = states.keys[name]
+        instances["key"], instances["rule"] = keys, self.number
         under_way = states.keys["attempt"] != 0
         deadlines = self.matcher.deadlines(states)
         open_ended = under_way & (deadlines == FOREVER)
-        units["due"] = np.where(open_ended, END_OF_TIME, deadlines)
+        instances["due"] = np.where(open_ended, END_OF_TIME, deadlines)
         rows = np.zeros(len(events), ROW)
         rows["event"], rows["bits"] = events, states.bits
         rows["micros"] = states.rows.all_micros
-        whole = RowPatternUnits(units, states.threads, states.nodes, rows)
+        whole = RowPatternInstances(instances, states.threads, states.nodes, rows)
         return whole if self._plan.remembers else whole.take(np.flatnonzero(under_way))
 
     def live(
-        self, units: RowPatternUnits, events: EventTable, keys: Sequence[str | None], names: Names
+        self,
+        instances: RowPatternInstances,
+        events: EventTable,
+        keys: Sequence[str | None],
+        names: Names,
     ) -> Iterator[PartialMatch]:
-        """The attempts of some units."""
-        states = self.states(units, self.columns_of(events))
+        """The attempts of some instances."""
+        states = self.states(instances, self.columns_of(events))
         deadlines = self.matcher.deadlines(states).tolist()
         for key, deadline, state in zip(
-            units.units["key"].tolist(),
+            instances.instances["key"].tolist(),
             deadlines,
             self.matcher.key_states(states, names),
             strict=True,

@@ -24,7 +24,7 @@ from service.model import Coordinates, DeadLetter
 from service.packing import pack
 from service.pattern.types import TIMESTAMP, SqlType
 from service.pipeline.decode.column_bytes import bytes_at
-from service.pipeline.decode.evaluation import ColumnLane, Evaluation
+from service.pipeline.decode.evaluation import ColumnVector, Evaluation
 from service.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
 from service.pipeline.decode.record_faults import Fault
 from service.pipeline.decode.relevance import Relevance
@@ -94,11 +94,11 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class SlotLanes:
+class SlotVectors:
     """A column that travels to the matcher, of type ``kind``; by record type where it is."""
 
     kind: SqlType
-    of: tuple[ColumnLane | None, ...]
+    of: tuple[ColumnVector | None, ...]
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Part:
     key: tuple[KeyPart, ...]
     needs_key: tuple[bool, ...]
     takes_null: tuple[bool, ...]
-    slots: tuple[SlotLanes, ...]
+    slots: tuple[SlotVectors, ...]
     relevance: Relevance
     keeps_payload: bool
 
@@ -122,13 +122,13 @@ class Part:
 class EventTime:
     """Where the event time of a record type is (``None``: it is the record's own), and its unit."""
 
-    source: ColumnLane | Evaluation | None
+    source: ColumnVector | Evaluation | None
     unit: str
 
     @property
     def in_micros(self) -> bool:
         """Whether there may be something behind the millisecond."""
-        if isinstance(self.source, ColumnLane) and self.source.kind == TIMESTAMP:
+        if isinstance(self.source, ColumnVector) and self.source.kind == TIMESTAMP:
             return True
         return self.source is not None and self.unit == "micros"
 
@@ -225,9 +225,9 @@ class Decoder:
             mine = of == number
             if source is None:
                 found = kafka_time[mine]
-            elif isinstance(source, ColumnLane):
-                mine &= read.nulls[:, source.lane] == 0
-                found = read.wholes[mine, source.lane]
+            elif isinstance(source, ColumnVector):
+                mine &= read.nulls[:, source.vector] == 0
+                found = read.wholes[mine, source.vector]
             else:
                 rows = np.flatnonzero(mine)
                 values, places, _ = source.of(read, self.layouts, rows)
@@ -339,7 +339,7 @@ class Decoder:
 
     def _slot(
         self,
-        slot: SlotLanes,
+        slot: SlotVectors,
         read: Read,
         of: NDArray[np.int32],
         rows: NDArray[np.intp],
@@ -347,22 +347,22 @@ class Decoder:
     ) -> pa.Array:
         types = of[rows]
         null = ~here | np.array([*(each is None for each in slot.of), True])[types]
-        lanes = {each.lane: each for each in slot.of if each is not None}
-        if not lanes:
+        vectors = {each.vector: each for each in slot.of if each is not None}
+        if not vectors:
             return pa.nulls(len(rows), pa.binary())
-        lane: Any = next(iter(lanes))
-        if len(lanes) > 1:
-            lane = np.array([0 if each is None else each.lane for each in slot.of] + [0])[types]
-        null |= read.nulls[rows, lane] != 0
+        vector: Any = next(iter(vectors))
+        if len(vectors) > 1:
+            vector = np.array([0 if each is None else each.vector for each in slot.of] + [0])[types]
+        null |= read.nulls[rows, vector] != 0
         match representation(slot.kind):
             case Representation.TEXT:
-                return bytes_at(read.data, read.wholes[rows, lane], null, pa.string())
+                return bytes_at(read.data, read.wholes[rows, vector], null, pa.string())
             case Representation.WHOLE:
-                return pa.array(read.wholes[rows, lane], mask=null)
+                return pa.array(read.wholes[rows, vector], mask=null)
             case Representation.DOUBLE:
-                return pa.array(read.doubles[rows, lane], mask=null)
+                return pa.array(read.doubles[rows, vector], mask=null)
             case Representation.OBJECT:
-                (source,) = lanes.values()
+                (source,) = vectors.values()
                 mine = np.flatnonzero(~null)
                 values, places, _ = source.distinct(read, self.layouts, rows[mine])
                 packed = pa.array([None if v is None else pack(v) for v in values], pa.binary())

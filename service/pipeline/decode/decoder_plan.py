@@ -11,8 +11,8 @@ from service.compiler.rule_set import Partitioning, RuleSetPlan, Slot
 from service.compiler.slot_types import slot_type
 from service.config.topics import KAFKA_TIMESTAMP
 from service.errors import SchemaError
+from service.matcher.columnar.column_vectors import ColumnVectors
 from service.matcher.columnar.event_masks import Bit, EventMasks, event_masks
-from service.matcher.columnar.lanes import Lanes
 from service.pattern.expressions import ColumnPath, Expression
 from service.pattern.expressions.canonical import expression as expression_of
 from service.pattern.expressions.nodes import Cast, Column, Literal
@@ -36,9 +36,9 @@ from service.pipeline.decode.decoder import (
     Decoder,
     EventTime,
     Part,
-    SlotLanes,
+    SlotVectors,
 )
-from service.pipeline.decode.evaluation import ColumnLane, Evaluation
+from service.pipeline.decode.evaluation import ColumnVector, Evaluation
 from service.pipeline.decode.keys import KeyPart
 from service.pipeline.decode.relevance import relevance
 from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
@@ -77,7 +77,7 @@ class _Plan:
         self._plan, self._schemas = plan, schemas
         self._types = record_types(schemas)
         self._columns = [columns for _, _, columns in self._types.known]
-        self._lanes = Lanes()
+        self._vectors = ColumnVectors()
         self._bits: list[Bit] = []
         self._parts: list[Part] = []
         first = 0
@@ -93,16 +93,16 @@ class _Plan:
 
     def decoder(self, options: DecodeOptions) -> Decoder:
         """The decoder."""
-        masks = event_masks(self._types, self._bits, self._words, self._lanes)
+        masks = event_masks(self._types, self._bits, self._words, self._vectors)
         conditions = self._conditions(masks)
         wanted = [
-            {path: (self._lanes.value(path, kind), kind) for path, kind in needed.items()}
+            {path: (self._vectors.value(path, kind), kind) for path, kind in needed.items()}
             for needed in self._needed()
         ]
         kind_of_topic, other, readable = _topics(self._schemas)
         return Decoder(
             kind_of_topic, other, options.key_groups, options.max_ahead_ms,
-            options.keep_all, _layouts(self._schemas, readable, wanted, self._lanes),
+            options.keep_all, _layouts(self._schemas, readable, wanted, self._vectors),
             tuple(self._times), masks, conditions, tuple(self._parts),
         )  # fmt: skip
 
@@ -122,7 +122,7 @@ class _Plan:
         )
 
     def _key(self, part: Expression, reads: Sequence[bool]) -> KeyPart:
-        of: list[ColumnLane | Evaluation | None] = []
+        of: list[ColumnVector | Evaluation | None] = []
         for columns, is_read in zip(self._columns, reads, strict=True):
             node = with_columns_of(part.node, columns)
             if not is_read or (isinstance(node, Literal) and node.value is None):
@@ -131,22 +131,22 @@ class _Plan:
             if isinstance(node, Column):
                 kind = column_type(columns, node.path)
                 if kind in (STRING, INT, BIGINT):
-                    of.append(ColumnLane.of(node.path, kind, self._lanes))
+                    of.append(ColumnVector.of(node.path, kind, self._vectors))
                     continue
             text = expression_of(Cast(node, STRING))
-            of.append(Evaluation.over(text, columns, self._lanes))
+            of.append(Evaluation.over(text, columns, self._vectors))
         return KeyPart(tuple(of))
 
-    def _slot(self, slot: Slot) -> SlotLanes:
-        of: list[ColumnLane | None] = []
+    def _slot(self, slot: Slot) -> SlotVectors:
+        of: list[ColumnVector | None] = []
         for one, columns in zip(self._types.known, self._columns, strict=True):
             is_of = RecordTypes((one,)).of(slot.events, slot.of_type) is not None
             kind = column_type(columns, slot.path) if is_of else None
             if kind is None or kind == NULL:
                 of.append(None)
             else:
-                of.append(ColumnLane.of(slot.path, kind, self._lanes))
-        return SlotLanes(slot_type(slot, self._types), tuple(of))
+                of.append(ColumnVector.of(slot.path, kind, self._vectors))
+        return SlotVectors(slot_type(slot, self._types), tuple(of))
 
     def _event_time(self, event_type: EventType) -> EventTime:
         unit, name = event_type.event_time_unit, event_type.event_time
@@ -156,10 +156,10 @@ class _Plan:
         columns = self._columns[event_type.number]
         kind = column_type(columns, path)
         if kind in (TIMESTAMP, INT, BIGINT):
-            return EventTime(ColumnLane.of(path, kind, self._lanes), unit)
+            return EventTime(ColumnVector.of(path, kind, self._vectors), unit)
         if kind in (FLOAT, DOUBLE, STRING) or isinstance(kind, DecimalType):
             number = expression_of(Cast(Column(path), BIGINT))
-            return EventTime(Evaluation.over(number, columns, self._lanes), unit)
+            return EventTime(Evaluation.over(number, columns, self._vectors), unit)
         found = "no column of it" if kind is None else str(kind)
         raise SchemaError(
             f"input {event_type.input}: the event time {name} of {event_type.name} is {found};"
@@ -191,7 +191,7 @@ class _Plan:
             by_word.setdefault(bit.word, []).append(bit.mask)
         return tuple(
             Condition(
-                Evaluation.over(part.expression, self._columns[part.type], self._lanes),
+                Evaluation.over(part.expression, self._columns[part.type], self._vectors),
                 part.type,
                 part.targets,
                 tuple(
@@ -210,10 +210,10 @@ class _Plan:
         found: dict[tuple[int, int], dict[tuple[str, str | None, str], Atom]] = {
             (bit.word, bit.mask): {} for bit in self._bits
         }
-        for part, lanes in zip(self._plan.partitionings, self._parts, strict=True):
+        for part, vectors in zip(self._plan.partitionings, self._parts, strict=True):
             for rule in part.rules:
                 for atom, bit in zip(rule.plan.event_atoms, rule.bits, strict=True):
-                    where = lanes.first_word + bit // WORD_BITS, 1 << bit % WORD_BITS
+                    where = vectors.first_word + bit // WORD_BITS, 1 << bit % WORD_BITS
                     of, text = rule.plan.rule, str(atom)
                     # What drains comes last.
                     found[where].setdefault(
@@ -241,10 +241,10 @@ def _layouts(
     schemas: ResolvedSchemas,
     readable: Iterable[frozenset[int]],
     wanted: Sequence[Wanted],
-    lanes: Lanes,
+    vectors: ColumnVectors,
 ) -> Layouts:
     """The layouts of all schema ids in all kinds of topics."""
-    out = LayoutWriter(lanes)
+    out = LayoutWriter(vectors)
     known: dict[tuple[int, int | None, int], int] = {}
     ids = sorted(schemas.ids)
 

@@ -1,6 +1,6 @@
 """Expressions that no compiled loop computes, of many events: once for each set of values.
 
-Columns come from the lanes of :class:`service.codecs.record_layout.Read`; only here, and only of
+Columns come from the vectors of :class:`service.codecs.record_layout.Read`; only here, and only of
 the rows that are asked for, they become Python values.
 """
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from service.codecs.record_layout import Layouts, Read
-from service.matcher.columnar.lanes import Lanes
+from service.matcher.columnar.column_vectors import ColumnVectors
 from service.matcher.columnar.representation import Representation, from_whole, representation
 from service.pattern.expressions import ColumnPath, Evaluator, Expression, bind
 from service.pattern.types import BIGINT, INT, RecordType, SqlType, column_type
@@ -34,25 +34,27 @@ class Distinct(NamedTuple):
     errors: Mapping[int, Exception] = {}
 
 
-class ColumnLane(NamedTuple):
-    """Where a column of this type is; ``reader``: the lane of its reader, where it has one."""
+class ColumnVector(NamedTuple):
+    """Where a column of this type is; ``reader``: the vector of its reader, where it has one."""
 
-    lane: int
+    vector: int
     kind: SqlType
     reader: int
 
     @classmethod
-    def of(cls, path: ColumnPath, kind: SqlType, lanes: Lanes) -> ColumnLane:
-        """The lane of a column."""
-        lane = lanes.value(path, kind)
+    def of(cls, path: ColumnPath, kind: SqlType, vectors: ColumnVectors) -> ColumnVector:
+        """The vector of a column."""
+        vector = vectors.value(path, kind)
         return cls(
-            lane, kind, lanes.reader(lane) if representation(kind) is Representation.OBJECT else -1
+            vector,
+            kind,
+            vectors.reader(vector) if representation(kind) is Representation.OBJECT else -1,
         )
 
     def distinct(self, read: Read, layouts: Layouts, rows: _Rows) -> Distinct:
         """The column's values in these rows."""
-        null = read.nulls[rows, self.lane] != 0
-        values = read.wholes[rows, self.lane]
+        null = read.nulls[rows, self.vector] != 0
+        values = read.wholes[rows, self.vector]
         match representation(self.kind):
             case Representation.TEXT:
                 return _encoded(bytes_at(read.data, values, null, pa.string()))
@@ -82,7 +84,7 @@ class ColumnLane(NamedTuple):
                 places[mine] = len(values)
                 values.append(layouts.constants[-1 - number])
                 continue
-            at = read.wholes[rows[mine], self.lane]
+            at = read.wholes[rows[mine], self.vector]
             found = _encoded(bytes_at(read.data, at, np.zeros(len(mine), bool), pa.binary()))
             places[mine] = found.places + len(values)
             values += map(layouts.readers[number], found.values[:-1])
@@ -102,16 +104,16 @@ class Evaluation:
 
     expression: Expression
     event: RecordType
-    columns: tuple[tuple[ColumnPath, ColumnLane], ...]
+    columns: tuple[tuple[ColumnPath, ColumnVector], ...]
 
     @classmethod
-    def over(cls, expression: Expression, event: RecordType, lanes: Lanes) -> Evaluation:
-        """The expression, whose columns all are some of the event's, in ``lanes``."""
+    def over(cls, expression: Expression, event: RecordType, vectors: ColumnVectors) -> Evaluation:
+        """The expression, whose columns all are some of the event's, in ``vectors``."""
         columns = []
         for path in sorted(expression.columns):
             kind = column_type(event, path)
             assert kind is not None
-            columns.append((path, ColumnLane.of(path, kind, lanes)))
+            columns.append((path, ColumnVector.of(path, kind, vectors)))
         return cls(expression, event, tuple(columns))
 
     @cached_property
@@ -121,7 +123,7 @@ class Evaluation:
 
     def of(self, read: Read, layouts: Layouts, rows: _Rows) -> Distinct:
         """Its values in these rows."""
-        columns = [lane.distinct(read, layouts, rows) for _, lane in self.columns]
+        columns = [vector.distinct(read, layouts, rows) for _, vector in self.columns]
         sets, places = _together(columns, len(rows))
         values: list[Any] = []
         errors: dict[int, Exception] = {}

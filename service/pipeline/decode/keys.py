@@ -16,7 +16,7 @@ from service.compiler.key_text import ESCAPED, escaped
 from service.matcher.columnar.text_hash import SEED, text_hashes
 from service.pattern.types import STRING
 from service.pipeline.decode.column_bytes import bytes_at, pool
-from service.pipeline.decode.evaluation import ColumnLane, Evaluation
+from service.pipeline.decode.evaluation import ColumnVector, Evaluation
 
 _Rows = NDArray[np.intp]
 _Flags = NDArray[np.bool_]
@@ -27,7 +27,7 @@ class KeyPart:
     """A part of a key, by record type: a column of text or whole numbers, any other expression that
     gives text, or none, where it is NULL."""
 
-    of: tuple[ColumnLane | Evaluation | None, ...]
+    of: tuple[ColumnVector | Evaluation | None, ...]
 
 
 class KeyTexts:
@@ -43,8 +43,8 @@ class KeyTexts:
             if source is None:
                 continue
             mine = of == number
-            if isinstance(source, ColumnLane):
-                self.missing[mine] = read.nulls[mine, source.lane] != 0
+            if isinstance(source, ColumnVector):
+                self.missing[mine] = read.nulls[mine, source.vector] != 0
                 continue
             rows = np.flatnonzero(mine)
             found = source.of(read, layouts, rows)
@@ -68,8 +68,8 @@ class KeyTexts:
 
     def _of_type(self, number: int, rows: _Rows, null: _Flags) -> pa.Array:
         source = self._part.of[number]
-        if isinstance(source, ColumnLane):
-            values = self._read.wholes[rows, source.lane]
+        if isinstance(source, ColumnVector):
+            values = self._read.wholes[rows, source.vector]
             if source.kind == STRING:
                 return bytes_at(self._read.data, values, null, pa.string())
             return pa.array(values, mask=null).cast(pa.string())

@@ -1,6 +1,6 @@
 """Which schema ids the registry does not know, asked by the decoding task that meets them.
 
-Records with such an id are dead letters, which must cost a question to the registry and no more:
+Records with such an id are dead letters, which must cost a request to the registry and no more:
 anybody who may write to a topic can make up ids. An id that the registry knows is another matter,
 since the plan has to be built again for its schema.
 """
@@ -41,7 +41,7 @@ _registries: dict[RegistrySettings, Registry] = {}
 class Answers:
     """``open``: ids that have a schema, or that the registry did not answer for. ``not_asked``: ids
     that it was not asked for, which are taken for unknown like all others. ``asked``: how many
-    questions there were."""
+    requests there were."""
 
     open: frozenset[int]
     not_asked: frozenset[int]

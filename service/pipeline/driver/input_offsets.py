@@ -173,12 +173,12 @@ class InputOffsets:
             raise KafkaAwayError(f"Kafka has no leader for {_listed(unknown)}")
         return found
 
-    def _bridged(self, question: Callable[[], _T]) -> _T:
+    def _bridged(self, request: Callable[[], _T]) -> _T:
         """A broker that is away for a moment is no reason to end the query."""
         ends = self._clock() + _BRIDGED_SECONDS
         while True:
             try:
-                return question()
+                return request()
             except KafkaAwayError:
                 if self._clock() >= ends:
                     raise

@@ -52,7 +52,7 @@ NO_TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 class Cluster:
-    """Questions to the cluster; ``retry`` says how often each is asked while nobody answers."""
+    """Requests to the cluster; ``retry`` says how often each is asked while nobody answers."""
 
     def __init__(
         self,
@@ -191,9 +191,9 @@ class Cluster:
         consumer: Consumer = self._client(Consumer, config)
         return consumer
 
-    def ask(self, question: Callable[[], _T]) -> _T:
-        """The answer to a question to such a consumer; what goes wrong is one of our errors."""
-        return self._ask(question)
+    def ask(self, request: Callable[[], _T]) -> _T:
+        """The answer to a request to such a consumer; what goes wrong is one of our errors."""
+        return self._ask(request)
 
     def create_missing(
         self, topics: Sequence[str], ordered: Mapping[str, Mapping[str, str]] = NO_TOPICS
@@ -253,14 +253,14 @@ class Cluster:
         if topics:
             self._ask(lambda: _made(self._admin.create_topics(topics)))
 
-    def _ask(self, question: Callable[[], _T]) -> _T:
-        return self._retry(lambda: self._ask_once(question))
+    def _ask(self, request: Callable[[], _T]) -> _T:
+        return self._retry(lambda: self._ask_once(request))
 
-    def _ask_once(self, question: Callable[[], _T]) -> _T:
+    def _ask_once(self, request: Callable[[], _T]) -> _T:
         self._admin.poll(0)
         self._noticed.clear()
         try:
-            return question()
+            return request()
         except KafkaException as error:
             raise self._error(error.args[0]) from error
         except TimeoutError as error:

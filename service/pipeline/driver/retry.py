@@ -1,6 +1,6 @@
 """Retry policies for Kafka, the schema registry and the source of rules.
 
-A question is asked again, with growing pauses that chance varies, while nobody answers
+A request is asked again, with growing pauses that chance varies, while nobody answers
 (KafkaAwayError, RegistryAwayError, RulesAwayError). Every attempt is logged, health says what is
 waited for, and the wait ends at a limit, or when the job is told to stop. Whatever else goes wrong
 is not waited for: it would go wrong again.
@@ -45,15 +45,15 @@ class StopRequestedError(Exception):
 
 
 class RetryPolicy(Protocol):
-    """How often a question is asked while nobody answers."""
+    """How often a request is asked while nobody answers."""
 
-    def __call__(self, question: Callable[[], _T], /) -> _T:
+    def __call__(self, request: Callable[[], _T], /) -> _T:
         """The answer, or the error of the last attempt."""
 
 
-def ask_once(question: Callable[[], _T]) -> _T:
+def ask_once(request: Callable[[], _T]) -> _T:
     """Without a retry."""
-    return question()
+    return request()
 
 
 class RetryPolicies:
@@ -64,24 +64,24 @@ class RetryPolicies:
         self._stop = stop
         self._health = health
 
-    def at_start(self, question: Callable[[], _T]) -> _T:
+    def at_start(self, request: Callable[[], _T]) -> _T:
         """The answer, waited for up to ``lifecycle.startup_limit``.
 
         Raises StopRequestedError when told to stop meanwhile, and the error of the last attempt
         at the limit.
         """
-        return self._ask(question, self._settings.startup_limit / 1000)
+        return self._ask(request, self._settings.startup_limit / 1000)
 
-    def while_running(self, question: Callable[[], _T]) -> _T:
+    def while_running(self, request: Callable[[], _T]) -> _T:
         """As :meth:`at_start`, up to ``lifecycle.outage_limit``."""
-        return self._ask(question, self._settings.outage_limit / 1000)
+        return self._ask(request, self._settings.outage_limit / 1000)
 
     def sleep(self, seconds: float) -> None:
         """Sleep; raise StopRequestedError when told to stop."""
         if self._stop.wait(seconds):
             raise StopRequestedError
 
-    def _ask(self, question: Callable[[], _T], seconds: float) -> _T:
+    def _ask(self, request: Callable[[], _T], seconds: float) -> _T:
         if self._stop.is_set():
             raise StopRequestedError
 
@@ -100,7 +100,7 @@ class RetryPolicies:
         )
         began = time.monotonic()
         try:
-            return retrying(question)
+            return retrying(request)
         except AWAY as error:
             if self._stop.is_set():
                 raise StopRequestedError from error

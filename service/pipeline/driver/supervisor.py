@@ -51,7 +51,7 @@ class _KafkaAwayTooLongError(Exception):
 class Supervisor:
     """Supervises the queries of one run. ``stop`` asks the job to end; ``partly_written`` says
     which batch the output has in part; ``learn`` asks the registry for
-    schema ids; ``retry`` is the policy of questions to the registry and to
+    schema ids; ``retry`` is the policy of requests to the registry and to
     the output meanwhile."""
 
     def __init__(

@@ -57,7 +57,7 @@ class Written:
     """What becomes of some buckets. By bucket: whether it has ``changed``; whether its base is
     ``rewritten``; which ``older`` blocks of changes stay; and when something is due, at the
     earliest, of what stays in the base and of the changes. ``changes``: the newest block of those
-    that are not rewritten, a key without units being gone; ``bases``: all keys of the others.
+    that are not rewritten, a key without instances being gone; ``bases``: all keys of the others.
     ``homes``: for each key of ``changes`` the place of its bucket."""
 
     changed: Flags
@@ -216,8 +216,8 @@ def _with_gone(state: KeysState, gone: Sequence[str | None]) -> KeysState:
 
 def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:
     """When something is due of the keys of each bucket; ``FOREVER`` for never."""
-    of_steps = _least(homes[state.held.units["key"]], state.held.due, count)
-    in_sql = state.row_patterns.units
+    of_steps = _least(homes[state.held.instances["key"]], state.held.due, count)
+    in_sql = state.row_patterns.instances
     return np.minimum(of_steps, _least(homes[in_sql["key"]], in_sql["due"], count))
 
 

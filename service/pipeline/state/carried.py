@@ -19,7 +19,7 @@ from service.matcher.columnar.compilation import FOREVER, I64, NEVER, NONE, Tabl
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen
 from service.matcher.columnar.matcher import Held
-from service.matcher.columnar.row_pattern_units import moved_rows
+from service.matcher.columnar.row_pattern_instances import moved_rows
 from service.matcher.columnar.vectors import Flags
 
 
@@ -81,13 +81,13 @@ def moved(state: KeysState, place: int, target: int, how: Carry) -> tuple[KeysSt
     """The state with what rule ``place`` has as that of rule ``target``, which has nothing in it,
     and how many partial matches have ended."""
     held = state.held
-    units, partials = held.units.copy(), held.partials.copy()
-    mine = units["rule"] == place
+    instances, partials = held.instances.copy(), held.partials.copy()
+    mine = instances["rule"] == place
     if not mine.any():
         return state, 0
     nodes = held.nodes.copy()
-    of_partial = np.repeat(np.arange(len(units)), units["partials"])
-    of_finished = np.repeat(np.arange(len(units)), units["finished"])
+    of_partial = np.repeat(np.arange(len(instances)), instances["partials"])
+    of_finished = np.repeat(np.arange(len(instances)), instances["finished"])
     moving = mine[of_partial]
     states = np.array(how.states, np.int64)[np.where(moving, partials["state"], 0)]
     deadlines = _deadlines(state, partials, states, how)
@@ -102,21 +102,26 @@ def moved(state: KeysState, place: int, target: int, how: Carry) -> tuple[KeysSt
     nodes["step"][taken] = steps[nodes["step"][taken]]
     partials, finished = partials[kept], held.finished[finished_kept]
     of_partial, of_finished = of_partial[kept], of_finished[finished_kept]
-    units["partials"] = np.bincount(of_partial, minlength=len(units))
-    units["finished"] = np.bincount(of_finished, minlength=len(units))
-    deadline = np.full(len(units), FOREVER, np.int64)
+    instances["partials"] = np.bincount(of_partial, minlength=len(instances))
+    instances["finished"] = np.bincount(of_finished, minlength=len(instances))
+    deadline = np.full(len(instances), FOREVER, np.int64)
     np.minimum.at(deadline, of_partial, partials["deadline"])
-    units["deadline"] = np.where(mine, deadline, units["deadline"])
-    units["rule"][mine] = target
+    instances["deadline"] = np.where(mine, deadline, instances["deadline"])
+    instances["rule"][mine] = target
     # What a limit did is the old version's.
     for name in ("paused", "limited"):
-        units[name][mine] = 0
-    remembers = (units["partials"] > 0) | (units["finished"] > 0) | (units["quiet"] != NEVER)
+        instances[name][mine] = 0
+    remembers = (
+        (instances["partials"] > 0) | (instances["finished"] > 0) | (instances["quiet"] != NEVER)
+    )
     remembers |= ~mine
     order = np.flatnonzero(remembers)
-    order = order[np.lexsort((units["rule"][order], units["key"][order]))]
+    order = order[np.lexsort((instances["rule"][order], instances["key"][order]))]
     held = Held(
-        units[order], partials[_rows(of_partial, order)], finished[_rows(of_finished, order)], nodes
+        instances[order],
+        partials[_rows(of_partial, order)],
+        finished[_rows(of_finished, order)],
+        nodes,
     )
     return _tidy(replace(state, held=held)), ended
 
@@ -143,7 +148,7 @@ def _behind(nodes: Table, ends: I64) -> Flags:
 
 
 def _rows(of_rows: I64, order: I64) -> I64:
-    """The rows of units, in the order of these."""
+    """The rows of instances, in the order of these."""
     rank = np.full(int(order.max(initial=-1)) + 1, -1)
     rank[order] = np.arange(len(order))
     ranks = rank[of_rows] if len(of_rows) else of_rows
@@ -176,6 +181,6 @@ def _tidy(state: KeysState) -> KeysState:
         row_patterns=replace(in_sql, rows=moved_rows(in_sql.rows, event_at)),
     )
     wanted = np.zeros(len(state.keys), bool)
-    wanted[held.units["key"]] = True
-    wanted[state.row_patterns.units["key"]] = True
+    wanted[held.instances["key"]] = True
+    wanted[state.row_patterns.instances["key"]] = True
     return chosen(tidied, wanted)

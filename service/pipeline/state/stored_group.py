@@ -115,7 +115,7 @@ class StoredGroup:
             return BucketHeld(keys=len(batch.keys), waiting=len(batch))
         state = self._whole(base, changes)
         held = BucketHeld(keys=len(state.keys))
-        _add_units(held, state, [rule.fingerprint for rule in self.rules])
+        _add_instances(held, state, [rule.fingerprint for rule in self.rules])
         return held
 
     def of_key(
@@ -141,24 +141,24 @@ class StoredGroup:
         return whole([[base]], [beside], places)
 
 
-def _add_units(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:
-    in_sql, live_in_sql = state.row_patterns.units, state.row_patterns.live
+def _add_instances(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:
+    in_sql, live_in_sql = state.row_patterns.instances, state.row_patterns.live
     for number in np.unique(in_sql["rule"]).tolist():
         of_sql = in_sql["rule"] == number
         mine, live = in_sql[of_sql], int(live_in_sql[of_sql].sum())
         held.rules[fingerprints[number]] = RuleHeld(
             len(mine), live, None, _due(int(mine["due"].min()))
         )
-    units, partials = state.held.units, state.held.partials
-    rule_of_partial = np.repeat(units["rule"], units["partials"])
+    instances, partials = state.held.instances, state.held.partials
+    rule_of_partial = np.repeat(instances["rule"], instances["partials"])
     times = state.events.time[partials["first"]]
-    for number in np.unique(units["rule"]).tolist():
-        mine, of_rule = units["rule"] == number, rule_of_partial == number
+    for number in np.unique(instances["rule"]).tolist():
+        mine, of_rule = instances["rule"] == number, rule_of_partial == number
         held.rules[fingerprints[number]] = RuleHeld(
             int(mine.sum()),
             int(of_rule.sum()),
             int(times[of_rule].min()) if of_rule.any() else None,
-            _due(int(units["deadline"][mine].min())),
+            _due(int(instances["deadline"][mine].min())),
         )
 
 

@@ -25,12 +25,12 @@ class ControlRecord:
 
     def as_json(self) -> dict[str, Any]:
         """For the offset log."""
-        return {"partitions": [list(p) for p in self.partitions], "floor": self.lower_bound}
+        return {"partitions": [list(p) for p in self.partitions], "lower_bound": self.lower_bound}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ControlRecord:
         """From the offset log."""
-        return cls(tuple((t, int(p)) for t, p in value["partitions"]), value["floor"])
+        return cls(tuple((t, int(p)) for t, p in value["partitions"]), value["lower_bound"])
 
     def encode(self) -> bytes:
         """The packet."""

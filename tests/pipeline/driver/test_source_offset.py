@@ -8,7 +8,7 @@ import pytest
 
 from service.pipeline.driver.source_offset import SourceOffset
 
-CONTROL = {"clock": {"floor": 17, "partitions": []}, "run": "r"}
+CONTROL = {"clock": {"lower_bound": 17, "partitions": []}, "run": "r"}
 
 
 def test_offsets_in_order() -> None:

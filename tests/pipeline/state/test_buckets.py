@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from service.matcher.columnar.compilation import FOREVER, NEVER
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import joined
-from service.matcher.columnar.matcher import UNIT, Held
+from service.matcher.columnar.matcher import INSTANCE, Held
 from service.matcher.columnar.snapshot import encode
 from service.matcher.columnar.texts import TextSet
 from service.packing import unpack
@@ -55,11 +55,11 @@ def test_more_buckets_split_some(before: int, more: int) -> None:
 
 def remembering(keys: Sequence[str | None], *deadlines: int) -> KeysState:
     """A state that remembers something of each key, due at the ``deadlines``, or 1, 2, 3 …."""
-    units = np.zeros(len(keys), UNIT)
-    units["key"] = np.arange(len(keys))
-    units["deadline"] = deadlines or np.arange(len(keys)) + 1
-    units["quiet"] = NEVER
-    return KeysState(list(keys), held=Held.nothing()._replace(units=units))
+    instances = np.zeros(len(keys), INSTANCE)
+    instances["key"] = np.arange(len(keys))
+    instances["deadline"] = deadlines or np.arange(len(keys)) + 1
+    instances["quiet"] = NEVER
+    return KeysState(list(keys), held=Held.nothing()._replace(instances=instances))
 
 
 def block(keys: Sequence[str], gone: Sequence[str] = ()) -> bytes:
@@ -72,7 +72,9 @@ def block(keys: Sequence[str], gone: Sequence[str] = ()) -> bytes:
 
 def dues(state: KeysState) -> dict[str | None, int]:
     """The deadline of each key."""
-    return {state.keys[unit["key"]]: int(unit["deadline"]) for unit in state.held.units}
+    return {
+        state.keys[instance["key"]]: int(instance["deadline"]) for instance in state.held.instances
+    }
 
 
 def of_bucket(bucket: int, count: int = 2) -> list[str]:
@@ -165,9 +167,9 @@ def test_a_base_is_written_again() -> None:
 
 def test_what_rules_that_are_gone_have_left_is_not_kept() -> None:
     """The bucket is written without it."""
-    units = remembering(["a", "b"])
-    units.held.units["rule"] = [0, 1]
-    (stored,) = encode(units, [3, 4])
+    instances = remembering(["a", "b"])
+    instances.held.instances["rule"] = [0, 1]
+    (stored,) = encode(instances, [3, 4])
     keys = beginning([[stored]], [[]])
     assert keys.take(TextSet.of(["b"]), watermark=0).keys == []
     assert dues(keys.written().bases) == {"a": 1}

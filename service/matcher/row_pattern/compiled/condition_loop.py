@@ -120,9 +120,9 @@ def answer_of(
             answers[top] = YES if rows.bits[place] & test.operand else NO
         elif code == OF_PROGRAM:
             top += 1
-            question = programs.questions[test.operand]
+            asked = programs.conditions[test.operand]
             answers[top] = _computed(
-                question, row, place, slot, node, program, programs, columns, rows, work, control
+                asked, row, place, slot, node, program, programs, columns, rows, work, control
             )
         elif code == OF_PYTHON:
             top += 1
@@ -144,11 +144,11 @@ def answer_of(
 
 @inlined
 def _computed(
-    question, row, place, slot, node, program, programs, columns, rows, work, control
+    asked, row, place, slot, node, program, programs, columns, rows, work, control
 ):  # fmt: skip
     """What a program comes to."""
     stack, top = work.values, -1
-    for number in range(question.first_operation, question.end_operation):
+    for number in range(asked.first_operation, asked.end_operation):
         operation = programs.operations[number]
         code = operation.code & (DOUBLE - 1)
         if code == LOOK_BACK:

@@ -142,7 +142,7 @@ class _LeafWriter(Writer):
                 return Load(tables.NUMBER)
             case ColumnAt(position=position, path=path):
                 supported(self._typing.type_of(Column(path)))
-                return self._near(tables.COLUMN, position, self._read(self._lanes(path)))
+                return self._near(tables.COLUMN, position, self._read(self._vectors(path)))
             case ClassifierAt(position=RowPosition() as position):
                 return self._near(tables.CLASSIFIER, position, NONE)
             case RowAggregate():
@@ -175,6 +175,6 @@ class _LeafWriter(Writer):
         elif register != tables.COUNT and kind == STRING:
             # Texts are numbers of one run alone, without order.
             raise Unsupported
-        column, double = self._read(self._lanes(argument.node.path)), kind == DOUBLE
+        column, double = self._read(self._vectors(argument.node.path)), kind == DOUBLE
         word = self._registers.word(register, value.variables, words, column, double=double)
         return Load(code, 0, word, column=column, double=double)

@@ -53,7 +53,7 @@ class Lowered:
     """
 
     program: tables.Program
-    questions: Table
+    conditions: Table
     operations: Table
     bits: tuple[Expression, ...]
     calls: tuple[tuple[str, Expression], ...]
@@ -74,7 +74,7 @@ class _Lowering:
     bits: list[Expression] = field(default_factory=list)
     tests: list[tuple[int, int]] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)
-    questions: list[tuple[int, ...]] = field(default_factory=list)
+    conditions: list[tuple[int, ...]] = field(default_factory=list)
     operations: list[tuple[int, float, int, int]] = field(default_factory=list)
     calls: list[tuple[str, Expression]] = field(default_factory=list)
     columns: list[int] = field(default_factory=list)
@@ -138,7 +138,7 @@ class _Lowering:
         ]
         return Lowered(
             program,
-            np.array(self.questions, expression_loop.QUESTION),
+            np.array(self.conditions, expression_loop.CONDITION),
             np.array(self.operations, expression_loop.OPERATION),
             tuple(self.bits),
             tuple(self.calls),
@@ -203,8 +203,8 @@ class _Lowering:
             self.tests.append((len(self.calls), tables.OF_PYTHON))
             self.calls.append((name, part.expression))
         else:
-            self.tests.append((len(self.questions), tables.OF_PROGRAM))
-            self._question(leaf)
+            self.tests.append((len(self.conditions), tables.OF_PROGRAM))
+            self._condition(leaf)
 
     def _column(self, path: ColumnPath) -> int:
         place = self._places[path]
@@ -212,7 +212,7 @@ class _Lowering:
             self.columns.append(place)
         return self.columns.index(place)
 
-    def _question(self, leaf: Leaf) -> None:
+    def _condition(self, leaf: Leaf) -> None:
         first, first_load = len(self.operations), len(self.loads)
         for each in leaf.program.operations:
             whole, double, code, operand = each.row
@@ -224,7 +224,7 @@ class _Lowering:
             self.operations.append((whole, double, code, operand))
         self.loads += leaf.loads
         self.classifies |= any(load.code == tables.CLASSIFIER for load in leaf.loads)
-        self.questions.append((FOREVER, first, len(self.operations), 0, 0))
+        self.conditions.append((FOREVER, first, len(self.operations), 0, 0))
 
     def _register_rows(self) -> list[tuple[Any, ...]]:
         return [

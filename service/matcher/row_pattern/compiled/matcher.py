@@ -259,7 +259,7 @@ class Run:
             program = program._replace(names=names)
         self._program = program
         self._programs = expression_loop.Programs(
-            lowered.questions, operations, np.zeros(0, expression_loop.LOOK)
+            lowered.conditions, operations, np.zeros(0, expression_loop.LOOK)
         )
         self._columns = expression_loop.Columns(wholes, doubles, nulls)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from service.compiler.record_types import RecordTypes
 from service.compiler.rule_set import Condition
+from service.matcher.columnar.column_vectors import ColumnVectors
 from service.matcher.columnar.compilation import I64
 from service.matcher.columnar.event_masks import Bit, event_masks
 from service.matcher.columnar.events import SlotType
-from service.matcher.columnar.lanes import Lanes
 from service.matcher.columnar.vectors import Bytes, Numbers, Vector, concatenated, fixed, reader
 from service.pattern.expressions import ColumnPath, Evaluator, Expression, bind
 from service.pattern.types import RecordType
@@ -38,13 +38,13 @@ class RowBits:
     ) -> None:
         self._slots, self._event = slots, event
         self._places = {path: place for place, path in enumerate(paths)}
-        self._lanes = Lanes()
+        self._vectors = ColumnVectors()
         #: What Python computes, and whose bits need it.
         self._evaluated: list[tuple[Expression, Evaluator, int]] = []
         known = RecordTypes(() if event is None else (("", "", event),))
         bits = [Bit(Condition((), None, each), 0, 1 << n) for n, each in enumerate(conditions)]
         self._base = 0 if event is not None else (1 << len(bits)) - 1
-        self._masks = event_masks(known, bits, 1, self._lanes)
+        self._masks = event_masks(known, bits, 1, self._vectors)
         evaluated = [(part.expression, part.targets[0][1]) for part in self._masks.evaluated]
         if event is None:
             evaluated = [(each, 1 << number) for number, each in enumerate(conditions)]
@@ -54,26 +54,26 @@ class RowBits:
 
     def of(self, columns: Sequence[Vector], count: int) -> tuple[I64, list[BitFailure]]:
         """The bits of so many rows, and what could not be computed, which is not true."""
-        width = max(1, self._lanes.width)
+        width = max(1, self._vectors.width)
         wholes = np.zeros((count, width), np.int64)
         doubles, nulls = wholes.view(np.float64), np.ones((count, width), np.uint8)
         texts: list[tuple[int, Bytes]] = []
-        for (path, _), lane in self._lanes.values.items():
+        for (path, _), vector in self._vectors.values.items():
             column = columns[self._places[path]]
             if isinstance(column, Numbers):
                 target = doubles if column.values.dtype == np.float64 else wholes
-                target[:, lane] = column.values
-                nulls[:, lane] = column.nulls
+                target[:, vector] = column.values
+                nulls[:, vector] = column.nulls
             elif isinstance(column, Bytes):
-                texts.append((lane, column))
-                nulls[:, lane] = column.nulls
+                texts.append((vector, column))
+                nulls[:, vector] = column.nulls
         data = fixed(np.zeros(1, np.uint8))
         if texts:
             together = concatenated([column for _, column in texts])
             assert isinstance(together, Bytes)
             data = together.data
-            for number, (lane, _) in enumerate(texts):
-                wholes[:, lane] = together.places[number * count : (number + 1) * count]
+            for number, (vector, _) in enumerate(texts):
+                wholes[:, vector] = together.places[number * count : (number + 1) * count]
         types = np.full(count, -1 if self._event is None else 0, np.int32)
         words = self._masks.of(types, data, wholes, doubles, nulls)
         bits: I64 = words[:, 0] | self._base

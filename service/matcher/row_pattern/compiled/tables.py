@@ -21,8 +21,8 @@ INSTRUCTION = record(
 VARIABLE = record(bits="i8", first_test="i4", end_test="i4")
 OF_BIT, OF_PROGRAM, OF_PYTHON, OF_ALL, OF_ANY, PAST_NO, PAST_YES = range(7)
 #: A part of a condition, which leaves an answer (``NO``, ``YES``, ``OPEN``) on a stack: a bit, a
-#: question of ``expression_loop``, a call of Python; or what AND and OR make of the last two. Where
-#: the last answer decides them, the test of that number comes next.
+#: condition of ``expression_loop``, a call of Python; or what AND and OR make of the last two.
+#: Where the last answer decides them, the test of that number comes next.
 TEST = record(operand="i8", code="i4")
 NO, YES, OPEN = 0, 1, 2
 

@@ -1,6 +1,6 @@
 """What is remembered of keys for rules in SQL, beside what is remembered for rules of steps.
 
-A *unit* is a rule for a key. Its rows are events of the key's state, which other units may have,
+An *instance* is a rule for a key. Its rows are events of the key's state, which others may have,
 too; its threads and nodes are as in :mod:`service.matcher.row_pattern.compiled.tables`.
 """
 
@@ -18,9 +18,9 @@ from service.matcher.row_pattern.compiled.tables import KEY, NODE, THREAD
 #: behind the millisecond.
 ROW = record(event="i8", bits="i8", micros="i8")
 _OF_KEY = [(name, KEY[name]) for name in KEY.names or ()]
-#: ``key`` and ``rule`` as in other units; ``due``: the watermark at which something is due. The
+#: ``key`` and ``rule`` as in other instances; ``due``: the watermark at which something is due. The
 #: rest is as in ``KEY``.
-UNIT = np.dtype([("key", "i8"), ("rule", "i8"), ("due", "i8"), *_OF_KEY], align=True)
+INSTANCE = np.dtype([("key", "i8"), ("rule", "i8"), ("due", "i8"), *_OF_KEY], align=True)
 
 
 def _nothing(kind: np.dtype[np.void]) -> Table:
@@ -28,32 +28,34 @@ def _nothing(kind: np.dtype[np.void]) -> Table:
 
 
 @dataclass(slots=True)
-class RowPatternUnits:
-    """Units, sorted by key and rule, and their threads, nodes and rows in the units' order, as many
-    as they say."""
+class RowPatternInstances:
+    """Instances, sorted by key and rule, and their threads, nodes and rows in the same order, as
+    many as they say."""
 
-    units: Table = field(default_factory=lambda: _nothing(UNIT))
+    instances: Table = field(default_factory=lambda: _nothing(INSTANCE))
     threads: Table = field(default_factory=lambda: _nothing(THREAD))
     nodes: Table = field(default_factory=lambda: _nothing(NODE))
     rows: Table = field(default_factory=lambda: _nothing(ROW))
 
     def __len__(self) -> int:
-        return len(self.units)
+        return len(self.instances)
 
     @property
     def live(self) -> I64:
         """How many partial matches each has: threads, or a match that waits for further rows."""
-        live: I64 = np.maximum(self.units["threads"], self.units["attempt"] != 0).astype(np.int64)
+        live: I64 = np.maximum(self.instances["threads"], self.instances["attempt"] != 0).astype(
+            np.int64
+        )
         return live
 
-    def take(self, chosen: I64) -> RowPatternUnits:
+    def take(self, chosen: I64) -> RowPatternInstances:
         """Those of some places, in this order."""
         threads, nodes, rows = (
-            places_of(self.units[name].astype(np.int64), chosen)
+            places_of(self.instances[name].astype(np.int64), chosen)
             for name in ("threads", "nodes", "rows")
         )
-        return RowPatternUnits(
-            self.units[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows]
+        return RowPatternInstances(
+            self.instances[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows]
         )
 
 
@@ -74,13 +76,13 @@ def moved_rows(rows: Table, numbers: I64) -> Table:
     return moved
 
 
-def units_together(parts: Sequence[RowPatternUnits]) -> RowPatternUnits:
+def instances_together(parts: Sequence[RowPatternInstances]) -> RowPatternInstances:
     """Several as one, in this order."""
     parts = [part for part in parts if len(part)]
     if len(parts) <= 1:
-        return parts[0] if parts else RowPatternUnits()
-    return RowPatternUnits(
-        np.concatenate([part.units for part in parts]),
+        return parts[0] if parts else RowPatternInstances()
+    return RowPatternInstances(
+        np.concatenate([part.instances for part in parts]),
         np.concatenate([part.threads for part in parts]),
         np.concatenate([part.nodes for part in parts]),
         np.concatenate([part.rows for part in parts]),

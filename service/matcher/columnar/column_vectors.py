@@ -1,10 +1,10 @@
 """Which column of events stands where, in arrays with a row for each event.
 
-A *lane* holds whole numbers, truth (0, 1), dates (days), moments (µs) and decimals of up to 18
+A *vector* holds whole numbers, truth (0, 1), dates (days), moments (µs) and decimals of up to 18
 digits (without their point) as 64-bit numbers, FLOAT and DOUBLE as doubles. A text is its place
 among the bytes of all records, ``start << 32 | length``; for each part of it that conditions
-compare, another lane has the part's *number* among the texts that conditions name, -1 for all
-others. Any other value is the place of its bytes as they were written, and another lane says how
+compare, another vector has the part's *number* among the texts that conditions name, -1 for all
+others. Any other value is the place of its bytes as they were written, and another vector says how
 they are read (:mod:`service.codecs.record_layout`).
 """
 
@@ -27,13 +27,13 @@ class TextPart(NamedTuple):
 
 
 @dataclass
-class Lanes:
-    """The lanes of columns, each numbered when it is first asked for."""
+class ColumnVectors:
+    """The vectors of columns, each numbered when it is first asked for."""
 
     values: dict[tuple[ColumnPath, SqlType], int] = field(default_factory=dict)
-    #: By the lane of the text, and what of it.
+    #: By the vector of the text, and what of it.
     numbers: dict[tuple[int, TextPart], int] = field(default_factory=dict)
-    #: By the lane of the value.
+    #: By the vector of the value.
     readers: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -42,13 +42,13 @@ class Lanes:
         return len(self.values) + len(self.numbers) + len(self.readers)
 
     def value(self, path: ColumnPath, kind: SqlType) -> int:
-        """The lane of a column."""
+        """The vector of a column."""
         return self.values.setdefault((path, kind), self.width)
 
     def number(self, path: ColumnPath, part: TextPart) -> int:
-        """The lane with the numbers of a part of a text column."""
+        """The vector with the numbers of a part of a text column."""
         return self.numbers.setdefault((self.value(path, STRING), part), self.width)
 
-    def reader(self, lane: int) -> int:
-        """The lane that says how the values of a lane of ``Representation.OBJECT`` are read."""
-        return self.readers.setdefault(lane, self.width)
+    def reader(self, vector: int) -> int:
+        """The vector that says how the values of a vector of ``Representation.OBJECT`` are read."""
+        return self.readers.setdefault(vector, self.width)
