@@ -126,7 +126,7 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	$(PY) -m service.pipeline.spark.jars lock
 
 clean: ## Remove all that make and the tools wrote
-	rm -rf .venv $(WORK) build dist *.egg-info .coverage .hypothesis .*_cache
+	rm -rf .venv $(WORK) build dist *.egg-info .hypothesis .*_cache
 	rm -rf spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -16,7 +16,6 @@ from service.errors import StartError
 #: Functions of tasks, Spark's loop around them, and what both import as they run; and the driver's
 #: side of the sources.
 _LOADED = (
-    "pandas",
     "pyarrow.dataset",
     "pyspark.worker",
     "pyspark.sql.datasource_internal",
@@ -50,6 +49,7 @@ _MALLOC = {_M_TRIM_THRESHOLD: 128 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_M
 def load() -> None:
     """Import modules and compiled code, once, without starting a thread or printing anything."""
     os.environ.update(_WITHOUT_THREADS)
+    _leave_out_pandas()
     for module in _LOADED:
         import_module(module)
     # A task that needs compiled code says what is wrong.
@@ -73,6 +73,14 @@ def become_worker() -> None:
     gc.enable()
     # Spark collects after each task; within one, output records are many, and none is in a cycle.
     gc.set_threshold(100_000, 50, 50)
+
+
+def _leave_out_pandas() -> None:
+    """PySpark asks whether pandas is there, and PyArrow imports it to tell its objects from others:
+    a quarter of a second and 30 MiB, of which nothing here makes use."""
+    sys.modules["pandas"] = None  # type: ignore[assignment]
+    functions = import_module("pyspark.sql.pandas.functions")
+    functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]
 
 
 def _import_no_archives() -> None:
