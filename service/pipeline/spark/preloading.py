@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
 
 from service.errors import StartError
@@ -75,10 +76,16 @@ def become_worker() -> None:
     gc.set_threshold(100_000, 50, 50)
 
 
+class _NoPandas(MetaPathFinder):
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is left out", name=name)
+
+
 def _leave_out_pandas() -> None:
     """PySpark asks whether pandas is there, and PyArrow imports it to tell its objects from others:
     a quarter of a second and 30 MiB, of which nothing here makes use."""
-    sys.modules["pandas"] = None  # type: ignore[assignment]
+    sys.meta_path.insert(0, _NoPandas())
     functions = import_module("pyspark.sql.pandas.functions")
     functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]
 
