@@ -215,12 +215,15 @@ class _BucketReader:
 
     def _line(self, row: dict[str, Any]) -> bytes:
         group = StoredGroup(row["state"])
+        stored = 0
         for column, name in (("bucket", row["name"]), ("changes", row["name"] + CHANGES)):
             if row[column] is not None:
-                row[column] = group.check(row["key_group"], name, bytes_of(row[column]))
+                value = bytes_of(row[column])
+                stored += len(value)
+                row[column] = group.check(row["key_group"], name, value)
         held = group.bucket(row["bucket"], row["changes"])
         partials = sum(rule.partial_matches for rule in held.rules.values())
-        size = [len(row["bucket"]) + len(row["changes"] or b""), held.keys, partials, held.waiting]
+        size = [stored, held.keys, partials, held.waiting]
         shares = {fingerprint: rule.packed() for fingerprint, rule in held.rules.items()}
         of_key = [] if self.key is None else list(self._of_key(group, row))
         return pack([row["key_group"], row["name"], size, shares, of_key])

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from service.errors import RESTORE, StateError
 
-FORMAT: Final = 8
+FORMAT: Final = 9
 #: Of a key group's state: digest of the offsets of the batch that wrote it.
 WRITTEN_IN: Final = "written_in"
 

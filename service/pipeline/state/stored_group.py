@@ -105,8 +105,8 @@ class StoredGroup:
     def check(self, number: int, name: str, data: bytes) -> bytes:
         """The value of an entry of this group, the key group ``number``. StateError when it is not
         what was written last."""
-        *_, checksum = self._values["entries"][name]
-        return check_entry(number, name, data, checksum)
+        _, size, checksum = self._values["entries"][name]
+        return check_entry(number, name, data, size, checksum)
 
     def bucket(self, base: bytes, changes: bytes | None = None) -> BucketHeld:
         """What a bucket of this group holds; or an entry of events that wait."""

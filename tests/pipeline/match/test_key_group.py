@@ -151,7 +151,11 @@ class Store:
         held = Counter(dict.fromkeys(rules.values(), 0))
         for name, base in self.entries.items():
             if not name.endswith(CHANGES):
-                of_bucket = group.bucket(base, self.entries.get(name + CHANGES))
+                changes = self.entries.get(name + CHANGES)
+                of_bucket = group.bucket(
+                    group.check(0, name, base),
+                    None if changes is None else group.check(0, name + CHANGES, changes),
+                )
                 for fingerprint, of_rule in of_bucket.rules.items():
                     held[rules[fingerprint]] += of_rule.partial_matches
         return dict(held)
@@ -791,7 +795,7 @@ def group_state() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("format", 1, "state has format 1, this version reads 8"),
+        ("format", 1, "state has format 1, this version reads 9"),
         ("key_groups", 7, "made with state.key_groups 7, not 1"),
     ],
 )

@@ -197,12 +197,16 @@ def test_batches_after_one_another(batches: list[Any]) -> None:
     expected: dict[str | None, int] = {}
     entries = Entries(0, {"p": b""})
     kept: dict[str, bytes | None] = {}
+
+    def load(names: Sequence[str]) -> list[bytes | None]:
+        return [kept[name] for name in names]
+
     count = 1
     for now, (came, wanted, grow) in enumerate(batches):
         spread = Spread("p", count, count + grow)
         rules: Any = Rules()
         storage = BucketStorage(entries, spread, ["f"], rules)
-        keys = storage.read(range(count), lambda names: [kept[name] for name in names])
+        keys = storage.read(range(count), load)
         asked = {*came, *wanted}
         taken = dues(keys.take(TextSet.of(asked), watermark=now))
         due = {key for key, deadline in expected.items() if deadline <= now}
@@ -215,10 +219,12 @@ def test_batches_after_one_another(batches: list[Any]) -> None:
         expected = {key: d for key, d in expected.items() if key not in taken} | became
         count = spread.after
         names = [spread.names(bucket) for bucket in range(count)]
+        every = [name for pair in names for name in pair if name in entries]
+        values = dict(zip(every, entries.loaded(every, load), strict=True))
         found = [
             whole(
-                [[kept[base]] if base in entries else []],  # type: ignore[list-item]
-                [unpack(kept[changes] or b"") if changes in entries else []],
+                [[values[base]] if base in values else []],
+                [unpack(values[changes]) if changes in values else []],
                 {3: 0},
             )
             for base, changes in names
