@@ -30,6 +30,8 @@ _ROUND_MS = 10_000
 #: Rounds that are not counted: caches fill.
 _FIRST_ROUNDS = 2
 _FILL_BATCH = 1_000_000
+#: Batches are measured meanwhile, and looking at memory takes its time.
+_LOOK_SECONDS = 3.0
 _MOST_KEYS_OF_AIM = 1_000_000
 #: With more, Flink's heap state does not fit the memory that it is given.
 _MOST_KEYS_OF_PEER = 1_000_000
@@ -114,7 +116,7 @@ def _with_keys(
     def settings(batch: int) -> dict[str, Any]:
         return bed.settings(run, topic, rules, batch=batch, changed=changed)
 
-    with bed.our_side() as side, MemoryWatch(side) as memory:
+    with bed.our_side() as side, MemoryWatch(side, _LOOK_SECONDS) as memory:
         filled = side.ask({"do": "run", "settings": settings(_FILL_BATCH)})
         state = side.ask({"do": "state", "settings": settings(_FILL_BATCH)})
         for number in range(growth.rounds + _FIRST_ROUNDS):
