@@ -55,7 +55,7 @@ class ToldFiles(NamedTuple):
 
 
 #: Where the first batch begins, if it is not done, is the last of the three.
-_Planning = tuple["Settings", ToldFiles, "Ends | None"]
+_Planning = tuple["Settings", ToldFiles, Ends | None]
 #: librdkafka's properties, what packs, and the number of key groups.
 _Reading = tuple[dict[str, Any], PackBatch, int]
 
