@@ -88,9 +88,11 @@ def encode_results(results: Results, schema_id: int, emitted_at: int) -> Encoded
     used, rule = np.unique(results.rule, return_inverse=True)
     plans = [results.plans[number] for number in used.tolist()]
     used_keys, key = np.unique(results.key, return_inverse=True)
+    texts = results.keys.take(used_keys).compacted()
+    key_column = ByteColumn(texts.data, np.append(0, np.cumsum(texts.lengths)))
     keys = [
-        None if text is None else text.encode()
-        for text in (results.keys[number] for number in used_keys.tolist())
+        None if null else key
+        for key, null in zip(key_column.values(), texts.nulls.tolist(), strict=True)
     ]
     names = [[name.encode() for name in plan.steps] for plan in plans]
     counts = [len(each) for each in names]
@@ -131,7 +133,7 @@ def encode_results(results: Results, schema_id: int, emitted_at: int) -> Encoded
         ids.data,
         *rule_pool, *key_pool, *step_pool, *topic_pool, *type_pool, out, ends,
     )  # fmt: skip
-    key_column, key_numbers = ByteColumn.optional(keys)
+    key_numbers = np.where(texts.nulls, -1, np.arange(len(texts)))
     return EncodedResults(
         results.kind, rules, rows.rule, key_numbers[rows.key], key_column, ids,
         ByteColumn(out[: ends[-1]], ends),

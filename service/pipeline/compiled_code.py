@@ -18,9 +18,9 @@ from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.matcher import prepare as prepare_matcher
 from service.matcher.columnar.results import ResultKind, Results
 from service.matcher.columnar.snapshot import StoredKeys, decode_batch, encode, encode_batch
-from service.matcher.columnar.text_hash import text_hashes
+from service.matcher.columnar.text_hash import place_hashes, text_hashes
 from service.matcher.columnar.texts import TextSet
-from service.matcher.columnar.vectors import Bytes
+from service.matcher.columnar.vectors import Bytes, no_texts
 from service.matcher.row_pattern.compiled.matcher import prepare as prepare_row_patterns
 from service.model import Coordinates, Event
 from service.pipeline.librdkafka.producer import produce_nothing
@@ -65,6 +65,7 @@ def _decode_nothing() -> None:
     masks.of(np.zeros(0, np.int32), data, read.wholes, read.doubles, read.nulls)
     Bytes(longs, flags, data).compacted()
     text_hashes(data, ends, longs)
+    place_hashes(data, longs, flags, longs)
 
 
 def _store_nothing() -> None:
@@ -85,6 +86,6 @@ def _store_nothing() -> None:
 def _nothing() -> Results:
     i64, i32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
     return Results(
-        ResultKind.MATCH, (), (), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i32,
+        ResultKind.MATCH, (), no_texts(), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i32,
         EventTable.empty(),
     )  # fmt: skip

@@ -40,7 +40,7 @@ from service.matcher.columnar.snapshot import (
     encode_batch,
 )
 from service.matcher.columnar.texts import TextSet
-from service.matcher.columnar.vectors import Bytes, Numbers, Objects
+from service.matcher.columnar.vectors import Bytes, Numbers, Objects, texts_of
 from service.matcher.local import LocalJob, Record
 from service.matcher.row_pattern.compiled.tables import NODE as NODE_IN_SQL
 from service.matcher.row_pattern.compiled.tables import THREAD
@@ -128,7 +128,7 @@ class Run:
         """A job that has this state and is given the later events of these keys."""
         other = self._job()
         other.watermark = self.watermark
-        mine = np.array([key is not None and key in keys for key in self.ahead.keys], bool)
+        mine = np.array([key is not None and key in keys for key in self.ahead.keys.texts()], bool)
         held = other._states[0]
         held.names, held.keys = self.job._states[0].names, state
         held.ahead = self.ahead.take(np.flatnonzero(mine[self.ahead.key]))
@@ -187,7 +187,7 @@ def waiting(batch: InputBatch, names: Names, slots: Sequence[SlotType]) -> Any:
     """The events of a batch as values: key, mask and the event, in their order."""
     event = batch.events.objects(names, slots)
     return [
-        (batch.keys[key], batch.masks[mask], value(event(row)))
+        (batch.keys.text(key), batch.masks[mask], value(event(row)))
         for row, (key, mask) in enumerate(zip(batch.key, batch.mask, strict=True))
     ]
 
@@ -219,8 +219,8 @@ def test_divided_and_joined(run: Run, data: st.DataObject) -> None:
     parts = run.parts(assignment, count)
     assert len(parts) == count
     for number, part in enumerate(parts):
-        assert set(part.keys) == {
-            k for k, n in zip(whole.keys, assignment, strict=True) if n == number
+        assert set(part.keys.texts()) == {
+            k for k, n in zip(whole.keys.texts(), assignment, strict=True) if n == number
         }
     expected = run.goes_on(run.copy())
     order = data.draw(st.permutations(parts))
@@ -238,7 +238,7 @@ def test_each_part_goes_on_alone(run: Run, data: st.DataObject) -> None:
     """All parts together find and remember what the whole does."""
     homes = {key: data.draw(st.integers(0, 2)) for key in KEYS}
     expected = run.goes_on(run.copy())
-    numbers = np.array([homes[str(key)] for key in run.state.keys], np.int64)
+    numbers = np.array([homes[str(key)] for key in run.state.keys.texts()], np.int64)
     parts = run.parts(numbers, 3)
     jobs = [
         run.goes_on(part, "".join(key for key in KEYS if homes[key] == number))
@@ -260,7 +260,9 @@ def test_chosen(run: Run, data: st.DataObject) -> None:
     some, others = chosen(whole, wanted), chosen(whole, ~wanted)
     both = [*run.content(some), *run.content(others)]
     assert sorted(both, key=lambda one: one[0]) == run.content(whole)
-    assert some.keys == [key for key, one in zip(whole.keys, wanted, strict=True) if one]
+    assert some.keys.texts() == [
+        key for key, one in zip(whole.keys.texts(), wanted, strict=True) if one
+    ]
     assert len(some.events) + len(others.events) == len(whole.events)
     assert len(some.held.nodes) + len(others.held.nodes) == len(whole.held.nodes)
     assert min(some.deadline, others.deadline) == whole.deadline
@@ -275,12 +277,12 @@ def test_unknown_rules_are_dropped(run: Run) -> None:
     instances = run.content(run.state)
     read = decode(data, {7: 0, second: 1})
     assert run.content(read) == [instance for instance in instances if instance[0][1] == 1]
-    assert set(read.keys) == {key for (key, number), *_ in instances if number == 1}
+    assert set(read.keys.texts()) == {key for (key, number), *_ in instances if number == 1}
     moved = decode(data, {second: 0, first: 1})
     assert {(k, 1 - n) for (k, n), *_ in instances} == {u[0] for u in run.content(moved)}
     nothing = decode(data, {})
     assert nothing.idle
-    assert (nothing.keys, len(nothing.events)) == ([], 0)
+    assert (nothing.keys.texts(), len(nothing.events)) == ([], 0)
 
 
 SIMPLE = """
@@ -321,7 +323,7 @@ def test_some_keys_of_many_blocks(run: Run, data: st.DataObject) -> None:
     stored = StoredKeys([[block] for block in blocks], run.rules)
     assert len(stored) == len(whole.keys)
     assert not stored.forgotten.any()
-    by_key = dict(zip(whole.keys, homes.tolist(), strict=True))
+    by_key = dict(zip(whole.keys.texts(), homes.tolist(), strict=True))
     every = np.ones(3, bool)
     rows, due = stored.due(every)
     assert rows.tolist() == stored.rows(every).tolist() == list(range(len(stored)))
@@ -330,15 +332,15 @@ def test_some_keys_of_many_blocks(run: Run, data: st.DataObject) -> None:
     names = [None if value is None else value.decode() for value in values]
     assert dict(zip(names, stored.homes(rows).tolist(), strict=True)) == by_key
     asked = data.draw(st.lists(st.sampled_from([*KEYS, "x", None]), unique=True))
-    found, numbers = stored.find(TextSet.of(asked))
+    found, numbers = stored.find(TextSet(texts_of(asked)))
     assert [row in found for row in rows] == [name in asked for name in names]
     some = stored.chosen(found)
     assert run.content(some) == [u for u in run.content(whole) if u[0][0] in asked]
-    in_order = TextSet.of(asked).numbers.tolist()
+    in_order = TextSet(texts_of(asked)).numbers.tolist()
     for row, number in zip(found.tolist(), numbers.tolist(), strict=True):
         assert asked[in_order.index(number)] == names[row]
     for key, when in zip(names, due.tolist(), strict=True):
-        of_key = np.array([key == other for other in whole.keys], bool)
+        of_key = np.array([key == other for other in whole.keys.texts()], bool)
         assert when == chosen(whole, of_key).deadline
 
 
@@ -559,10 +561,15 @@ def golden_states() -> dict[str, KeysState]:
     whole = golden_events(golden_columns(), payload)
     return {
         "empty": KeysState(),
-        "partials": KeysState(["k", "ü", None], whole, of_key, held),
-        "no-columns": KeysState(['["a","b"]', "k", "cool"], golden_events(), of_key, held),
+        "partials": KeysState(texts_of(["k", "ü", None]), whole, of_key, held),
+        "no-columns": KeysState(
+            texts_of(['["a","b"]', "k", "cool"]), golden_events(), of_key, held
+        ),
         "row-patterns": KeysState(
-            ["k", "q"], golden_events(), np.array([0, 0, 1]), row_patterns=golden_row_patterns()
+            texts_of(["k", "q"]),
+            golden_events(),
+            np.array([0, 0, 1]),
+            row_patterns=golden_row_patterns(),
         ),
     }
 
@@ -589,7 +596,7 @@ def golden_row_patterns() -> RowPatternInstances:
 def golden_batch() -> InputBatch:
     """What the committed bytes of events that wait hold, likewise."""
     return InputBatch(
-        ["k", "ü", None],
+        texts_of(["k", "ü", None]),
         [5, (1 << 63) - 1, 1 << 63, (1 << 200) + 1],
         np.array([2, 0, 1]),
         np.array([1, 3, 2]),
@@ -625,7 +632,7 @@ def test_golden_state(name: str) -> None:
     expected = golden_states()[name]
     data = golden(name, encode(expected, [4, 7])[0])
     read = decode(data, {4: 0, 7: 1})
-    assert read.keys == expected.keys
+    assert read.keys.texts() == expected.keys.texts()
     assert read.event_key.tolist() == expected.event_key.tolist()
     assert content(read, NAMES, GOLDEN_SLOTS) == content(expected, NAMES, GOLDEN_SLOTS)
     assert [table.tolist() for table in read.held] == [table.tolist() for table in expected.held]

@@ -13,7 +13,7 @@ from service.errors import StateError
 from service.matcher.columnar.compilation import FOREVER, NEVER
 from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks
 from service.matcher.columnar.texts import TextSet
-from service.matcher.columnar.vectors import Bytes, Vector, reader, vector
+from service.matcher.columnar.vectors import Bytes, Vector, reader, texts_of, vector
 from service.pattern.types import BIGINT, DOUBLE, STRING
 
 property_of = settings(max_examples=200, derandomize=True, database=None)
@@ -79,7 +79,8 @@ def test_any_rows_come_back(
                 *zip(values, of_row, strict=True)
             }
         if kind is STRING:
-            asked = TextSet.of(data.draw(st.lists(st.sampled_from([*values, "same", "", None]))))
+            among: Any = data.draw(st.lists(st.sampled_from([*values, "same", "", None])))
+            asked = TextSet(texts_of(among))
             found, numbers = packed.search(place, asked)
             column = packed.vector(place, rows)
             assert isinstance(column, Bytes)

@@ -9,6 +9,8 @@ import numpy as np
 
 from service.matcher.columnar.compilation import I64
 from service.matcher.columnar.events import EventTable, Names, SlotType, together
+from service.matcher.columnar.texts import with_more
+from service.matcher.columnar.vectors import Bytes, no_texts, texts_of
 from service.model import Event
 
 
@@ -21,7 +23,7 @@ class InputBatch:
     """Events with their keys and what is true of them: ``keys`` and ``masks`` (sets of true
     conditions) hold each once, ``key`` and ``mask`` are places in them."""
 
-    keys: list[str | None] = field(default_factory=list)
+    keys: Bytes = field(default_factory=no_texts)
     masks: list[int] = field(default_factory=list)
     key: I64 = field(default_factory=_no_numbers)
     mask: I64 = field(default_factory=_no_numbers)
@@ -40,7 +42,7 @@ class InputBatch:
         mask = [masks.setdefault(event.bits, len(masks)) for event in every]
         counts = [len(mine) for mine in events.values()]
         return cls(
-            list(events),
+            texts_of(events),
             list(masks),
             np.repeat(np.arange(len(counts)), counts),
             np.array(mask, np.int64),
@@ -55,7 +57,7 @@ class InputBatch:
         keys, key = np.unique(self.key[rows], return_inverse=True)
         masks, mask = np.unique(self.mask[rows], return_inverse=True)
         return InputBatch(
-            [self.keys[number] for number in keys.tolist()],
+            self.keys.take(keys),
             [self.masks[number] for number in masks.tolist()],
             key,
             mask,
@@ -67,16 +69,16 @@ def batches_together(parts: Sequence[InputBatch]) -> InputBatch:
     """Several as one, in this order."""
     if len(parts) == 1:
         return parts[0]
-    keys: dict[str | None, int] = {}
+    keys = no_texts()
     masks: dict[int, int] = {}
     key, mask = [_no_numbers()], [_no_numbers()]
     for part in parts:
-        key_numbers = [keys.setdefault(each, len(keys)) for each in part.keys]
+        keys, key_numbers = with_more(keys, part.keys)
         mask_numbers = [masks.setdefault(each, len(masks)) for each in part.masks]
-        key.append(np.array(key_numbers, np.int64)[part.key])
+        key.append(key_numbers[part.key])
         mask.append(np.array(mask_numbers, np.int64)[part.mask])
     return InputBatch(
-        list(keys),
+        keys,
         list(masks),
         np.concatenate(key),
         np.concatenate(mask),

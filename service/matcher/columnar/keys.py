@@ -21,6 +21,8 @@ from service.matcher.columnar.matcher import Chains, ColumnarMatcher, Findings, 
 from service.matcher.columnar.meaning import Meaning
 from service.matcher.columnar.results import ResultKind, Results
 from service.matcher.columnar.row_pattern_instances import RowPatternInstances
+from service.matcher.columnar.texts import with_more
+from service.matcher.columnar.vectors import Bytes, no_texts
 from service.matcher.found import (
     Expired,
     Failure,
@@ -49,7 +51,7 @@ class KeysState:
     """What is remembered of many keys, which are numbered by their place in ``keys``. ``events``
     are those that partial matches hold, ``event_key`` the key of each."""
 
-    keys: list[str | None] = field(default_factory=list)
+    keys: Bytes = field(default_factory=no_texts)
     events: EventTable = field(default_factory=EventTable.empty)
     event_key: I64 = field(default_factory=_no_numbers)
     held: Held = field(default_factory=Held.nothing)
@@ -116,9 +118,8 @@ class KeysMatcher:
         What is found comes in pieces of bounded size; ``state`` has moved when they have been
         taken.
         """
-        numbers = {key: number for number, key in enumerate(state.keys)}
-        key_numbers = [numbers.setdefault(key, len(numbers)) for key in batch.keys]
-        key = np.array(key_numbers, np.int64)[batch.key]
+        keys, places = with_more(state.keys, batch.keys)
+        key = places[batch.key]
         order = _in_order(batch.events, key, names)
         key, mask = key[order], batch.mask[order]
         fresh = batch.events.take(order)
@@ -126,7 +127,6 @@ class KeysMatcher:
         applied = replace(fresh, micros=None)
         known = together([state.events, applied])
         run = self._matcher.run(state.held, known, key, batch.masks, mask, watermark)
-        keys = list(numbers)
         for findings in run:
             yield from self._outputs(findings, keys, known, names)
         new = NewEvents(known, keys, batch.masks, key, mask, fresh.all_micros)
@@ -137,7 +137,7 @@ class KeysMatcher:
         # Keys of which nothing is remembered lose their number.
         used = np.union1d(run.held.instances["key"], in_sql.instances.instances["key"])
         event_key = np.concatenate([state.event_key, key])[kept]
-        state.keys = [keys[number] for number in used.tolist()]
+        state.keys = keys.take(used).compacted()
         state.held = run.held
         state.held.instances["key"] = np.searchsorted(used, state.held.instances["key"])
         state.row_patterns = in_sql.instances
@@ -158,7 +158,7 @@ class KeysMatcher:
         return self._row_patterns.live(state.row_patterns, state.events, state.keys, names)
 
     def _outputs(
-        self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
+        self, findings: Findings, keys: Bytes, events: EventTable, names: Names
     ) -> Iterator[Outputs]:
         if self._plain.any():
             yield from self._columns(findings.of_rules(self._plain), keys, events, names)
@@ -168,7 +168,7 @@ class KeysMatcher:
         for key, rule, length, found in chain(
             _matches(findings, event), _timeouts(findings, event)
         ):
-            self._reporters[rule].report(keys[key], found, outputs)
+            self._reporters[rule].report(keys.text(key), found, outputs)
             size += length
             if size >= _MOST_TAKEN_EVENTS:
                 yield outputs
@@ -182,7 +182,7 @@ class KeysMatcher:
             strict=True,
         ):
             failure = self._failure(rule, kind, event(row), detail)
-            self._reporters[rule].report(keys[key], Found(failures=[failure]), outputs)
+            self._reporters[rule].report(keys.text(key), Found(failures=[failure]), outputs)
         for failed in findings.call_failures:
             failure = Failure(
                 "condition_failed", failed.atom.step, event(failed.event), failed.error
@@ -196,7 +196,7 @@ class KeysMatcher:
         yield outputs
 
     def _columns(
-        self, findings: Findings, keys: Sequence[str | None], events: EventTable, names: Names
+        self, findings: Findings, keys: Bytes, events: EventTable, names: Names
     ) -> Iterator[Outputs]:
         """What the plain rules found."""
         nothing = np.zeros(len(findings.match_rule), np.uint8)
@@ -264,7 +264,7 @@ def rule_states(
             limited=bool(instance["limited"]),
             events_at_most=int(instance["events_bound"]),
         )
-        yield state.keys[instance["key"]], int(instance["rule"]), rule_state
+        yield state.keys.text(int(instance["key"])), int(instance["rule"]), rule_state
 
 
 def _in_order(events: EventTable, key: I64, names: Names) -> I64:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ from service.matcher.columnar.events import together
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.matcher import Held
 from service.matcher.columnar.row_pattern_instances import instances_together, moved_rows
+from service.matcher.columnar.vectors import Bytes, concatenated
 
 
 def joined(states: Sequence[KeysState]) -> KeysState:
     """Several states, of different keys, as one."""
-    states = [state for state in states if state.keys]
+    states = [state for state in states if len(state.keys)]
     if not states:
         return KeysState()
     if len(states) == 1:
@@ -40,8 +40,10 @@ def joined(states: Sequence[KeysState]) -> KeysState:
     held.nodes["event"] += np.repeat(np.array(events, np.int32), counts)
     previous = held.nodes["previous"]
     previous += np.where(previous < 0, 0, np.repeat(np.array(nodes, np.int32), counts))
+    texts = concatenated([state.keys for state in states])
+    assert isinstance(texts, Bytes)
     return KeysState(
-        keys=[key for state in states for key in state.keys],
+        keys=texts,
         events=together([state.events for state in states]),
         event_key=np.concatenate(
             [state.event_key + start for state, start in zip(states, keys, strict=True)]
@@ -74,7 +76,7 @@ def chosen(state: KeysState, wanted: Any) -> KeysState:
     row_patterns.instances["key"] = keys[row_patterns.instances["key"]]
     row_patterns.rows = moved_rows(row_patterns.rows, events)
     return KeysState(
-        keys=list(compress(state.keys, wanted.tolist())),
+        keys=state.keys.take(np.flatnonzero(wanted)),
         events=state.events.take(np.flatnonzero(of_events)),
         event_key=keys[state.event_key[of_events]],
         held=kept,

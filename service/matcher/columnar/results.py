@@ -20,6 +20,7 @@ from service.match_ids import match_id
 from service.matcher.columnar.compilation import I32, I64
 from service.matcher.columnar.events import EventTable, Names
 from service.matcher.columnar.matcher import Chains
+from service.matcher.columnar.vectors import Bytes
 from service.model import Match, TakenEvent, Timeout
 
 
@@ -42,7 +43,7 @@ class Results:
 
     kind: ResultKind
     plans: Sequence[Plan]
-    keys: Sequence[str | None]
+    keys: Bytes
     names: Names
     rule: I32
     key: I64
@@ -57,7 +58,7 @@ class Results:
         cls,
         kind: ResultKind,
         plans: Sequence[Plan],
-        keys: Sequence[str | None],
+        keys: Bytes,
         names: Names,
         rule: I32,
         key: I64,
@@ -113,7 +114,7 @@ class Results:
 
     def result(self, row: int) -> Match | Timeout:
         """One of them as an object."""
-        plan, key = self.plans[self.rule[row]], self.keys[self.key[row]]
+        plan, key = self.plans[self.rule[row]], self.keys.text(int(self.key[row]))
         first = int(self.ends[row - 1]) if row else 0
         steps: dict[str, list[TakenEvent]] = {}
         taken_event = self.events.objects(self.names, ())

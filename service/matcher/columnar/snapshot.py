@@ -27,7 +27,7 @@ from service.matcher.columnar.matcher import INSTANCE, NODE, Held, due_of
 from service.matcher.columnar.packed_columns import Column, PackedColumns, blocks, damaged
 from service.matcher.columnar.row_pattern_instances import RowPatternInstances
 from service.matcher.columnar.texts import TextSet
-from service.matcher.columnar.vectors import Bytes, Flags, Vector, nulls_like, texts_of
+from service.matcher.columnar.vectors import Bytes, Flags, Vector, no_texts, nulls_like
 from service.matcher.row_pattern.compiled import tables as row_tables
 
 #: Formats of blocks.
@@ -120,9 +120,8 @@ def encode(
     instances["rule"] = names[instances["rule"]] if len(instances) else 0
     in_sql.instances["rule"] = names[in_sql.instances["rule"]] if len(in_sql) else 0
     in_sql.rows = row_pattern_instances.moved_rows(in_sql.rows, event_at)
-    keys = [state.keys[row] for row in order.tolist()]
     columns = [
-        Column(_KEYS, texts_of(keys)),
+        Column(_KEYS, state.keys.take(order)),
         *(
             Column(_KEYS, counts[table])
             for table in (_INSTANCES, _NODES, _SQL_INSTANCES, _EVENTS_OF_STATE)
@@ -146,7 +145,7 @@ def encode_batch(batch: InputBatch) -> bytes:
     """Events that wait, as one block."""
     masks = [mask.to_bytes((mask.bit_length() + 7) // 8, "little") for mask in batch.masks]
     columns = [
-        Column(_KEYS, texts_of(batch.keys)),
+        Column(_KEYS, batch.keys),
         Column(_MASKS, Bytes.of(masks)),
         Column(_EVENTS_OF_BATCH, batch.key),
         Column(_EVENTS_OF_BATCH, batch.mask),
@@ -164,7 +163,7 @@ def decode_batch(data: bytes) -> InputBatch:
     rows = packed.rows(_EVENTS_OF_BATCH)
     masks = _as_bytes(packed.vector(1, packed.rows(_MASKS)))
     return InputBatch(
-        _texts(_as_bytes(packed.vector(0, packed.rows(_KEYS)))),
+        _as_bytes(packed.vector(0, packed.rows(_KEYS))).compacted(),
         [int.from_bytes(masks.value(row) or b"", "little") for row in range(len(masks))],
         packed.numbers(2, rows),
         packed.numbers(3, rows),
@@ -222,7 +221,7 @@ class StoredKeys:
     def texts(self, rows: I64) -> Bytes:
         """The keys of some rows."""
         if not len(rows):  # without blocks, nothing says what columns are
-            return texts_of(())
+            return no_texts()
         return _as_bytes(self._packed.vector(_PLACE[_KEYS, "key"], rows))
 
     def due(self, buckets: Flags) -> tuple[I64, I64]:
@@ -295,7 +294,7 @@ class StoredKeys:
         inner = nodes["previous"] != NONE
         nodes["previous"][inner] += node_start[key[inner]].astype(np.int32)
         state = KeysState(
-            _texts(self.texts(rows)),
+            self.texts(rows).compacted(),
             _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], of_events),
             np.repeat(numbers, events_of),
             held,
@@ -331,9 +330,9 @@ class StoredKeys:
             found[name] = self._packed.numbers(_PLACE[table, name], rows)
         return found
 
-    def gone(self, rows: I64) -> list[str | None]:
+    def gone(self, rows: I64) -> Bytes:
         """The keys of those of some rows that say that nothing is remembered any more."""
-        return _texts(self.texts(rows[~self._remembered(rows)]))
+        return self.texts(rows[~self._remembered(rows)])
 
 
 def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
@@ -412,15 +411,6 @@ def _events(packed: PackedColumns, first: int, rows: I64) -> EventTable:
 def _as_bytes(column: Vector) -> Bytes:
     assert isinstance(column, Bytes)
     return column
-
-
-def _texts(column: Bytes) -> list[str | None]:
-    whole = column.compacted()
-    data, ends = whole.data.tobytes(), np.cumsum(whole.lengths).tolist()
-    return [
-        None if null else data[start:end].decode()
-        for start, end, null in zip([0, *ends], ends, whole.nulls.tolist(), strict=False)
-    ]
 
 
 def _starts(counts: I64) -> I64:

@@ -77,6 +77,15 @@ def text_hash(data, at, end):
 
 
 @compiled
+def place_hashes(data, places, nulls, out):
+    """Of each value of a column vector, as signed numbers; those of NULL stay as they are."""
+    for row in range(len(out)):
+        if not nulls[row]:
+            start = places[row] >> 32
+            out[row] = np.int64(text_hash(data, start, start + (places[row] & 0xFFFF_FFFF)))
+
+
+@compiled
 def text_hashes(data, ends, out):
     """Of each text of a pool, as signed numbers."""
     for row in range(len(out)):

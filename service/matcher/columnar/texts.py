@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from service.matcher.columnar.byte_loops import find_text, find_texts, number_texts
 from service.matcher.columnar.compilation import I64, NONE
-from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, concatenated, texts_of
+from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, concatenated
 
 
 class Texts:
@@ -93,11 +93,6 @@ class TextSet:
             count += 1
         self._count = count
 
-    @classmethod
-    def of(cls, texts: Collection[str | None]) -> TextSet:
-        """These texts."""
-        return cls(texts_of(texts))
-
     def __len__(self) -> int:
         return self._count
 
@@ -109,6 +104,20 @@ class TextSet:
             self.of_null, found,
         )  # fmt: skip
         return found
+
+
+def with_more(known: Bytes, more: Bytes) -> tuple[Bytes, I64]:
+    """Texts that are ``known``, and behind them what else is among ``more``, each of which has no
+    text twice; and the place of each of ``more`` there."""
+    both = TextSet(known, more)
+    place = np.full(len(both), NONE, np.int64)
+    place[both.numbers[: len(known)]] = np.arange(len(known))
+    places = place[both.numbers[len(known) :]]
+    new = np.flatnonzero(places == NONE)
+    places[new] = len(known) + np.arange(len(new))
+    texts = concatenated([known, more.take(new)])
+    assert isinstance(texts, Bytes)
+    return texts, places
 
 
 def _bytes_at(data: np.ndarray[tuple[int], np.dtype[np.uint8]], place: int) -> bytes:

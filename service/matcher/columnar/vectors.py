@@ -93,6 +93,20 @@ class Bytes:
         copy_bytes(self.data, self.places, self.nulls, data)
         return Bytes.packed(lengths, self.nulls, fixed(data))
 
+    def texts(self) -> list[str | None]:
+        """All values, as text."""
+        whole = self.compacted()
+        data, ends = whole.data.tobytes(), np.cumsum(whole.lengths).tolist()
+        return [
+            None if null else data[start:end].decode()
+            for start, end, null in zip([0, *ends], ends, self.nulls.tolist(), strict=False)
+        ]
+
+    def text(self, row: int) -> str | None:
+        """One value, as text."""
+        value = self.value(row)
+        return None if value is None else value.decode()
+
     def value(self, row: int) -> bytes | None:
         """One value."""
         if self.nulls[row]:
@@ -124,6 +138,11 @@ Vector = Numbers | Bytes | Objects
 def texts_of(texts: Collection[str | None]) -> Bytes:
     """Texts as a vector."""
     return Bytes.of([None if text is None else text.encode() for text in texts])
+
+
+def no_texts() -> Bytes:
+    """None."""
+    return texts_of(())
 
 
 def nulls_of(kind: SqlType | None, count: int) -> Vector:

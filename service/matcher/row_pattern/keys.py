@@ -17,6 +17,7 @@ from service.matcher.columnar.row_pattern_instances import (
     RowPatternInstances,
     instances_together,
 )
+from service.matcher.columnar.vectors import Bytes
 from service.matcher.live import PartialMatch
 from service.matcher.outputs import Outputs
 from service.matcher.partial import END_OF_TIME
@@ -38,7 +39,7 @@ class NewEvents:
     millisecond."""
 
     events: EventTable
-    keys: Sequence[str | None]
+    keys: Bytes
     masks: Sequence[int]
     key: I64
     mask: I64
@@ -62,7 +63,7 @@ class RowPatternRules:
         self,
         instances: RowPatternInstances,
         events: EventTable,
-        keys: Sequence[str | None],
+        keys: Bytes,
         names: Names,
     ) -> Iterator[PartialMatch]:
         """The attempts under way, rule by rule and key by key."""
@@ -149,7 +150,7 @@ class RowPatternRun:
             outputs, size = Outputs(), 0
             rule.reporter.failures(found.failures, outputs)
             for place, result in found.objects():
-                size += rule.reporter.report(fresh.keys[keys[place]], [result], outputs)
+                size += rule.reporter.report(fresh.keys.text(int(keys[place])), [result], outputs)
                 if size >= _MOST_ROWS:
                     yield outputs
                     outputs, size = Outputs(), 0
@@ -227,7 +228,7 @@ class _Rule:
         self,
         instances: RowPatternInstances,
         events: EventTable,
-        keys: Sequence[str | None],
+        keys: Bytes,
         names: Names,
     ) -> Iterator[PartialMatch]:
         """The attempts of some instances."""
@@ -240,4 +241,4 @@ class _Rule:
             strict=True,
         ):
             due = None if deadline == FOREVER else deadline
-            yield from live_attempt(self._plan, keys[key], state, due)
+            yield from live_attempt(self._plan, keys.text(key), state, due)

@@ -225,7 +225,7 @@ class KeyGroup:
         of_due = (bucket for bucket in due.values() if bucket is not None)
         outdated = self._entries.outdated(prefix, _MOST_MEANINGS, _RENEWED)
         touched = sorted({*homes.tolist(), *spread.split, *of_due, *outdated})
-        wanted = TextSet.of(batch.keys)
+        wanted = TextSet(batch.keys)
         for portion in self._entries.portions(spread, touched, _PORTION):
             mine = batch
             if len(portion) < len(touched):
@@ -308,12 +308,12 @@ class KeyGroup:
     def _input_batch(self, number: int, matcher: KeysMatcher, rows: pa.RecordBatch) -> InputBatch:
         partitioning = matcher.partitioning
         shape = PackedPartitioning.of(number, partitioning)
-        keys, key = _encoded(rows.column(f"key_{number}"))
+        keys, key = _dictionary(rows.column(f"key_{number}"))
         words = [rows.column(word(number, w)).to_numpy() for w in range(shape.words)]
         masks, mask = distinct_masks(np.stack(words, axis=1))
         unseen = partitioning.unseen_by_steps
         if unseen:
-            without_key = np.array([partitioning.has_null(each) for each in keys], bool)[key]
+            without_key = np.array([*map(partitioning.has_null, keys.to_pylist())], bool)[key]
             mask = np.where(without_key, mask + len(masks), mask)
             masks += [each | unseen for each in masks]
         topics, topic = _encoded(rows.column("topic"))
@@ -335,7 +335,7 @@ class KeyGroup:
             payload=bytes_of(rows.column("value")) if partitioning.keeps_payload else None,
             micros=_micros(rows),
         )
-        return InputBatch(keys, masks, key, mask, events)
+        return InputBatch(bytes_of(keys), masks, key, mask, events)
 
 
 def _micros(rows: pa.RecordBatch) -> I64 | None:
@@ -372,6 +372,11 @@ def _prefix(partitioning: Partitioning) -> str:
 
 def _encoded(column: pa.Array) -> tuple[list[Any], Any]:
     """A column's values, each once, and for each row the place of its value."""
+    values, places = _dictionary(column)
+    return values.to_pylist(), places
+
+
+def _dictionary(column: pa.Array) -> tuple[pa.Array, Any]:
+    """The same in Arrow."""
     encoded = column.dictionary_encode(null_encoding="encode")
-    places = encoded.indices.to_numpy().astype(np.int64)
-    return encoded.dictionary.to_pylist(), places
+    return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)

@@ -12,8 +12,7 @@ Buckets become more while the state grows, so that none becomes large: linear ha
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,8 +22,9 @@ from service.matcher.columnar.compilation import FOREVER, I64, NONE
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.keys_state import chosen, joined
 from service.matcher.columnar.snapshot import StoredKeys
+from service.matcher.columnar.text_hash import place_hashes
 from service.matcher.columnar.texts import TextSet
-from service.matcher.columnar.vectors import Bytes, Flags, texts_of
+from service.matcher.columnar.vectors import Bytes, Flags, concatenated, no_texts
 
 #: Of its keys, what share changes concern when a base is written again.
 _LEAST_SHARE, _MOST_SHARE = 0.125, 0.375
@@ -34,10 +34,12 @@ _LEAST_BLOCKS, _MOST_BLOCKS = 8, 16
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 
-def hashes_of(keys: Iterable[str | None]) -> I64:
-    """A number for each key, the same in every process."""
-    hashes = [0 if key is None else zlib.crc32(key.encode()) for key in keys]
-    return np.array(hashes, np.int64)
+def hashes_of(keys: Bytes) -> I64:
+    """A number for each key, the same in every process: of its XXH64, of which the key group is the
+    lower half, the upper half."""
+    hashes = np.zeros(len(keys), np.int64)
+    place_hashes(keys.data, keys.places, keys.nulls, hashes)
+    return hashes >> 32 & 0xFFFF_FFFF
 
 
 def buckets_of(hashes: I64, count: int) -> I64:
@@ -47,7 +49,7 @@ def buckets_of(hashes: I64, count: int) -> I64:
     return np.where(fine < count, fine, hashes & ((1 << level) - 1))
 
 
-def homes_of(keys: Iterable[str | None], buckets: I64 | Sequence[int], count: int) -> I64:
+def homes_of(keys: Bytes, buckets: I64 | Sequence[int], count: int) -> I64:
     """For each key the place of its bucket, one of ``count``, in ``buckets``, which ascend."""
     return np.searchsorted(buckets, buckets_of(hashes_of(keys), count))
 
@@ -95,7 +97,7 @@ class BucketKeys:
         self._changes = StoredKeys(stored.changes, rules)
         self._rewritten = stored.rewritten | self._base.forgotten | self._changes.forgotten
         self._due = stored.base_due.copy(), stored.changes_due.copy()
-        self._taken: Sequence[str | None] = ()
+        self._taken = no_texts()
         self._given = KeysState()
 
     def take(self, keys: TextSet, watermark: int) -> KeysState:
@@ -118,7 +120,7 @@ class BucketKeys:
                 changes.chosen(np.sort(newest[newest != NONE])),
             ]
         )
-        self._taken = tuple(state.keys)
+        self._taken = state.keys
         return state
 
     def _rows_due(self, stored: StoredKeys, due: I64, watermark: int) -> I64:
@@ -137,8 +139,8 @@ class BucketKeys:
     def written(self) -> Written:
         """What to write of each bucket."""
         base, changes, given, count = self._base, self._changes, self._given, len(self._rewritten)
-        back = set(given.keys)
-        fresh = _with_gone(given, [key for key in self._taken if key not in back])
+        back = TextSet(given.keys)
+        fresh = _with_gone(given, self._taken.take(np.flatnonzero(back.find(self._taken) == NONE)))
         homes = self._homes(fresh.keys)
         more = np.bincount(homes, minlength=count)
         changed = self._rewritten | (more > 0)
@@ -149,7 +151,7 @@ class BucketKeys:
         blocks = np.array([len(each) for each in self._stored.changes])
         many = blocks >= _LEAST_BLOCKS + (_MOST_BLOCKS - _LEAST_BLOCKS) * early
         joint = changed & (self._rewritten | many | (changes.sizes + more >= most))
-        rows, keys = _newest(changes, joint, texts_of(fresh.keys))
+        rows, keys = _newest(changes, joint, fresh.keys)
         of_changes = np.bincount(changes.homes(rows), minlength=count)
         rewritten = self._rewritten | (joint & (of_changes + more >= most))
         to_base = rewritten[changes.homes(rows)]
@@ -175,7 +177,7 @@ class BucketKeys:
             bases=joined(bases),
         )
 
-    def _homes(self, keys: Sequence[str | None]) -> I64:
+    def _homes(self, keys: Bytes) -> I64:
         return homes_of(keys, self._stored.numbers, self._count)
 
 
@@ -185,7 +187,7 @@ def whole(
     """All that some buckets hold."""
     stored, beside = StoredKeys(bases, rules), StoredKeys(changes, rules)
     every = np.ones(len(bases), bool)
-    rows, keys = _newest(beside, every, texts_of(()))
+    rows, keys = _newest(beside, every, no_texts())
     of_base = stored.rows(every)
     of_base = of_base[keys.find(stored.texts(of_base)) == NONE]
     return joined([stored.chosen(of_base), beside.chosen(rows)])
@@ -209,9 +211,11 @@ def _last(rows: I64, keys: I64, count: int) -> I64:
     return last
 
 
-def _with_gone(state: KeysState, gone: Sequence[str | None]) -> KeysState:
+def _with_gone(state: KeysState, gone: Bytes) -> KeysState:
     """The state, and keys of which nothing is remembered."""
-    return replace(state, keys=[*state.keys, *gone])
+    keys = concatenated([state.keys, gone])
+    assert isinstance(keys, Bytes)
+    return replace(state, keys=keys)
 
 
 def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from service.matcher.columnar.compilation import FOREVER
+from service.matcher.columnar.compilation import FOREVER, NONE
 from service.matcher.columnar.events import Names
 from service.matcher.columnar.keys import KeysState, rule_states
 from service.matcher.columnar.keys_state import chosen
 from service.matcher.columnar.snapshot import BATCH, decode_batch
+from service.matcher.columnar.texts import TextSet
+from service.matcher.columnar.vectors import texts_of
 from service.matcher.partial import END_OF_TIME, Partial
 from service.packing import unpack, unsealed
 from service.pipeline.state.buckets import whole
@@ -125,7 +127,7 @@ class StoredGroup:
         if base[:1] == bytes([BATCH]):
             return
         state = self._whole(base, changes)
-        wanted = np.array([name == key for name in state.keys], bool)
+        wanted = TextSet(texts_of([key])).find(state.keys) != NONE
         for _, number, rule in rule_states(chosen(state, wanted), self._names, ()):
             for partial in rule.partials:
                 yield self.rules[number], partial

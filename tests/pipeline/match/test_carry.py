@@ -436,7 +436,11 @@ def test_nothing_is_left_of_what_ended() -> None:
     how = replace(how, states=[NOWHERE, 2, *how.states[2:]])
     after, ended = moved(state, 0, 2, how)
     assert ended == 2
-    assert (after.keys, after.event_key.tolist(), after.events.offset.tolist()) == (["k"], [0], [2])
+    assert (after.keys.texts(), after.event_key.tolist(), after.events.offset.tolist()) == (
+        ["k"],
+        [0],
+        [2],
+    )
     assert after.held.instances[["key", "rule", "partials"]].tolist() == [(0, 1, 1), (0, 2, 1)]
     assert len(after.held.nodes) == 2
     matched = [

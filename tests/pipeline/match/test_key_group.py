@@ -31,6 +31,7 @@ from service.errors import StateError
 from service.matcher.columnar.events import SlotType
 from service.matcher.columnar.keys import KeysMatcher
 from service.matcher.columnar.representation import Representation, representation, to_whole
+from service.matcher.columnar.vectors import texts_of
 from service.matcher.local import EventReader, LocalJob, Record
 from service.matcher.outputs import Outputs
 from service.model import Coordinates, LateEvent
@@ -470,7 +471,7 @@ def bucket_name(store: Store, key: str, of: str = "key") -> str:
     assert store.group is not None
     prefix = f"{zlib.crc32(of.encode()):08x}"
     count = unpack(store.group)["buckets"][prefix]
-    return base_name(prefix, int(buckets_of(hashes_of([key]), count)[0]))
+    return base_name(prefix, int(buckets_of(hashes_of(texts_of([key])), count)[0]))
 
 
 def several(events: str, keys: Sequence[str]) -> list[Record]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from service.matcher.columnar.keys_state import joined
 from service.matcher.columnar.matcher import INSTANCE, Held
 from service.matcher.columnar.snapshot import encode
 from service.matcher.columnar.texts import TextSet
+from service.matcher.columnar.vectors import texts_of
 from service.packing import unpack
 from service.pipeline.state.bucket_storage import BucketStorage
 from service.pipeline.state.buckets import (
@@ -28,7 +30,7 @@ from service.pipeline.state.buckets import (
 )
 from service.pipeline.state.entries import Entries, Spread
 
-HASHES = hashes_of([None, *map(str, range(5_000))])
+HASHES = hashes_of(texts_of([None, *map(str, range(5_000))]))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13, 1_000])
@@ -59,28 +61,33 @@ def remembering(keys: Sequence[str | None], *deadlines: int) -> KeysState:
     instances["key"] = np.arange(len(keys))
     instances["deadline"] = deadlines or np.arange(len(keys)) + 1
     instances["quiet"] = NEVER
-    return KeysState(list(keys), held=Held.nothing()._replace(instances=instances))
+    return KeysState(texts_of(keys), held=Held.nothing()._replace(instances=instances))
 
 
 def block(keys: Sequence[str], gone: Sequence[str] = ()) -> bytes:
     """Keys as they are stored, something being remembered of each but those that are ``gone``;
     their deadlines count from 1."""
     state = remembering(keys)
-    state.keys += gone
-    return encode(state, [3])[0]
+    return encode(replace(state, keys=texts_of([*keys, *gone])), [3])[0]
+
+
+def text_set(texts: Collection[str | None]) -> TextSet:
+    """These texts."""
+    return TextSet(texts_of(texts))
 
 
 def dues(state: KeysState) -> dict[str | None, int]:
     """The deadline of each key."""
     return {
-        state.keys[instance["key"]]: int(instance["deadline"]) for instance in state.held.instances
+        state.keys.text(instance["key"]): int(instance["deadline"])
+        for instance in state.held.instances
     }
 
 
 def of_bucket(bucket: int, count: int = 2) -> list[str]:
     """Keys of one of ``count`` buckets."""
     keys = [str(number) for number in range(200 * count)]
-    homes = buckets_of(hashes_of(keys), count).tolist()
+    homes = buckets_of(hashes_of(texts_of(keys)), count).tolist()
     return [key for key, home in zip(keys, homes, strict=True) if home == bucket]
 
 
@@ -103,7 +110,7 @@ def beginning(
 
 def read(written: Written) -> dict[str | None, int]:
     """What the newest block of changes says, a key that is gone being due never."""
-    return {**dict.fromkeys(written.changes.keys, FOREVER), **dues(written.changes)}
+    return {**dict.fromkeys(written.changes.keys.texts(), FOREVER), **dues(written.changes)}
 
 
 def test_changes_replace_the_base() -> None:
@@ -120,7 +127,7 @@ def test_keys_are_taken_and_given_back() -> None:
     one, other = of_bucket(0), of_bucket(1)
     older = block(one[1:2], gone=one[2:3])
     keys = beginning([[block(one[:90])], [block(other)]], [[older], []])
-    taken = keys.take(TextSet.of({*one[:4], one[90]}), watermark=0)
+    taken = keys.take(text_set({*one[:4], one[90]}), watermark=0)
     assert dues(taken) == {one[0]: 1, one[1]: 1, one[3]: 4}
     keys.give(remembering([one[90], one[3]]))
     written = keys.written()
@@ -129,7 +136,7 @@ def test_keys_are_taken_and_given_back() -> None:
     assert written.older[0] == [older]
     assert read(written) == {one[90]: 1, one[3]: 2, one[0]: FOREVER, one[1]: FOREVER}
     assert written.homes.tolist() == [0] * 4
-    assert written.bases.keys == []
+    assert written.bases.keys.texts() == []
     # Not before: what was taken is among what stays.
     assert written.base_due.tolist() == [1, 1]
     assert written.changes_due.tolist() == [1, FOREVER]
@@ -140,13 +147,13 @@ def test_keys_that_are_due_are_taken() -> None:
     without what was due."""
     bases, changes = [[block("abc")]], [[block("xa")]]
     keys = beginning(bases, changes)
-    assert dues(keys.take(TextSet.of(()), watermark=1)) == {"x": 1, "a": 2}
+    assert dues(keys.take(text_set(()), watermark=1)) == {"x": 1, "a": 2}
     keys.give(remembering("a", 5))
     assert keys.written().base_due.tolist() == [2]
     keys = beginning(bases, changes)
-    assert dues(keys.take(TextSet.of(()), watermark=2)) == {"b": 2, "x": 1, "a": 2}
+    assert dues(keys.take(text_set(()), watermark=2)) == {"b": 2, "x": 1, "a": 2}
     keys = beginning(bases, changes)
-    assert not keys.take(TextSet.of(["other"]), watermark=0).keys
+    assert not len(keys.take(text_set(["other"]), watermark=0).keys)
     written = keys.written()
     assert not written.changed.any()
     assert [*written.base_due, *written.changes_due] == [1, 1]
@@ -156,11 +163,11 @@ def test_a_base_is_written_again() -> None:
     """When a good part of it has changed, or all of it is to be written anyway."""
     one, other = of_bucket(0), of_bucket(1)
     keys = beginning([[block(one[:4])], [block(other)]], [[block(one[4:5])], []], False, True)
-    keys.take(TextSet.of(one[:2]), watermark=0)
+    keys.take(text_set(one[:2]), watermark=0)
     keys.give(remembering([one[1]]))
     written = keys.written()
     assert written.rewritten.tolist() == [True, True]
-    assert written.changes.keys == []
+    assert written.changes.keys.texts() == []
     expected = {one[2]: 3, one[3]: 4, one[4]: 1, one[1]: 1}
     assert dues(written.bases) == expected | {key: n for n, key in enumerate(other, 1)}
 
@@ -171,7 +178,7 @@ def test_what_rules_that_are_gone_have_left_is_not_kept() -> None:
     instances.held.instances["rule"] = [0, 1]
     (stored,) = encode(instances, [3, 4])
     keys = beginning([[stored]], [[]])
-    assert keys.take(TextSet.of(["b"]), watermark=0).keys == []
+    assert keys.take(text_set(["b"]), watermark=0).keys.texts() == []
     assert dues(keys.written().bases) == {"a": 1}
 
 
@@ -208,7 +215,7 @@ def test_batches_after_one_another(batches: list[Any]) -> None:
         storage = BucketStorage(entries, spread, ["f"], rules)
         keys = storage.read(range(count), load)
         asked = {*came, *wanted}
-        taken = dues(keys.take(TextSet.of(asked), watermark=now))
+        taken = dues(keys.take(text_set(asked), watermark=now))
         due = {key for key, deadline in expected.items() if deadline <= now}
         must = {key: d for key, d in expected.items() if key in asked or key in due}
         assert must.items() <= taken.items() <= expected.items()

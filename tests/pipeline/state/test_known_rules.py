@@ -14,6 +14,7 @@ from service.matcher.columnar.events import EventTable, Names, SlotType
 from service.matcher.columnar.input_batch import InputBatch
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.meaning import Meaning
+from service.matcher.columnar.vectors import texts_of
 from service.model import Coordinates, Event
 from service.pattern.expressions.casting import caster
 from service.pattern.types import (
@@ -137,7 +138,7 @@ def test_columns_and_bits_by_name() -> None:
     before = [SlotType("||a", INT), SlotType("||b", STRING), SlotType("||gone", INT)]
     after = [SlotType("||b", STRING), SlotType("||new", AMOUNT), SlotType("||a", INT)]
     batch = InputBatch(
-        ["k"], [0b111, 1 << 2, 0b10], *(events([], before).time,) * 2,
+        texts_of(["k"]), [0b111, 1 << 2, 0b10], *(events([], before).time,) * 2,
         events([(1, "x", 5), (2, None, 6)], before),
     )  # fmt: skip
     translation = Translation(
