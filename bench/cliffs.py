@@ -22,9 +22,9 @@ from bench.side import Side
 from bench.testbed import TestBed, Topic
 
 _WARM_UP_EVENTS = 20_000
-#: Runs of the plain rule before anything is timed: a JVM compiles for minutes.
 #: Kinds of one process: each query of it keeps some thread-local keys, of which there are 1,024.
 _KINDS_TOGETHER = 40
+#: Runs of the plain rule before anything is timed: a JVM compiles for minutes.
 _FIRST_RUNS = 3
 #: Further pairs of a kind below its aim: a run that is disturbed can be several times slower.
 _MORE_RUNS = 4
