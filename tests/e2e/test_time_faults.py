@@ -3,12 +3,13 @@ a clock that jumps back, a partition that is added, topics without records."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 
 import pytest
 
+from service.pipeline.driver.local_files import LocalFiles
+from service.pipeline.driver.source_offset import SourceOffset
 from service.pipeline.wire.reports import Count
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -95,9 +96,8 @@ def _wait_for_partition(scenario: Scenario, topic: str, partition: int) -> None:
     deadline = time.monotonic() + 60
     while True:
         done = max((int(each.name) for each in (folder / "commits").glob("[0-9]*")), default=0)
-        _, *sources = (folder / "offsets" / str(done)).read_text("utf-8").splitlines()[1:]
-        read = [json.loads(each) for each in sources]
-        if any(str(partition) in each.get(topic, ()) for each in read):
+        _, *sources = LocalFiles(folder).parsed(f"offsets/{done}", after=1)
+        if (topic, partition) in SourceOffset.of_entry(sources).input:
             return
         assert time.monotonic() < deadline, "timed out"
         time.sleep(0.1)

@@ -107,8 +107,8 @@ def _progress(batch: int, **durations: int) -> dict[str, Any]:
         "sources": [
             {
                 "description": "input",
-                "endOffset": {"t": {"0": batch}},
-                "latestOffset": {"t": {"0": batch}},
+                "endOffset": {"control": {}, "input": {"t": {"0": batch}}},
+                "latestOffset": {"control": {}, "input": {"t": {"0": batch}}},
             }
         ],
     }
