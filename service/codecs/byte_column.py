@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.matcher.columnar.compilation import I64
+from service.matcher.columnar.vectors import places_of
 
 
 class ByteColumn(NamedTuple):
@@ -50,18 +51,16 @@ class ByteColumn(NamedTuple):
 
     def take(self, rows: I64) -> ByteColumn:
         """The values of some rows."""
-        lengths = self.lengths[rows]
-        ends = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(lengths, out=ends[1:])
-        places = np.arange(ends[-1]) + np.repeat(self.ends[rows] - ends[:-1], lengths)
-        return ByteColumn(self.data[places], ends)
+        lengths = self.lengths
+        ends = np.append(0, np.cumsum(lengths[rows]))
+        return ByteColumn(self.data[places_of(lengths, rows)], ends)
+
+    def sizes(self, numbers: I64) -> I64:
+        """Bytes of the values with these numbers; -1: there is none."""
+        sizes: I64 = np.append(self.lengths, 0)[numbers]
+        return sizes
 
     def values(self) -> list[bytes]:
         """All values."""
         data = self.data.tobytes()
         return [data[start:end] for start, end in pairwise(self.ends.tolist())]
-
-
-def total_of(lengths: I64, numbers: I64) -> int:
-    """The sum of ``lengths`` of the values with these numbers; -1: it is not there."""
-    return int(lengths[numbers[numbers >= 0]].sum())

@@ -77,9 +77,7 @@ class EncodedResults(NamedTuple):
     @property
     def sizes(self) -> I64:
         """Bytes of key and value of each record."""
-        keys = np.append(self.keys.lengths, 0)
-        sizes: I64 = self.values.lengths + keys[self.key]
-        return sizes
+        return self.values.lengths + self.keys.sizes(self.key)
 
 
 def encode_results(results: Results, schema_id: int, emitted_at: int) -> EncodedResults:

@@ -12,7 +12,7 @@ from service.matcher.columnar.events import together
 from service.matcher.columnar.keys import KeysState
 from service.matcher.columnar.matcher import Held
 from service.matcher.columnar.row_pattern_instances import instances_together, moved_rows
-from service.matcher.columnar.vectors import Bytes, concatenated
+from service.matcher.columnar.vectors import texts_together
 
 
 def joined(states: Sequence[KeysState]) -> KeysState:
@@ -40,10 +40,8 @@ def joined(states: Sequence[KeysState]) -> KeysState:
     held.nodes["event"] += np.repeat(np.array(events, np.int32), counts)
     previous = held.nodes["previous"]
     previous += np.where(previous < 0, 0, np.repeat(np.array(nodes, np.int32), counts))
-    texts = concatenated([state.keys for state in states])
-    assert isinstance(texts, Bytes)
     return KeysState(
-        keys=texts,
+        keys=texts_together([state.keys for state in states]),
         events=together([state.events for state in states]),
         event_key=np.concatenate(
             [state.event_key + start for state, start in zip(states, keys, strict=True)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from service.matcher.columnar.compilation import I64, Table, record
+from service.matcher.columnar.vectors import places_of
 from service.matcher.row_pattern.compiled.tables import KEY, NODE, THREAD
 
 #: Which event a row is, the conditions on the row alone that are true of it, and its microseconds
@@ -57,16 +58,6 @@ class RowPatternInstances:
         return RowPatternInstances(
             self.instances[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows]
         )
-
-
-def places_of(counts: I64, chosen: I64) -> I64:
-    """The places of what belongs to some rows; ``counts``: how many belong to each row."""
-    lengths = counts[chosen]
-    starts = (np.cumsum(counts) - counts)[chosen]
-    found: I64 = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(
-        lengths.sum()
-    )
-    return found
 
 
 def moved_rows(rows: Table, numbers: I64) -> Table:

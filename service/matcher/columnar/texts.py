@@ -8,7 +8,7 @@ import numpy as np
 
 from service.matcher.columnar.byte_loops import find_text, find_texts, number_texts
 from service.matcher.columnar.compilation import I64, NONE
-from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, concatenated
+from service.matcher.columnar.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, texts_together
 
 
 class Texts:
@@ -21,8 +21,7 @@ class Texts:
         self, columns: Sequence[Bytes], constants: Sequence[str], *, ordered: bool
     ) -> None:
         given = [*columns, Bytes.of([text.encode() for text in constants])]
-        every = concatenated(given)
-        assert isinstance(every, Bytes)
+        every = texts_together(given)
         numbers = np.zeros(len(every), np.int64)
         table = np.full(1 << max(1, (2 * len(every)).bit_length()), -1, np.int64)
         firsts = np.zeros(max(1, len(every)), np.int64)
@@ -72,8 +71,7 @@ class TextSet:
     from 0 to ``len``."""
 
     def __init__(self, *columns: Bytes) -> None:
-        texts = concatenated(columns)
-        assert isinstance(texts, Bytes)
+        texts = texts_together(columns)
         self.texts = texts
         #: The number of each text, of one column behind the other.
         self.numbers = np.zeros(len(texts), np.int64)
@@ -115,9 +113,7 @@ def with_more(known: Bytes, more: Bytes) -> tuple[Bytes, I64]:
     places = place[both.numbers[len(known) :]]
     new = np.flatnonzero(places == NONE)
     places[new] = len(known) + np.arange(len(new))
-    texts = concatenated([known, more.take(new)])
-    assert isinstance(texts, Bytes)
-    return texts, places
+    return texts_together([known, more.take(new)]), places
 
 
 def _bytes_at(data: np.ndarray[tuple[int], np.dtype[np.uint8]], place: int) -> bytes:

@@ -210,7 +210,13 @@ def concatenated(parts: Sequence[Vector]) -> Vector:
             np.concatenate([part.values for part in numbers]),
             np.concatenate([part.nulls for part in numbers]),
         )
-    texts = [_same(part, Bytes) for part in parts]
+    return texts_together([_same(part, Bytes) for part in parts])
+
+
+def texts_together(texts: Sequence[Bytes]) -> Bytes:
+    """Vectors of texts as one."""
+    if len(texts) == 1:
+        return texts[0]
     # What a vector was cut out of is not copied along.
     texts = [t.compacted() if 2 * int(t.lengths.sum()) < len(t.data) else t for t in texts]
     starts = np.cumsum([0, *(len(part.data) for part in texts[:-1])])
@@ -221,6 +227,16 @@ def concatenated(parts: Sequence[Vector]) -> Vector:
         np.concatenate([part.nulls for part in texts]),
         fixed(np.concatenate([part.data for part in texts])),
     )
+
+
+def places_of(counts: I64, chosen: I64) -> I64:
+    """The places of what belongs to some rows; ``counts``: how many belong to each row."""
+    lengths = counts[chosen]
+    starts = (np.cumsum(counts) - counts)[chosen]
+    found: I64 = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(
+        lengths.sum()
+    )
+    return found
 
 
 def fixed(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

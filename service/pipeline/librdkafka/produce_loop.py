@@ -16,7 +16,7 @@ FUNCTIONS: Final = ("rd_kafka_produceva",)
 _TOPIC, _VALUE, _KEY, _FLAGS, _HEADER = 2, 4, 5, 7, 9
 _WORDS: Final = 9
 #: librdkafka copies keys and values (``RD_KAFKA_MSG_F_COPY``).
-_COPIED: Final = 2
+COPIED: Final = 2
 #: Where each stands; headers are behind them.
 _AT_TOPIC, _AT_VALUE, _AT_KEY, _AT_FLAGS, _FIRST_HEADER = range(5)
 
@@ -30,7 +30,7 @@ def told_of_message(headers: int) -> I64:
     # Types and flags are numbers of 32 bits.
     halves = told.view(np.int32)
     halves[[_AT_TOPIC, _AT_VALUE, _AT_KEY, _AT_FLAGS], 0] = _TOPIC, _VALUE, _KEY, _FLAGS
-    halves[_AT_FLAGS, 2] = _COPIED
+    halves[_AT_FLAGS, 2] = COPIED
     halves[_FIRST_HEADER:, 0] = _HEADER
     return told
 

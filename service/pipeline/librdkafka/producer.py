@@ -23,10 +23,9 @@ from service.pipeline.librdkafka.library import (
     refused,
 )
 from service.pipeline.librdkafka.messages import Messages
-from service.pipeline.librdkafka.produce_loop import FUNCTIONS, produce, told_of_message
+from service.pipeline.librdkafka.produce_loop import COPIED, FUNCTIONS, produce, told_of_message
 
 _PRODUCER: Final = 0
-_COPIED: Final = 2
 _QUEUED_AND_IN_FLIGHT: Final = 3
 _WAIT_MS: Final = 500
 _FUNCTIONS: Final = addresses(FUNCTIONS)
@@ -86,7 +85,7 @@ class Producer:
         """One message to a partition."""
         handle = self._topic(topic)
         sent = LIBRARY.rd_kafka_produce(
-            handle, partition, _COPIED, value, len(value), key, len(key), None
+            handle, partition, COPIED, value, len(value), key, len(key), None
         )
         if sent:
             raise refused(LIBRARY.rd_kafka_last_error())

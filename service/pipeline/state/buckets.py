@@ -24,7 +24,7 @@ from service.matcher.columnar.keys_state import chosen, joined
 from service.matcher.columnar.snapshot import StoredKeys
 from service.matcher.columnar.text_hash import place_hashes
 from service.matcher.columnar.texts import TextSet
-from service.matcher.columnar.vectors import Bytes, Flags, concatenated, no_texts
+from service.matcher.columnar.vectors import Bytes, Flags, no_texts, texts_together
 
 #: Of its keys, what share changes concern when a base is written again.
 _LEAST_SHARE, _MOST_SHARE = 0.125, 0.375
@@ -35,8 +35,8 @@ _GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 
 def hashes_of(keys: Bytes) -> I64:
-    """A number for each key, the same in every process: of its XXH64, of which the key group is the
-    lower half, the upper half."""
+    """A number for each key, the same in every process: the upper half of its XXH64. What the keys
+    of a key group have in common of it is, for most numbers of groups, in the lower half."""
     hashes = np.zeros(len(keys), np.int64)
     place_hashes(keys.data, keys.places, keys.nulls, hashes)
     return hashes >> 32 & 0xFFFF_FFFF
@@ -213,9 +213,7 @@ def _last(rows: I64, keys: I64, count: int) -> I64:
 
 def _with_gone(state: KeysState, gone: Bytes) -> KeysState:
     """The state, and keys of which nothing is remembered."""
-    keys = concatenated([state.keys, gone])
-    assert isinstance(keys, Bytes)
-    return replace(state, keys=keys)
+    return replace(state, keys=texts_together([state.keys, gone]))
 
 
 def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:

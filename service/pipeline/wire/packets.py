@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from service.codecs.byte_column import ByteColumn, total_of
+from service.codecs.byte_column import ByteColumn
 from service.matcher.columnar.compilation import I64
 from service.packing import pack, unpack
 
@@ -200,4 +200,4 @@ class ResultColumns:
     @property
     def size(self) -> int:
         """Bytes of all keys and values."""
-        return int(self.values.ends[-1]) + total_of(self.keys.lengths, self.key)
+        return int(self.values.ends[-1] + self.keys.sizes(self.key).sum())

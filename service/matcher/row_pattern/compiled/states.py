@@ -10,6 +10,7 @@ import numpy as np
 
 from service.matcher.columnar.compilation import I64, NEVER, NONE, Table
 from service.matcher.columnar.events import EventTable, Names, SlotType
+from service.matcher.columnar.vectors import places_of
 from service.matcher.row_pattern.compiled import tables
 from service.matcher.row_pattern.state import Attempt, KeyState, Thread
 from service.model import Event
@@ -42,7 +43,7 @@ class RowPatternStates:
     def take(self, chosen: I64) -> RowPatternStates:
         """The keys of these numbers, in this order."""
         counts = [self.keys[name].astype(np.int64) for name in ("threads", "nodes", "rows")]
-        threads, nodes, rows = (_rows_of(each, chosen) for each in counts)
+        threads, nodes, rows = (places_of(each, chosen) for each in counts)
         return RowPatternStates(
             self.keys[chosen],
             self.threads[threads],
@@ -50,15 +51,6 @@ class RowPatternStates:
             self.rows.take(rows),
             self.bits[rows],
         )
-
-
-def _rows_of(counts: I64, chosen: I64) -> I64:
-    lengths = counts[chosen]
-    starts = (np.cumsum(counts) - counts)[chosen]
-    found: I64 = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(
-        lengths.sum()
-    )
-    return found
 
 
 def key_states(
