@@ -58,6 +58,7 @@ from service.pattern.types import (
 )
 from tests.matcher.runs import TYPES, found_by, job, remembered, written
 from tests.matcher.strategies import rules, streams
+from tests.matcher.texts import texts_in
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "state"
 KEYS = "klmn"
@@ -128,7 +129,9 @@ class Run:
         """A job that has this state and is given the later events of these keys."""
         other = self._job()
         other.watermark = self.watermark
-        mine = np.array([key is not None and key in keys for key in self.ahead.keys.texts()], bool)
+        mine = np.array(
+            [key is not None and key in keys for key in texts_in(self.ahead.keys)], bool
+        )
         held = other._states[0]
         held.names, held.keys = self.job._states[0].names, state
         held.ahead = self.ahead.take(np.flatnonzero(mine[self.ahead.key]))
@@ -219,8 +222,8 @@ def test_divided_and_joined(run: Run, data: st.DataObject) -> None:
     parts = run.parts(assignment, count)
     assert len(parts) == count
     for number, part in enumerate(parts):
-        assert set(part.keys.texts()) == {
-            k for k, n in zip(whole.keys.texts(), assignment, strict=True) if n == number
+        assert set(texts_in(part.keys)) == {
+            k for k, n in zip(texts_in(whole.keys), assignment, strict=True) if n == number
         }
     expected = run.goes_on(run.copy())
     order = data.draw(st.permutations(parts))
@@ -238,7 +241,7 @@ def test_each_part_goes_on_alone(run: Run, data: st.DataObject) -> None:
     """All parts together find and remember what the whole does."""
     homes = {key: data.draw(st.integers(0, 2)) for key in KEYS}
     expected = run.goes_on(run.copy())
-    numbers = np.array([homes[str(key)] for key in run.state.keys.texts()], np.int64)
+    numbers = np.array([homes[str(key)] for key in texts_in(run.state.keys)], np.int64)
     parts = run.parts(numbers, 3)
     jobs = [
         run.goes_on(part, "".join(key for key in KEYS if homes[key] == number))
@@ -260,8 +263,8 @@ def test_chosen(run: Run, data: st.DataObject) -> None:
     some, others = chosen(whole, wanted), chosen(whole, ~wanted)
     both = [*run.content(some), *run.content(others)]
     assert sorted(both, key=lambda one: one[0]) == run.content(whole)
-    assert some.keys.texts() == [
-        key for key, one in zip(whole.keys.texts(), wanted, strict=True) if one
+    assert texts_in(some.keys) == [
+        key for key, one in zip(texts_in(whole.keys), wanted, strict=True) if one
     ]
     assert len(some.events) + len(others.events) == len(whole.events)
     assert len(some.held.nodes) + len(others.held.nodes) == len(whole.held.nodes)
@@ -277,12 +280,12 @@ def test_unknown_rules_are_dropped(run: Run) -> None:
     instances = run.content(run.state)
     read = decode(data, {7: 0, second: 1})
     assert run.content(read) == [instance for instance in instances if instance[0][1] == 1]
-    assert set(read.keys.texts()) == {key for (key, number), *_ in instances if number == 1}
+    assert set(texts_in(read.keys)) == {key for (key, number), *_ in instances if number == 1}
     moved = decode(data, {second: 0, first: 1})
     assert {(k, 1 - n) for (k, n), *_ in instances} == {u[0] for u in run.content(moved)}
     nothing = decode(data, {})
     assert nothing.idle
-    assert (nothing.keys.texts(), len(nothing.events)) == ([], 0)
+    assert (texts_in(nothing.keys), len(nothing.events)) == ([], 0)
 
 
 SIMPLE = """
@@ -323,7 +326,7 @@ def test_some_keys_of_many_blocks(run: Run, data: st.DataObject) -> None:
     stored = StoredKeys([[block] for block in blocks], run.rules)
     assert len(stored) == len(whole.keys)
     assert not stored.forgotten.any()
-    by_key = dict(zip(whole.keys.texts(), homes.tolist(), strict=True))
+    by_key = dict(zip(texts_in(whole.keys), homes.tolist(), strict=True))
     every = np.ones(3, bool)
     rows, due = stored.due(every)
     assert rows.tolist() == stored.rows(every).tolist() == list(range(len(stored)))
@@ -340,7 +343,7 @@ def test_some_keys_of_many_blocks(run: Run, data: st.DataObject) -> None:
     for row, number in zip(found.tolist(), numbers.tolist(), strict=True):
         assert asked[in_order.index(number)] == names[row]
     for key, when in zip(names, due.tolist(), strict=True):
-        of_key = np.array([key == other for other in whole.keys.texts()], bool)
+        of_key = np.array([key == other for other in texts_in(whole.keys)], bool)
         assert when == chosen(whole, of_key).deadline
 
 
@@ -632,7 +635,7 @@ def test_golden_state(name: str) -> None:
     expected = golden_states()[name]
     data = golden(name, encode(expected, [4, 7])[0])
     read = decode(data, {4: 0, 7: 1})
-    assert read.keys.texts() == expected.keys.texts()
+    assert texts_in(read.keys) == texts_in(expected.keys)
     assert read.event_key.tolist() == expected.event_key.tolist()
     assert content(read, NAMES, GOLDEN_SLOTS) == content(expected, NAMES, GOLDEN_SLOTS)
     assert [table.tolist() for table in read.held] == [table.tolist() for table in expected.held]

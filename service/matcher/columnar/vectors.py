@@ -93,15 +93,6 @@ class Bytes:
         copy_bytes(self.data, self.places, self.nulls, data)
         return Bytes.packed(lengths, self.nulls, fixed(data))
 
-    def texts(self) -> list[str | None]:
-        """All values, as text."""
-        whole = self.compacted()
-        data, ends = whole.data.tobytes(), np.cumsum(whole.lengths).tolist()
-        return [
-            None if null else data[start:end].decode()
-            for start, end, null in zip([0, *ends], ends, self.nulls.tolist(), strict=False)
-        ]
-
     def text(self, row: int) -> str | None:
         """One value, as text."""
         value = self.value(row)

@@ -31,6 +31,7 @@ from service.pattern.tree import Contiguity, Rule, Step, walk
 from service.pattern.types import INT, STRING, RecordType
 from service.pipeline.state.carried import Carry, moved
 from tests.matcher.strategies import rules
+from tests.matcher.texts import texts_in
 from tests.pipeline.match.test_key_group import LEFT, Store, batches, property_of
 from tests.reference.job import ReferenceJob
 
@@ -436,7 +437,7 @@ def test_nothing_is_left_of_what_ended() -> None:
     how = replace(how, states=[NOWHERE, 2, *how.states[2:]])
     after, ended = moved(state, 0, 2, how)
     assert ended == 2
-    assert (after.keys.texts(), after.event_key.tolist(), after.events.offset.tolist()) == (
+    assert (texts_in(after.keys), after.event_key.tolist(), after.events.offset.tolist()) == (
         ["k"],
         [0],
         [2],

@@ -29,6 +29,7 @@ from service.pipeline.state.buckets import (
     whole,
 )
 from service.pipeline.state.entries import Entries, Spread
+from tests.matcher.texts import texts_in
 
 HASHES = hashes_of(texts_of([None, *map(str, range(5_000))]))
 
@@ -110,7 +111,7 @@ def beginning(
 
 def read(written: Written) -> dict[str | None, int]:
     """What the newest block of changes says, a key that is gone being due never."""
-    return {**dict.fromkeys(written.changes.keys.texts(), FOREVER), **dues(written.changes)}
+    return {**dict.fromkeys(texts_in(written.changes.keys), FOREVER), **dues(written.changes)}
 
 
 def test_changes_replace_the_base() -> None:
@@ -136,7 +137,7 @@ def test_keys_are_taken_and_given_back() -> None:
     assert written.older[0] == [older]
     assert read(written) == {one[90]: 1, one[3]: 2, one[0]: FOREVER, one[1]: FOREVER}
     assert written.homes.tolist() == [0] * 4
-    assert written.bases.keys.texts() == []
+    assert texts_in(written.bases.keys) == []
     # Not before: what was taken is among what stays.
     assert written.base_due.tolist() == [1, 1]
     assert written.changes_due.tolist() == [1, FOREVER]
@@ -167,7 +168,7 @@ def test_a_base_is_written_again() -> None:
     keys.give(remembering([one[1]]))
     written = keys.written()
     assert written.rewritten.tolist() == [True, True]
-    assert written.changes.keys.texts() == []
+    assert texts_in(written.changes.keys) == []
     expected = {one[2]: 3, one[3]: 4, one[4]: 1, one[1]: 1}
     assert dues(written.bases) == expected | {key: n for n, key in enumerate(other, 1)}
 
@@ -178,7 +179,7 @@ def test_what_rules_that_are_gone_have_left_is_not_kept() -> None:
     instances.held.instances["rule"] = [0, 1]
     (stored,) = encode(instances, [3, 4])
     keys = beginning([[stored]], [[]])
-    assert keys.take(text_set(["b"]), watermark=0).keys.texts() == []
+    assert texts_in(keys.take(text_set(["b"]), watermark=0).keys) == []
     assert dues(keys.written().bases) == {"a": 1}
 
 

@@ -1,0 +1,10 @@
+"""What column vectors of texts hold."""
+
+from __future__ import annotations
+
+from service.matcher.columnar.vectors import Bytes
+
+
+def texts_in(column: Bytes) -> list[str | None]:
+    """All values."""
+    return [column.text(row) for row in range(len(column))]
