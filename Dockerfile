@@ -20,7 +20,7 @@ ENV LANG=C.UTF-8 \
     PYTHONUNBUFFERED=1 \
     # The kernel is compiled here, for every processor, and read where nothing can be written.
     NUMBA_CACHE_DIR=/opt/spark-cep/kernel \
-    NUMBA_CACHE_LOCATOR_CLASSES=service.matcher.columnar.prepared_cache.PreparedCache \
+    NUMBA_CACHE_LOCATOR_CLASSES=spark_cep.columns.prepared_cache.PreparedCache \
     NUMBA_CPU_NAME=generic \
     SPARK_CEP__SPARK__CLASSES_FOLDER=/opt/spark-cep/classes
 

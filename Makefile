@@ -123,7 +123,7 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	  } > $(WORK)/image-tools.lock
 	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
 	@echo 'wrote requirements-image-tools.lock'
-	$(PY) -m service.pipeline.spark.jars lock
+	$(PY) -m spark_cep.pipeline.spark.jars lock
 
 clean: ## Remove all that make and the tools wrote
 	rm -rf .venv $(WORK) build dist *.egg-info .hypothesis .*_cache
@@ -144,7 +144,7 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@$(PIP) check
 	@echo "compiling the matcher's kernel"
-	@$(PY) -c 'from service.pipeline.compiled_code import prepare; prepare()'
+	@$(PY) -c 'from spark_cep.pipeline.compiled_code import prepare; prepare()'
 	@touch $@
 
 $(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)
@@ -171,13 +171,13 @@ $(KUBERNETES_TOOLS_READY): $(wildcard $(KUBERNETES_TOOLS)/*)
 $(PROMETHEUS): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 	bash $(CHART_TOOLS)/install $(PY) prometheus
 
-$(JARS_READY): service/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
-	$(PY) -m service.pipeline.spark.jars fetch bench broker registry --into $(JARS)
+$(JARS_READY): service/spark_cep/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
+	$(PY) -m spark_cep.pipeline.spark.jars fetch bench broker registry --into $(JARS)
 	@touch $@
 
-$(CLASSES_READY): $(PYTHON_READY) service/pipeline/spark/class_archive.py
+$(CLASSES_READY): $(PYTHON_READY) service/spark_cep/pipeline/spark/class_archive.py
 	@echo "archiving the classes that Spark's JVM loads at each start"
-	@$(PY) -m service.pipeline.spark.class_archive --into $(CLASSES)
+	@$(PY) -m spark_cep.pipeline.spark.class_archive --into $(CLASSES)
 
 need = command -v $(1) > /dev/null || { echo "error: $(2) is needed and was not found" >&2; exit 1; }
 

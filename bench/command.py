@@ -34,7 +34,7 @@ class Command(ChildProcess):
         self._scratch = TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
         super().__init__(
             "the job",
-            [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)],
+            [sys.executable, "-m", "spark_cep.cli.main", "run", "--config", str(config)],
             folder / "job.log",
             folder=_ROOT,
             environment={

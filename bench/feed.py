@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
-
-from service.codecs.framing import frame
+from spark_cep.codecs.registry.framing import frame
 
 # librdkafka's name for it: the key decides.
 _ANY_PARTITION = -1

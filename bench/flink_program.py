@@ -13,8 +13,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.errors import StartError
-from service.pipeline.spark.jars import find_java
+from spark_cep.errors import StartError
+from spark_cep.pipeline.spark.jars import find_java
 
 _BUILD_SECONDS = 900
 

@@ -30,18 +30,17 @@ from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-
-from service.config import Settings
-from service.errors import RuleSetError
-from service.observability.logs import configure
-from service.observability.metric_names import RULE_SET, STAGE_DURATION
-from service.observability.metrics import Metrics
-from service.pipeline.driver.progress import BatchReport
-from service.pipeline.driver.service import Service
-from service.pipeline.driver.state_report import read_state
-from service.pipeline.spark.jars import resolve
-from service.pipeline.spark.session import spark_session
-from service.pipeline.wire.reports import Count
+from spark_cep.config import Settings
+from spark_cep.errors import RuleSetError
+from spark_cep.observability.logs import configure
+from spark_cep.observability.metric_names import RULE_SET, STAGE_DURATION
+from spark_cep.observability.metrics import Metrics
+from spark_cep.pipeline.driver.commands.state_report import read_state
+from spark_cep.pipeline.driver.observe.progress import BatchReport
+from spark_cep.pipeline.driver.service import Service
+from spark_cep.pipeline.spark.jars import resolve
+from spark_cep.pipeline.spark.session import spark_session
+from spark_cep.pipeline.wire.reports import Count
 
 #: So many batches of a query Spark remembers.
 _MOST_BATCHES = 10_000

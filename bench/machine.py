@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-
-from service import __version__
-from service.pipeline.spark.jars import find_java
+from spark_cep import __version__
+from spark_cep.pipeline.spark.jars import find_java
 
 _ROOT = Path(__file__).parents[1]
 

@@ -176,7 +176,7 @@ def _text_of(measure: object) -> str:
 
 def decoder(schema: str) -> Any:
     """A function from the service's records of ``match`` or ``timeout`` to their content."""
-    text = files("schemas").joinpath(f"{schema}.avsc").read_text("utf-8")
+    text = files("spark_cep.schemas").joinpath(f"{schema}.avsc").read_text("utf-8")
     parsed = fastavro.parse_schema(json.loads(text))
     return lambda value: fastavro.schemaless_reader(io.BytesIO(value[_FRAMING:]), parsed, None)
 

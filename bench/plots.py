@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spark_cep.errors import DependencyError
+
 from bench import history
-from service.errors import DependencyError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.observability.start_clock import Phase
+from spark_cep.observability.start_clock import Phase
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 #: Of a profile, what is less than this part of the largest stage is left out.

@@ -33,12 +33,12 @@ install_service() {
 }
 
 compile_kernel() {
-  (cd / && "$PYTHON" -c 'from service.pipeline.compiled_code import prepare; prepare()')
+  (cd / && "$PYTHON" -c 'from spark_cep.pipeline.compiled_code import prepare; prepare()')
 }
 
 # After what else changes jars, or removes some: the archive fits these.
 archive_classes() {
-  (cd / && HOME=$scratch "$PYTHON" -m service.pipeline.spark.class_archive --into "$TARGET/classes")
+  (cd / && HOME=$scratch "$PYTHON" -m spark_cep.pipeline.spark.class_archive --into "$TARGET/classes")
 }
 
 # What Spark ships for people at a terminal, and what was needed to install.

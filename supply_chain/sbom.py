@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-from service.pipeline.spark.jars import Jar, read_lock
+from spark_cep.pipeline.spark.jars import Jar, read_lock
 
 Document = dict[str, Any]
 

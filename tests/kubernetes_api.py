@@ -21,8 +21,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pyspark
-
-from service.pipeline.spark.jars import find_java
+from spark_cep.pipeline.spark.jars import find_java
 
 ENTRYPOINT = Path(__file__).parents[1] / "image" / "entrypoint.sh"
 _PATH = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods(/(?P<name>[^/]+))?")

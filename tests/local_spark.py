@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-
-from service.config import Settings
-from service.pipeline.spark.session import spark_session
+from spark_cep.config import Settings
+from spark_cep.pipeline.spark.session import spark_session
 
 
 def local_spark(folder: Path, classes: Path) -> SparkSession:

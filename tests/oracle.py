@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from service.pattern.expressions import ALL_STEPS, Expression, aggregate, bind
-from service.pattern.tree import Contiguity, Rule, Skip, Step
+from spark_cep.pattern.expressions import ALL_STEPS, Expression, aggregate, bind
+from spark_cep.pattern.tree import Contiguity, Rule, Skip, Step
+
 from tests.oracle_lines import Guards, Slot, uncovered, written_out
 
 NEVER = 1 << 60

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from service.pattern.expressions import Expression
-from service.pattern.tree import Contiguity, Loop, Rule, Step
+from spark_cep.pattern.expressions import Expression
+from spark_cep.pattern.tree import Contiguity, Loop, Rule, Step
 
 _BETWEEN = {
     Loop.RELAXED: Contiguity.FOLLOWED_BY,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from service.pattern.sql.row_pattern import (
+from spark_cep.pattern.sql.row_pattern import (
     Alternation,
     Anchor,
     Concatenation,

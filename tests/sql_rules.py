@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import compile_rules
-from service.matcher.local import LocalJob
-from service.model import Match, MatchRow
-from service.pattern.expressions import parse
-from service.pattern.sql import load_query
-from service.pattern.sql.query import Query
-from service.pattern.tree import Rule, Within
-from service.pattern.types import RecordType
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.matcher.local import LocalJob
+from spark_cep.model import Match, MatchRow
+from spark_cep.pattern.expressions import parse
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.sql.query import Query
+from spark_cep.pattern.tree import Rule, Within
+from spark_cep.pattern.types import RecordType
 
 
 def rule_of(query: Query, rule_id: str = "q", **fields: Any) -> Rule:

@@ -15,16 +15,16 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.errors import RuleSetError
+from spark_cep.matcher.local import Record
+from spark_cep.model import Coordinates
+from spark_cep.pattern.checks.cautions import cautions
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.expressions import Expression, parse
+from spark_cep.pattern.fluent import Pattern
+from spark_cep.pattern.tree import Contiguity, Rule, Step, Within
 
-from service.compiler.record_types import RecordTypes
-from service.errors import RuleSetError
-from service.matcher.local import Record
-from service.model import Coordinates
-from service.pattern.cautions import cautions
-from service.pattern.document import load_rules
-from service.pattern.expressions import Expression, parse
-from service.pattern.fluent import Pattern
-from service.pattern.tree import Contiguity, Rule, Step, Within
 from tests.matcher.runs import (
     END_OF_TIME,
     BothMatchers,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from service.errors import MOST_SHOWN, Problem, Span
+from spark_cep.errors import MOST_SHOWN, Problem, Span
 
 
 def underlined(line: str, span: Span) -> str:

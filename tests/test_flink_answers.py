@@ -11,9 +11,9 @@ import json
 import pathlib
 
 import pytest
+from spark_cep.matcher.local import Record
+from spark_cep.pattern.document.loading import load_rules
 
-from service.matcher.local import Record
-from service.pattern.document import load_rules
 from tests.conformance import Case, cases, difference, document, feed, ververica_json
 from tests.oracle import Path, Seen, UndefinedError, answer_to
 

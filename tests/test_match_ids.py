@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from service.match_ids import match_id, row_id
-from service.model import Coordinates, MatchRow, TakenEvent
+from spark_cep.match_ids import match_id, row_id
+from spark_cep.model import Coordinates, MatchRow, TakenEvent
 
 
 def taken(topic: str, partition: int, offset: int) -> TakenEvent:

@@ -10,9 +10,8 @@ import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from service.errors import StateError
-from service.packing import pack, sealed, unpack, unsealed
+from spark_cep.errors import StateError
+from spark_cep.packing import pack, sealed, unpack, unsealed
 
 moments = st.datetimes(timezones=st.just(dt.UTC))
 plain = (

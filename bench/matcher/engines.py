@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from spark_cep.columns.vectors import Bytes, Numbers, Vector
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.matcher.batch.events import EventTable, together
+from spark_cep.matcher.steps.matcher import ColumnarMatcher, Held
+from spark_cep.pattern.types import DOUBLE, STRING, RecordType
 
 from bench.matcher.stream import Batch
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Partitioning
-from service.matcher.columnar.events import EventTable, together
-from service.matcher.columnar.matcher import ColumnarMatcher, Held
-from service.matcher.columnar.vectors import Bytes, Numbers, Vector
-from service.pattern.types import DOUBLE, STRING, RecordType
 
 #: What the events hold.
 TYPES = RecordTypes(

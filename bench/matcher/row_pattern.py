@@ -18,26 +18,22 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Numbers, Vector, nulls_of
+from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.row_pattern import KeyState, MatchFound, Result, RowPatternMatcher, TimedOut
+from spark_cep.matcher.row_pattern.loops import tables
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.states import RowPatternStates
+from spark_cep.model import Coordinates, Event
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.types import DOUBLE, STRING, RecordType
 
 from bench.matcher.engines import Counts, Kernel
 from bench.matcher.measurement import DisagreementError, stay_on_one_core
 from bench.matcher.scenarios import Scenario
 from bench.matcher.stream import Stream, generate
-from service.compiler.row_pattern import RowPatternPlan, plan_query
-from service.matcher.columnar.compilation import I64
-from service.matcher.columnar.events import EventTable, Names
-from service.matcher.columnar.vectors import Numbers, Vector, nulls_of
-from service.matcher.row_pattern import (
-    KeyState,
-    MatchFound,
-    Result,
-    RowPatternMatcher,
-    TimedOut,
-)
-from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates, tables
-from service.model import Coordinates, Event
-from service.pattern.sql import load_query
-from service.pattern.types import DOUBLE, STRING, RecordType
 
 _EVENT = RecordType({"kind": STRING, "amount": DOUBLE})
 

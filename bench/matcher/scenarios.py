@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
-from service.pattern.document import load_rules
+from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
+from spark_cep.pattern.document.loading import load_rules
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.local import EventReader, Record
+from spark_cep.model import Coordinates
 
 from bench.matcher.scenarios import Scenario
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Partitioning
-from service.matcher.local import EventReader, Record
-from service.matcher.outputs import Outputs
-from service.model import Coordinates
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]

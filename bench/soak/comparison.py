@@ -16,17 +16,17 @@ from typing import Any
 from zlib import crc32
 
 import fastavro
+from spark_cep.codecs.output.outputs import Contract, schema_text
+from spark_cep.codecs.output.values import output_value
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import RuleSetPlan
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.local import LocalJob
+from spark_cep.model import Match, Timeout
+from spark_cep.pattern.types import record_type
 
 from bench.outputs import committed_messages
 from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, SCHEMA, Fate, Stream
-from service.codecs.outputs import Contract, schema_text
-from service.codecs.values import output_value
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import RuleSetPlan
-from service.matcher.local import LocalJob
-from service.matcher.outputs import Outputs
-from service.model import Match, Timeout
-from service.pattern.types import record_type
 
 #: Kind of output and id, or coordinates for records that are passed on.
 Name = tuple[str, str]

@@ -16,10 +16,9 @@ from hashlib import blake2b
 from typing import Any
 
 import fastavro
-
-from service.codecs.framing import frame
-from service.matcher.local import Record
-from service.model import Coordinates
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.matcher.local import Record
+from spark_cep.model import Coordinates
 
 TOPIC = "soak"
 INPUT = "soak"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
+from spark_cep.errors import SparkCepError, StartError
 
 from examples.demo.arrivals import Arrivals
 from examples.demo.expected import expected
@@ -28,7 +29,6 @@ from examples.demo.servers import Servers, servers
 from examples.demo.stream import TOPICS
 from examples.demo.summary import Result, tables
 from examples.embedded.process import free_ports
-from service.errors import SparkCepError, StartError
 
 _TEMPLATE = Path(__file__).with_name("config.yaml")
 _RULES = Path(__file__).parents[1] / "rules"

@@ -18,11 +18,11 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from spark_cep.errors import StartError
+from spark_cep.pipeline.spark.jars import find_java, resolve
 
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
-from service.errors import StartError
-from service.pipeline.spark.jars import find_java, resolve
 
 _FOREVER = 2**63 - 1
 _SASL = "secure"

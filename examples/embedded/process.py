@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from service.errors import StartError
+from spark_cep.errors import StartError
 
 HOST = "127.0.0.1"
 _POLL_SECONDS = 0.05

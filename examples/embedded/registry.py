@@ -13,10 +13,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from spark_cep.errors import StartError
+from spark_cep.pipeline.spark.jars import find_java, resolve
+
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
-from service.errors import StartError
-from service.pipeline.spark.jars import find_java, resolve
 
 _JVM = (
     "-XX:TieredStopAtLevel=1",

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates
 
 from bench.matcher import row_pattern
 from bench.matcher.engines import ENGINES, Counts, Engine
@@ -14,9 +17,6 @@ from bench.matcher.measurement import FLINK, DisagreementError, compare, run_onc
 from bench.matcher.report import json_lines, table
 from bench.matcher.scenarios import SCENARIOS, Scenario
 from bench.matcher.stream import Batch, Stream, generate
-from service.compiler.rule_set import Partitioning
-from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
 
 EVENTS, KEYS, BATCH = 2_000, 40, 300
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
+from spark_cep.rules.sources.folder import read_rules
 
 from bench.events import closing, events
 from bench.outputs import row_line_of
 from bench.sql_rules import SCENARIOS, TYPES, Scenario, write_rule
-from service.compiler.rule_set import compile_rules
-from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
-from service.pattern.document import load_rules
-from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType
-from service.rules.folder import read_rules
 from tests.bench.test_whole_job_benchmark import as_record
 from tests.sql_rules import job_of, sql_rule
 

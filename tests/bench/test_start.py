@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from spark_cep.observability.start_clock import Phase
+
 from bench.report import starts
 from bench.start import AIMS, _median
-from service.observability.start_clock import Phase
 
 
 def test_starts_are_shown_by_phase() -> None:

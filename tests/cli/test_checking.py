@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from service.cli.checking import check_rules
-from service.errors import RuleSetError
+from spark_cep.cli.checking import check_rules
+from spark_cep.errors import RuleSetError
 
 STATEMENT = """-- id: r
 SELECT * FROM logins MATCH_RECOGNIZE (

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from service.cli.exit_codes import ADVICE, ExitCode
-from service.pipeline.spark import jvm
+from spark_cep.cli.exit_codes import ADVICE, ExitCode
+from spark_cep.pipeline.spark import jvm
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = """
@@ -25,10 +24,10 @@ observability: {{log_format: json, log_level: error, metrics_port: 0}}
 """
 PROGRAM = """
 import sys, time
-from service import errors
-from service.cli import main
-from service.pipeline.driver import service
-from service.pipeline.spark import starting
+from spark_cep import errors
+from spark_cep.cli import main
+from spark_cep.pipeline.driver import service
+from spark_cep.pipeline.spark import starting
 
 class Starting:
     def __init__(self, settings, scratch, done):
@@ -121,7 +120,7 @@ def test_how_java_ended(
     program: str, expected: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By signal or exit code; an error that comes while it runs is left as it is."""
-    from service.errors import JavaEndedError
+    from spark_cep.errors import JavaEndedError
 
     with subprocess.Popen([sys.executable, "-c", f"import os, sys, time; {program}"]) as process:
         monkeypatch.setattr(jvm, "_answered", [process])

@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from service import errors
-from service.cli.exit_codes import ADVICE, ExitCode, exit_code
-from service.errors import SparkCepError
+from spark_cep import errors
+from spark_cep.cli.exit_codes import ADVICE, ExitCode, exit_code
+from spark_cep.errors import SparkCepError
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,7 +73,7 @@ def test_the_documentation_has_all_codes() -> None:
 def test_the_command_ends_with_them(arguments: list[str], code: ExitCode) -> None:
     """By a real process."""
     done = subprocess.run(
-        [sys.executable, "-m", "service.cli.main", *arguments],
+        [sys.executable, "-m", "spark_cep.cli.main", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

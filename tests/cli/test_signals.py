@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import os, sys, threading, time
-from service.cli.signals import StopSignals
-from service.observability.logs import configure
+from spark_cep.cli.signals import StopSignals
+from spark_cep.observability.logs import configure
 
 # Standard output is for what is said: a log line is written in pieces.
 configure(stream=sys.stderr)
@@ -86,7 +86,7 @@ def test_the_first_signal_asks(number: signal.Signals) -> None:
 
 def test_a_signal_at_any_moment() -> None:
     """The handler may interrupt the wait anywhere; here the main thread never sleeps in it."""
-    before = "import service.cli.signals as s; s._LOOK_EVERY_SECONDS = 0"
+    before = "import spark_cep.cli.signals as s; s._LOOK_EVERY_SECONDS = 0"
     assert _run("told.wait()", signal.SIGTERM, before=before)[:2] == (0, ["told", "done"])
 
 

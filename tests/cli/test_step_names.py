@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from service.cli.state_text import step_names
+from spark_cep.cli.state_text import step_names
+
+from tests.rules.sources.test_folder import rule
 from tests.rules.stores import SqliteStore, settings
-from tests.rules.test_folder import rule
 
 
 def test_steps_of_any_source(tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from service.compiler.formula import (
+from spark_cep.compiler.formula import (
     FALSE,
     TRUE,
     All,

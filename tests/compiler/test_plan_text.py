@@ -10,11 +10,10 @@ import os
 from pathlib import Path
 
 import pytest
-
-from service.compiler.lowering import lower
-from service.compiler.plan import LookBackAtom, Plan
-from service.compiler.rule_set import compile_rules
-from service.pattern.document import load_rules
+from spark_cep.compiler.plan import LookBackAtom, Plan
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.compiler.steps.lowering import lower
+from spark_cep.pattern.document.loading import load_rules
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "plans"
 

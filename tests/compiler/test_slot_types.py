@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Slot
-from service.compiler.slot_types import slot_type
-from service.errors import SchemaError
-from service.pattern.types import BIGINT, DOUBLE, FLOAT, INT, NULL, STRING, RecordType, SqlType
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Slot
+from spark_cep.compiler.slot_types import slot_type
+from spark_cep.errors import SchemaError
+from spark_cep.pattern.types import BIGINT, DOUBLE, FLOAT, INT, NULL, STRING, RecordType, SqlType
 
 
 def types(*kinds: SqlType) -> RecordTypes:

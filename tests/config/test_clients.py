@@ -9,10 +9,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from pydantic import ValidationError
-
-from service.config import Kafka, Registry
-from service.errors import ConfigurationError
-from service.pipeline.librdkafka.consumer import check
+from spark_cep.config import Kafka, Registry
+from spark_cep.errors import ConfigurationError
+from spark_cep.pipeline.librdkafka.consumer import check
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 KEY = "-----BEGIN PRIVATE KEY-----\nBBBB\n-----END PRIVATE KEY-----\n"

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-
-from service.config import Settings, load
+from spark_cep.config import Settings, load
 
 K8S = "k8s://https://kubernetes.default.svc"
 PODS = {"namespace": "cep", "image": "registry.example/spark-cep:0.1.0", "driver_pod": "cep-0"}

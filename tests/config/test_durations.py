@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from service.durations import MAX_DURATION_MS, format_duration, parse_duration
+from spark_cep.durations import MAX_DURATION_MS, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-
-from service.config import Settings, load
-from service.documents.shapes import FREE_KEY, walk
-from service.errors import ConfigurationError
+from spark_cep.config import Settings, load
+from spark_cep.documents.shapes import FREE_KEY, walk
+from spark_cep.errors import ConfigurationError
 
 MINIMAL = """\
 kafka:

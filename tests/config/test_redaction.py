@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from service.config.redaction import MASK, redact_text, without_login
+from spark_cep.config.redaction import MASK, redact_text, without_login
 
 
 @pytest.mark.parametrize(

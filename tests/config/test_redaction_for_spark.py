@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from service.config import spark_redaction_regex, without
+from spark_cep.config import spark_redaction_regex, without
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-
-from service.config import Settings
-from service.config.__main__ import main
-from service.config.quantities import format_size, parse_size
-from service.config.reference import config_schema, render_reference, unit_of
-from service.documents.shapes import Form, walk
-from service.durations import DurationError, parse_duration
+from spark_cep.config import Settings
+from spark_cep.config.__main__ import main
+from spark_cep.config.quantities import format_size, parse_size
+from spark_cep.config.reference import config_schema, render_reference, unit_of
+from spark_cep.documents.shapes import Form, walk
+from spark_cep.durations import DurationError, parse_duration
 
 ROOT = Path(__file__).parents[2]
 

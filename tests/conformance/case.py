@@ -8,10 +8,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from service.compiler.rule_set import RuleSetPlan, compile_rules
-from service.matcher.local import Record
-from service.model import Coordinates
-from service.pattern.document import load_rules
+from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.matcher.local import Record
+from spark_cep.model import Coordinates
+from spark_cep.pattern.document.loading import load_rules
 
 Case = Mapping[str, Any]
 #: What writes a case as a rule document.

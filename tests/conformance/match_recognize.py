@@ -14,14 +14,15 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from service.errors import RuleSetError
-from service.matcher.local import LocalJob, Record
-from service.matcher.partial import END_OF_TIME
-from service.matcher.row_pattern.results import SkipFault
-from service.model import Coordinates
-from service.pattern.sql import load_query
-from service.pattern.sql.query import Query, Sort
-from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType
+from spark_cep.errors import RuleSetError
+from spark_cep.matcher.findings.partial import END_OF_TIME
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.matcher.row_pattern.results import SkipFault
+from spark_cep.model import Coordinates
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.sql.query import Query, Sort
+from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
+
 from tests.sql_rules import job_of, result_rows, rule_of
 
 Case = Mapping[str, Any]

@@ -16,9 +16,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from service.errors import RuleSetError
-from service.matcher.row_pattern.results import SkipFault
-from service.pattern.sql.syntax import read_statement
+from spark_cep.errors import RuleSetError
+from spark_cep.matcher.row_pattern.results import SkipFault
+from spark_cep.pattern.sql.syntax import read_statement
+
 from tests.conformance.match_recognize import (
     Case,
     by_key,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from service.compiler.record_types import RecordTypes
-from service.errors import RuleSetError
-from service.matcher.local import LocalJob
-from service.model import TakenEvent
-from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.errors import RuleSetError
+from spark_cep.matcher.local import LocalJob
+from spark_cep.model import TakenEvent
+from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
+
 from tests.conformance.answer import Answer, compare
 from tests.conformance.case import Case, Writer, document, feed, plan_of
 from tests.reference.job import ReferenceJob

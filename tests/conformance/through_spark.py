@@ -26,13 +26,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from spark_cep.codecs.output.outputs import OFFSET_HEADER
+from spark_cep.errors import RuleSetError
+from spark_cep.matcher.local import BEFORE_TIME
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.type_check import type_check
+from spark_cep.pattern.types import record_type
+
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
-from service.codecs.outputs import OFFSET_HEADER
-from service.errors import RuleSetError
-from service.matcher.local import BEFORE_TIME
-from service.pattern.document import load_rules
-from service.pattern.type_check import type_check
-from service.pattern.types import record_type
 from tests.conformance.answer import Answer, Taken
 from tests.conformance.case import Case, Writer, document, feed
 from tests.conftest import JARS

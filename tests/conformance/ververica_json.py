@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from zlib import crc32
 
-from service.pattern.expressions import parse
-from service.pattern.expressions.nodes import Call, Column, Literal, Node
+from spark_cep.pattern.expressions import parse
+from spark_cep.pattern.expressions.nodes import Call, Column, Literal, Node
+
 from tests.conformance.case import Case
 
 _EDGES: Final = {

@@ -17,11 +17,11 @@ from confluent_kafka.schema_registry import (
     ServerConfig,
 )
 from confluent_kafka.schema_registry.error import SchemaRegistryError
+from spark_cep.codecs.output.outputs import Contract, schema_text
+from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.settings import RegistrySettings
+from spark_cep.errors import SchemaNotFoundError
 
-from service.codecs.outputs import Contract, schema_text
-from service.codecs.registry import Registry
-from service.codecs.registry_settings import RegistrySettings
-from service.errors import SchemaNotFoundError
 from tests.e2e.schemas import field, record
 
 pytestmark = pytest.mark.kafka

@@ -175,7 +175,7 @@ def test_expectations_do_not_need_the_engine() -> None:
     """Neither the stream nor what must come of it imports the service."""
     source = (
         "import sys, examples.demo.scenes, examples.demo.expected\n"
-        "print([name for name in sys.modules if name.split('.')[0] in ('service', 'pyspark')])"
+        "print([name for name in sys.modules if name.split('.')[0] in ('spark_cep', 'pyspark')])"
     )
     done = subprocess.run(
         [sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True

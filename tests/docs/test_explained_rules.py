@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from spark_cep.cli.main import app
 from typer.testing import CliRunner
-
-from service.cli.main import app
 
 PROJECT = Path(__file__).parents[2]
 PAGE = PROJECT / "docs" / "rules.md"

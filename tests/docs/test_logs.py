@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from service.observability.log_events import (
+from spark_cep.observability.log_events import (
     DRIVER_OUTPUT,
     EVENTS,
     LIBRARY_LOG,

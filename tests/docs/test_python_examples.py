@@ -49,8 +49,8 @@ def test_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_method_is_in_the_table() -> None:
     """The page names each public method of the builder and of the test kit."""
-    from service import Pattern
-    from service.testkit import RuleTest
+    from spark_cep import Pattern
+    from spark_cep.testkit import RuleTest
 
     page = PAGE.read_text("utf-8")
     for kind in (Pattern, RuleTest):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from service.codecs.dead_letters import Reason
+from spark_cep.codecs.output.dead_letters import Reason
 
 PAGE = Path(__file__).parents[2] / "docs" / "output.md"
 

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from service.testkit import RuleTest
+from spark_cep.testkit import RuleTest
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 SCHEMA = {

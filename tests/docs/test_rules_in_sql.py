@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from service.pattern.document import examine_sql_file, load_rules
-from service.pattern.sql_rule import SAID_BY_STATEMENT
-from service.pattern.sql_types import check_statement
-from service.pattern.types import record_type
+from spark_cep.pattern.checks.sql_rule import SAID_BY_STATEMENT
+from spark_cep.pattern.document.loading import examine_sql_file, load_rules
+from spark_cep.pattern.sql_types import check_statement
+from spark_cep.pattern.types import record_type
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "rules.md").read_text("utf-8")

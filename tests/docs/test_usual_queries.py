@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from service.testkit import FoundMatch, FoundRow, FoundTimeout, RuleTest
+from spark_cep.testkit import FoundMatch, FoundRow, FoundTimeout, RuleTest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "match-recognize.md").read_text("utf-8")

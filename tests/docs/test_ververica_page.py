@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from spark_cep.cli.main import app
+from spark_cep.pattern.ververica.aviator_functions import FUNCTIONS
 from typer.testing import CliRunner
-
-from service.cli.main import app
-from service.pattern.ververica.aviator_functions import FUNCTIONS
 
 PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs" / "ververica.md").read_text("utf-8")

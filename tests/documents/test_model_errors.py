@@ -6,11 +6,10 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-
-from service.documents.model_errors import HIDDEN, Explainer, Fault
-from service.documents.places import Path
-from service.documents.shapes import Form, Shape
-from service.documents.values import duration
+from spark_cep.documents.model_errors import HIDDEN, Explainer, Fault
+from spark_cep.documents.places import Path
+from spark_cep.documents.shapes import Form, Shape
+from spark_cep.documents.values import duration
 
 
 class Inner(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.documents.nearest import instead, nearest
+from spark_cep.documents.nearest import instead, nearest
 
 
 def test_the_nearest_name_is_found_whatever_its_case() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from service.documents.places import Path, Places, field_of
-from service.errors import Problem
-from service.pattern.document import load_rules
+from spark_cep.documents.places import Path, Places, field_of
+from spark_cep.errors import Problem
+from spark_cep.pattern.document.loading import load_rules
 
 
 def underlined(problem: Problem) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from service.errors import MOST_PROBLEMS, Problem, RuleSetError
-from service.pattern.document import load_rules
+from spark_cep.errors import MOST_PROBLEMS, Problem, RuleSetError
+from spark_cep.pattern.document.loading import load_rules
 
 _BOUNDS = "at most 50 levels, 50,000 nodes and 1,000,000 characters"
 _WRITTEN_OUT = "the document has more than 1,000,000 characters once each alias is written out"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from service.documents.places import Path
-from service.documents.shapes import Form, Shape, at_location, shape_below
-from service.pattern.shape import RuleShape
+from spark_cep.documents.places import Path
+from spark_cep.documents.shapes import Form, Shape, at_location, shape_below
+from spark_cep.pattern.document.shape import RuleShape
 
 RULE = Shape(Form.SECTION, RuleShape)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from service.documents.reading import UNREADABLE, read_documents
-from service.errors import Problem
+from spark_cep.documents.reading import UNREADABLE, read_documents
+from spark_cep.errors import Problem
 
 
 def refused(text: str) -> Problem:

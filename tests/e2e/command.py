@@ -19,7 +19,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 120.0
-_PROGRAM = ("-m", "service.cli.main")
+_PROGRAM = ("-m", "spark_cep.cli.main")
 
 
 class Command:

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from service.compiler.rule_set import compile_rules
-from service.config import Settings
-from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
-from service.pipeline.driver.progress import BatchReport
-from service.pipeline.driver.service import Service
-from service.pipeline.wire.reports import Count
-from service.rules.folder import read_rules
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.config import Settings
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates
+from spark_cep.pipeline.driver.observe.progress import BatchReport
+from spark_cep.pipeline.driver.service import Service
+from spark_cep.pipeline.wire.reports import Count
+from spark_cep.rules.sources.folder import read_rules
+
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

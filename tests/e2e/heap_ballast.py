@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkContext
-
-from service.cli.main import app
+from spark_cep.cli.main import app
 
 #: Above what the alert compares with, and with room for the job to go on.
 _SHARE = 0.965

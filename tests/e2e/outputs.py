@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import fastavro
 from confluent_kafka import Message
+from spark_cep.codecs.output.outputs import KIND_HEADER, Contract, schema_text
 
-from service.codecs.outputs import KIND_HEADER, Contract, schema_text
 from tests.kafka_access import KafkaAccess
 
 

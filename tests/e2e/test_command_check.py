@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from spark_cep.cli.main import app
 from typer.testing import CliRunner, Result
 
-from service.cli.main import app
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess
@@ -210,7 +210,7 @@ def test_run_refuses_a_wrong_configuration(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("kafka:\n  bootstrap_server: here\ntrigger:\n  interval: soon\n", "utf-8")
     # A process of its own: it takes signals, and puts off the collection of garbage.
-    command = [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)]
+    command = [sys.executable, "-m", "spark_cep.cli.main", "run", "--config", str(config)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 3
     assert "bootstrap_servers" in result.stdout

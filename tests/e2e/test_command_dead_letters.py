@@ -12,14 +12,19 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.main import app
+from spark_cep.codecs.output.outputs import (
+    OutputEncoder,
+    OutputSchemaIds,
+    OutputTopics,
+    schema_text,
+)
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.model import Coordinates, DeadLetter
+from spark_cep.pipeline.driver.kafka import partition_reader
 from typer.testing import CliRunner, Result
 
-from service.cli.exit_codes import ExitCode
-from service.cli.main import app
-from service.codecs.framing import frame
-from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
-from service.model import Coordinates, DeadLetter
-from service.pipeline.driver import partition_reader
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka

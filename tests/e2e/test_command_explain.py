@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from spark_cep.cli.explaining import rules_to_explain, show, written
+from spark_cep.cli.forms import Form
+from spark_cep.cli.main import app
+from spark_cep.compiler.steps.lowering import lower
+from spark_cep.pattern.document.loading import load_rules
 from typer.testing import CliRunner, Result
 
-from service.cli.explaining import rules_to_explain, show, written
-from service.cli.forms import Form
-from service.cli.main import app
-from service.compiler.lowering import lower
-from service.pattern.document import load_rules
 from tests.compiler.drawn_text import read_dot, read_mermaid
 
 ONE = """id: one
@@ -183,7 +183,7 @@ def test_neither_spark_nor_kafka_is_loaded(folder: Path) -> None:
     program = f"""
 import sys
 from typer.testing import CliRunner
-from service.cli.main import app
+from spark_cep.cli.main import app
 assert CliRunner().invoke(app, ["explain", {str(folder)!r}, "--format", "dot"]).exit_code == 0
 assert not {{"pyspark", "pyarrow", "pandas", "confluent_kafka"}} & set(sys.modules)
 """

@@ -32,7 +32,7 @@ class Machine:
         programs = self.folder / "bin"
         programs.mkdir()
         program = programs / "spark-cep"
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m service.cli.main "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m spark_cep.cli.main "$@"\n')
         program.chmod(0o755)
         self._environment = {
             **os.environ,

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
+from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.errors import KafkaAwayError, RegistryAwayError
+from spark_cep.observability.health import Health
+from spark_cep.pipeline.wire.reports import Count
 
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from examples.embedded.process import free_ports
-from service.cli.exit_codes import ExitCode
-from service.errors import KafkaAwayError, RegistryAwayError
-from service.observability.health import Health
-from service.pipeline.wire.reports import Count
 from tests.conftest import CLASSES, JARS
 from tests.e2e.command import running
 from tests.e2e.outputs import found
@@ -142,7 +142,7 @@ def test_the_broker_is_stopped_and_started(
 ) -> None:
     """For longer than a partition may be silent: the query is started again when the broker is
     back, no partition became idle meanwhile, and the results are those of an undisturbed run."""
-    monkeypatch.setattr("service.pipeline.driver.outage._BRIDGED_SECONDS", 10.0)
+    monkeypatch.setattr("spark_cep.pipeline.driver.lifecycle.outage._BRIDGED_SECONDS", 10.0)
     scenario = Scenario(KafkaAccess(own_broker.bootstrap), registry, spark, tmp_path / "job")
     stream = Stream(scenario, partitions=2)
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))

@@ -8,13 +8,13 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates
+from spark_cep.pipeline.wire.reports import Count
+from spark_cep.rules.sources.folder import read_rules
 
-from service.codecs.framing import frame
-from service.compiler.rule_set import compile_rules
-from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
-from service.pipeline.wire.reports import Count
-from service.rules.folder import read_rules
 from tests.e2e import poison
 from tests.e2e.outputs import Outputs
 from tests.e2e.poison import Broken

@@ -18,18 +18,18 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 from pyspark.sql import SparkSession
+from spark_cep.errors import ConfigurationError, RuleSetError, SparkCepError
+from spark_cep.rules.overrides import Override, write_override
+from spark_cep.rules.sources.configured import source_of
 
 from examples.embedded import EmbeddedBroker
-from service.errors import ConfigurationError, RuleSetError, SparkCepError
-from service.rules.overrides import Override, write_override
-from service.rules.sources import source_of
 from tests.conftest import JARS
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
 from tests.kafka_access import KafkaAccess, Sent
+from tests.rules.sources.test_folder import rule
 from tests.rules.stores import KafkaStore, settings
-from tests.rules.test_folder import rule
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

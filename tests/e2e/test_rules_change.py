@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from pyspark import TaskContext
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.errors import RuleSetError
+from spark_cep.pipeline.deliver.sink import PartitionWriter
+from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError
+from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
+from spark_cep.pipeline.driver.service import Service
+from spark_cep.rules.rule_set import RuleSet
 
-from service.compiler.record_types import RecordTypes
-from service.errors import RuleSetError
-from service.pipeline.deliver.sink import PartitionWriter
-from service.pipeline.driver.batch_rules import CompiledRules
-from service.pipeline.driver.failures import JobFailedError
-from service.pipeline.driver.service import Service
-from service.rules.rule_set import RuleSet
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
@@ -296,7 +296,7 @@ def test_a_crash_behind_another_partitions_commit(
                 raise ValueError("a rule crashes")
             return super().__call__(batches)
 
-    monkeypatch.setattr("service.pipeline.driver.dataflow.PartitionWriter", Writer)
+    monkeypatch.setattr("spark_cep.pipeline.driver.dataflow.PartitionWriter", Writer)
     scenario.rule(_rule("changes", "c", version=2))
     scenario.rule(_rule("new", "b"))
     stream.send(*((key, "b", 10 + n) for n, key in enumerate(keys)), ("k", "x", 99))

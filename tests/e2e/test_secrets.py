@@ -216,7 +216,7 @@ def test_no_secret_in_process_arguments(job: Job) -> None:
     """Driver, JVM and Python workers: everybody on the machine can read their arguments."""
     arguments = _processes(os.getsid(job.command._process.pid))
     everything = "\n".join(arguments.values())
-    assert "service.cli.main" in everything
+    assert "spark_cep.cli.main" in everything
     assert "org.apache.spark.deploy.SparkSubmit" in everything
     assert "pyspark.daemon" in everything or "pyspark/daemon" in everything
     assert leaks(everything) == []
@@ -322,7 +322,7 @@ def test_no_secret_in_the_words_of_a_failing_start(
         "CEP_TEST_INNOCENT": INNOCENT,
     }
     done = subprocess.run(
-        [sys.executable, "-m", "service.cli.main", "run", "--config", str(config)],
+        [sys.executable, "-m", "spark_cep.cli.main", "run", "--config", str(config)],
         cwd=ROOT,
         env=environment,
         capture_output=True,

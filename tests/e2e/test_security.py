@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from spark_cep.errors import ConfigurationError, SparkCepError
 
-from service.errors import ConfigurationError, SparkCepError
 from tests.certificates import STORE_PASSWORD, Authority, encrypted
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -161,7 +161,7 @@ def test_a_refusal_names_the_setting(
     said: str,
 ) -> None:
     """At once, without waiting for what does not pass, and without the secret."""
-    monkeypatch.setattr("service.pipeline.driver.kafka._SECONDS", 2.0)
+    monkeypatch.setattr("spark_cep.pipeline.driver.kafka.cluster._SECONDS", 2.0)
     with pytest.raises(kind, match=said) as refused:
         scenario.run(kafka=section(secure))
     told = f"{refused.value} {refused.value.__cause__}"

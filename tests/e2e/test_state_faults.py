@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 from pyspark.sql.streaming.stateful_processor import ValueState
+from spark_cep.cli.exit_codes import exit_code
+from spark_cep.errors import StateError
+from spark_cep.packing import pack, unpack, unsealed
+from spark_cep.pipeline.driver import dataflow
+from spark_cep.pipeline.match.match import Matching, MatchProcessor
+from spark_cep.pipeline.state.pipelined_map import PipelinedMap
+from spark_cep.rules.texts import plan_of
 
-from service.cli.exit_codes import exit_code
-from service.errors import StateError
-from service.packing import pack, unpack, unsealed
-from service.pipeline.driver import dataflow
-from service.pipeline.match.match import Matching, MatchProcessor
-from service.pipeline.state.pipelined_map import PipelinedMap
-from service.rules.texts import plan_of
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
 from tests.e2e.small_disk import small_disk

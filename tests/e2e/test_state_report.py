@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 from pyspark.sql import SparkSession
+from spark_cep.cli.state_text import as_json, step_names
+from spark_cep.errors import StateError
+from spark_cep.pipeline.driver.commands.state_report import read_state
 
-from service.cli.state_text import as_json, step_names
-from service.errors import StateError
-from service.pipeline.driver.state_report import read_state
 from tests.conftest import CLASSES, ROOT
 from tests.e2e.halfway import STATE, Halfway
 from tests.e2e.stream import at
@@ -100,7 +100,7 @@ def test_the_commands(halfway: Halfway, tmp_path: Path) -> None:
 
     def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "service.cli.main", *arguments, "--config", str(config)],
+            [sys.executable, "-m", "spark_cep.cli.main", *arguments, "--config", str(config)],
             cwd=ROOT,
             capture_output=True,
             text=True,

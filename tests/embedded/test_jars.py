@@ -6,10 +6,9 @@ import hashlib
 from pathlib import Path
 
 import pytest
-
-from service.errors import DependencyError, StartError
-from service.pipeline.spark import jars
-from service.pipeline.spark.jars import Coordinates, Group, Jar
+from spark_cep.errors import DependencyError, StartError
+from spark_cep.pipeline.spark import jars
+from spark_cep.pipeline.spark.jars import Coordinates, Group, Jar
 
 LOCK = """
 [small]
@@ -101,7 +100,7 @@ def test_a_different_file_is_refused_with_both_checksums(full: Path) -> None:
     assert "two-2.0" not in text
     assert hashlib.sha256(b"one").hexdigest() in text
     assert hashlib.sha256(b"other").hexdigest() in text
-    assert f"python -m service.pipeline.spark.jars fetch small --into {full}" in text
+    assert f"python -m spark_cep.pipeline.spark.jars fetch small --into {full}" in text
 
 
 @pytest.mark.usefixtures("pinned")

@@ -12,18 +12,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.local import LocalJob
+from spark_cep.model import Match, Timeout
+from spark_cep.pattern.types import INT, STRING, RecordType
+from spark_cep.rules.rule_set import RuleSet
+from spark_cep.rules.texts import plan_for
+from spark_cep.rules.topic_records import Decision, SetBegins, audit_record, rule_sets
+
 from bench.outputs import committed_messages
 from bench.soak.comparison import Name, digest_of, digest_of_body, reader
 from bench.soak.stream import PARTITIONS, TOPIC
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import compile_rules
-from service.matcher.local import LocalJob
-from service.matcher.outputs import Outputs
-from service.model import Match, Timeout
-from service.pattern.types import INT, STRING, RecordType
-from service.rules.rule_set import RuleSet
-from service.rules.texts import plan_for
-from service.rules.topic_records import Decision, SetBegins, audit_record, rule_sets
 from tests.endurance.author import UNTOUCHED
 from tests.endurance.stream import ALLOWED_DISORDER_MS, SCHEMA, Stream
 from tests.pipeline.match.test_key_group import Store

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from confluent_kafka import KafkaError, Message, Producer
 from numpy.typing import NDArray
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.matcher.local import Record
+from spark_cep.model import Coordinates
 
 from bench.avro_pieces import longs, text
 from bench.soak.stream import PARTITIONS, TOPIC
-from service.codecs.framing import frame
-from service.matcher.local import Record
-from service.model import Coordinates
 
 SCHEMA: dict[str, Any] = {
     "type": "record",

@@ -17,18 +17,17 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
-
-from service.cli.main import app
-from service.pipeline.decode.packing import PackBatch
-from service.pipeline.deliver.sink import PartitionWriter
-from service.pipeline.driver import dataflow
-from service.pipeline.driver.rule_log import RuleLog
-from service.pipeline.driver.rule_status import RuleStatus
-from service.pipeline.driver.rule_topics import RuleTopics
-from service.pipeline.driver.rules_at_start import RulesAtStart
-from service.pipeline.driver.supervisor import Supervisor
-from service.pipeline.driver.time_control import TimeControl
-from service.pipeline.match.match_operator import MatchOperator
+from spark_cep.cli.main import app
+from spark_cep.pipeline.decode.packing import PackBatch
+from spark_cep.pipeline.deliver.sink import PartitionWriter
+from spark_cep.pipeline.driver import dataflow
+from spark_cep.pipeline.driver.rules.rule_log import RuleLog
+from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
+from spark_cep.pipeline.driver.rules.rule_topics import RuleTopics
+from spark_cep.pipeline.driver.rules.rules_at_start import RulesAtStart
+from spark_cep.pipeline.driver.supervisor import Supervisor
+from spark_cep.pipeline.driver.time_control import TimeControl
+from spark_cep.pipeline.match.match_operator import MatchOperator
 
 _LEADER, _FLAG = "TESTS_KILL_LEADER", "TESTS_KILL_FLAG"
 

@@ -24,17 +24,17 @@ from unittest import mock
 
 import yaml
 from pyspark.sql import SparkSession
+from spark_cep.config import Settings
+from spark_cep.pattern.tree import PreviousVersion
+from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
+from spark_cep.pipeline.driver.commands.rule_history import read_audit
+from spark_cep.pipeline.driver.control.source_offset import SourceOffset
+from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
+from spark_cep.pipeline.driver.rules.rule_log import RuleHistory
+from spark_cep.pipeline.driver.service import Service
+from spark_cep.rules.overrides import Override, PauseOrder, write_override
+from spark_cep.rules.rule_set import RuleSet
 
-from service.config import Settings
-from service.pattern.tree import PreviousVersion
-from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
-from service.pipeline.driver.local_files import LocalFiles
-from service.pipeline.driver.rule_history import read_audit
-from service.pipeline.driver.rule_log import RuleHistory
-from service.pipeline.driver.service import Service
-from service.pipeline.driver.source_offset import SourceOffset
-from service.rules.overrides import Override, PauseOrder, write_override
-from service.rules.rule_set import RuleSet
 from tests.e2e.command import Command
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import at, sequence

@@ -112,7 +112,7 @@ def kill_jvm(command: Command, random: Random) -> bool:
 
 def kill_worker(command: Command, random: Random) -> bool:
     """SIGKILL to one of Spark's Python processes, the one that starts the others included."""
-    found = command.python_processes(b"service.pipeline.spark", b"pyspark")
+    found = command.python_processes(b"spark_cep.pipeline.spark", b"pyspark")
     return _kill_one(found + command.processes(b"spark-cep: fork server"), random)
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from service.compiler.rule_set import compile_rules
-from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
-from service.rules.folder import read_rules
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates
+from spark_cep.rules.sources.folder import read_rules
+
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

@@ -12,8 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from spark_cep.config import load
 
-from service.config import load
 from tests.config.test_load import MINIMAL, write
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def test_the_archive_of_classes_is_made_of_the_jars_that_stay() -> None:
     """With the packages, the connectors and the kernel at their places."""
     *_, compiled, archived, removed = [line for line in INSTALL.splitlines() if line in _LAST_STEPS]
     assert (compiled, archived, removed) == _LAST_STEPS
-    assert 'service.pipeline.spark.class_archive --into "$TARGET/classes"' in INSTALL
+    assert 'spark_cep.pipeline.spark.class_archive --into "$TARGET/classes"' in INSTALL
 
 
 def test_what_runs_is_what_was_installed() -> None:
@@ -156,7 +156,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     sources.mkdir()
     for name in tracked("pyproject.toml", "README.md", "LICENSE", "service", "schemas"):
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, sources / name)
+        shutil.copyfile(ROOT / name, sources / name, follow_symlinks=False)
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
     options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(sources)]
     subprocess.run([*command, *options], check=True, timeout=300)
@@ -167,6 +167,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_the_package_is_whole(wheel: set[str]) -> None:
     """What lies beside the modules comes along, such as the log's configuration."""
-    needed = tracked("service", "schemas")
-    assert "service/pipeline/spark/log4j2.properties" in needed
+    needed = {name.removeprefix("service/") for name in tracked("service")} - {"spark_cep/schemas"}
+    needed |= {f"spark_cep/{name}" for name in tracked("schemas")}
+    assert "spark_cep/pipeline/spark/log4j2.properties" in needed
     assert needed - wheel == set()
+
+
+def test_the_package_has_one_name(wheel: set[str]) -> None:
+    """Nothing else is put beside a user's own packages."""
+    names = {name.partition("/")[0] for name in wheel}
+    assert {name for name in names if not name.endswith(".dist-info")} == {"spark_cep"}

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from service.compiler.plan import Plan
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import RuleSetPlan, compile_rules
-from service.matcher.local import LocalJob, Record
-from service.matcher.outputs import Outputs
-from service.matcher.partial import RuleState, Taken
-from service.model import Coordinates, LateEvent, TakenEvent
-from service.pattern.document import load_rules
-from service.pattern.expressions import parse
-from service.pattern.tree import Rule
-from service.pattern.types import INT, STRING, RecordType
+from spark_cep.compiler.plan import Plan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.findings.partial import RuleState, Taken
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates, LateEvent, TakenEvent
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.expressions import parse
+from spark_cep.pattern.tree import Rule
+from spark_cep.pattern.types import INT, STRING, RecordType
+
 from tests.oracle import Answer, Path, Seen
 from tests.reference.job import ReferenceJob
 

@@ -7,21 +7,12 @@ from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
+from spark_cep.matcher.local import Record
+from spark_cep.model import Coordinates
+from spark_cep.pattern.checks.validation import refusals
+from spark_cep.pattern.expressions import Expression, parse
+from spark_cep.pattern.tree import AfterMatch, Contiguity, Loop, Rule, Skip, Step, Times, Within
 
-from service.matcher.local import Record
-from service.model import Coordinates
-from service.pattern.expressions import Expression, parse
-from service.pattern.tree import (
-    AfterMatch,
-    Contiguity,
-    Loop,
-    Rule,
-    Skip,
-    Step,
-    Times,
-    Within,
-)
-from service.pattern.validation import refusals
 from tests.oracle import Seen
 
 #: The most milliseconds by which an event may come after a later one.

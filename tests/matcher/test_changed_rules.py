@@ -7,17 +7,17 @@ shows the same in the running job, with the columns of events too.
 from __future__ import annotations
 
 import pytest
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning, compile_rules
+from spark_cep.matcher.batch.events import Names
+from spark_cep.matcher.batch.input_batch import InputBatch, batches_together, reached
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.keys import KeysMatcher, KeysState
+from spark_cep.matcher.local import EventReader
+from spark_cep.matcher.snapshot import decode, decode_batch, encode, encode_batch
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pipeline.state.known_rules import Translation
 
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Partitioning, compile_rules
-from service.matcher.columnar.events import Names
-from service.matcher.columnar.input_batch import InputBatch, batches_together, reached
-from service.matcher.columnar.keys import KeysMatcher, KeysState
-from service.matcher.columnar.snapshot import decode, decode_batch, encode, encode_batch
-from service.matcher.local import EventReader
-from service.matcher.outputs import Outputs
-from service.pattern.document import load_rules
-from service.pipeline.state.known_rules import Translation
 from tests.matcher.runs import END_OF_TIME, written
 
 RULE = """\

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.matcher import keys
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.matcher.steps import matcher, tables
+from spark_cep.matcher.steps.loops import kernel
+from spark_cep.model import Coordinates
+from spark_cep.pattern.tree import Limits, OnLimit, Rule
 
-from service.compiler.rule_set import compile_rules
-from service.matcher.columnar import kernel, keys, matcher, tables
-from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
-from service.pattern.tree import Limits, OnLimit, Rule
 from tests.matcher.runs import (
     END_OF_TIME,
     TYPES,

@@ -6,14 +6,14 @@ import random
 import time
 
 import pytest
+from spark_cep.matcher.batch.events import Names
+from spark_cep.matcher.batch.input_batch import InputBatch
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.findings.partial import RuleState
+from spark_cep.matcher.keys import KeysMatcher, KeysState
+from spark_cep.matcher.local import EventReader
+from spark_cep.pattern.tree import Limits
 
-from service.matcher.columnar.events import Names
-from service.matcher.columnar.input_batch import InputBatch
-from service.matcher.columnar.keys import KeysMatcher, KeysState
-from service.matcher.local import EventReader
-from service.matcher.outputs import Outputs
-from service.matcher.partial import RuleState
-from service.pattern.tree import Limits
 from tests.matcher.runs import END_OF_TIME, TYPES, BothMatchers, job, matched, timed_out, written
 from tests.reference.limits import held_events
 

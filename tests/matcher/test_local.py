@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates
+from spark_cep.pattern.document.loading import load_rules
 
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import compile_rules
-from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
-from service.pattern.document import load_rules
 from tests.matcher.runs import END_OF_TIME, BothMatchers, compiled, job, matched, timed_out, written
 
 PAIR = """
@@ -172,7 +172,7 @@ def test_failing_condition_on_the_event_alone() -> None:
 
 def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered of masks and outcomes is forgotten at the bound, without harm."""
-    for module in ("tests.reference.keyed", "service.matcher.transitions"):
+    for module in ("tests.reference.keyed", "spark_cep.matcher.steps.transitions"):
         monkeypatch.setattr(f"{module}._MOST_ENTRIES", 1)
     one = job(PAIR.replace("name = 'b'", "name = 'b' AND price > LAST(a.price)"))
     one.advance(written("a=1 x a=2 x b=2 b=3 x a=4 b=5"), END_OF_TIME)

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
+from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
+from spark_cep.matcher.local import Record
+from spark_cep.model import Coordinates
+from spark_cep.pattern.tree import Rule
 
-from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
-from service.matcher.local import Record
-from service.model import Coordinates
-from service.pattern.tree import Rule
 from tests.matcher.runs import END_OF_TIME, BothMatchers, answers
 from tests.matcher.strategies import (
     DISORDER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.matcher.columnar.vectors import Bytes
+from spark_cep.columns.vectors import Bytes
 
 
 def texts_in(column: Bytes) -> list[str | None]:

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from email.message import Message
 
 import pytest
-
-from service.errors import StartError
-from service.observability.health import Health, HealthServer, Phase
-from service.observability.metric_names import EVENTS_RELEVANT
-from service.observability.metrics import Metrics
+from spark_cep.errors import StartError
+from spark_cep.observability.health import Health, HealthServer, Phase
+from spark_cep.observability.metric_names import EVENTS_RELEVANT
+from spark_cep.observability.metrics import Metrics
 
 
 class Clock:

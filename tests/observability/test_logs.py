@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 import structlog
 from pydantic import SecretStr
-
-from service.observability import logs
-from service.observability.logs import bound, configure, identify, logger
+from spark_cep.observability import logs
+from spark_cep.observability.logs import bound, configure, identify, logger
 
 
 class Terminal(io.StringIO):

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
-
-from service.observability import metric_names as names
-from service.observability.metrics import Metrics
+from spark_cep.observability import metric_names as names
+from spark_cep.observability.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
 

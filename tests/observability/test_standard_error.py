@@ -8,8 +8,8 @@ import sys
 
 _PROGRAM = """
 import logging, socket, socketserver, sys, threading, traceback
-from service.observability.logs import configure
-from service.observability.standard_error import take_in_standard_error
+from spark_cep.observability.logs import configure
+from spark_cep.observability.standard_error import take_in_standard_error
 
 failures = [KeyError("wrong"), EOFError("gone")]
 

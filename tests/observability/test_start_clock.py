@@ -7,9 +7,8 @@ import json
 import time
 
 import pytest
-
-from service.observability.logs import configure
-from service.observability.start_clock import Phase, StartClock, of_this_process
+from spark_cep.observability.logs import configure
+from spark_cep.observability.start_clock import Phase, StartClock, of_this_process
 
 
 @pytest.fixture

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from spark_cep import Pattern, to_yaml
+from spark_cep.errors import Problem, RuleSetError
+from spark_cep.pattern.checks.validation import check_rule
+from spark_cep.pattern.document.canonical import to_data
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.document.plain_data import load_data
+from spark_cep.pattern.tree import Contiguity, Loop, Rule, Skip, Step
 
-from service import Pattern, to_yaml
-from service.errors import Problem, RuleSetError
-from service.pattern.canonical import to_data
-from service.pattern.document import load_rules
-from service.pattern.plain_data import load_data
-from service.pattern.tree import Contiguity, Loop, Rule, Skip, Step
-from service.pattern.validation import check_rule
 from tests.matcher.strategies import rules
-from tests.pattern.test_canonical import rules as document_rules
+from tests.pattern.document.test_canonical import rules as document_rules
 
 
 def begin() -> Pattern:
@@ -526,11 +526,11 @@ def test_warnings_are_those_of_the_text() -> None:
 
 def test_what_the_package_exports() -> None:
     """Names of the package are found when asked for, and others are not."""
-    import service
-    from service.pattern.fluent import Pattern as Direct
+    import spark_cep
+    from spark_cep.pattern.fluent import Pattern as Direct
 
-    assert service.Pattern is Direct
-    assert not hasattr(service, "Patern")
+    assert spark_cep.Pattern is Direct
+    assert not hasattr(spark_cep, "Patern")
 
 
 def test_a_number_has_a_bounded_number_of_digits() -> None:

@@ -10,17 +10,22 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spark_cep.errors import Problem, RuleSetError
+from spark_cep.pattern.checks.sql_rule import SAID_BY_STATEMENT
+from spark_cep.pattern.checks.validation import check_rule
+from spark_cep.pattern.document.canonical import to_yaml
+from spark_cep.pattern.document.loading import (
+    LoadedRule,
+    examine_rules,
+    examine_sql_file,
+    load_rules,
+)
+from spark_cep.pattern.document.plain_data import load_data
+from spark_cep.pattern.document.schema import rule_schema
+from spark_cep.pattern.sql import plain_text
+from spark_cep.pattern.sql_types import endless as ends_of
+from spark_cep.pattern.tree import PreviousVersion, Within
 
-from service.errors import Problem, RuleSetError
-from service.pattern.canonical import to_yaml
-from service.pattern.document import LoadedRule, examine_rules, examine_sql_file, load_rules
-from service.pattern.plain_data import load_data
-from service.pattern.rule_schema import rule_schema
-from service.pattern.sql import plain_text
-from service.pattern.sql_rule import SAID_BY_STATEMENT
-from service.pattern.sql_types import endless as ends_of
-from service.pattern.tree import PreviousVersion, Within
-from service.pattern.validation import check_rule
 from tests.matcher.row_pattern.clauses import clauses
 
 STATEMENT = """SELECT * FROM logins MATCH_RECOGNIZE (

@@ -6,12 +6,11 @@ import textwrap
 from typing import Any
 
 import pytest
-
-from service.errors import Problem
-from service.pattern.document import load_rules
-from service.pattern.several_types import merged
-from service.pattern.type_check import type_check, type_warnings
-from service.pattern.types import RecordType, record_type
+from spark_cep.errors import Problem
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.several_types import merged
+from spark_cep.pattern.type_check import type_check, type_warnings
+from spark_cep.pattern.types import RecordType, record_type
 
 
 def record(name: str, **fields: Any) -> RecordType:

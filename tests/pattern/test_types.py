@@ -7,9 +7,8 @@ import pickle
 from typing import Any
 
 import pytest
-
-from service.errors import SchemaError
-from service.pattern.types import RecordType, record_type
+from spark_cep.errors import SchemaError
+from spark_cep.pattern.types import RecordType, record_type
 
 
 def type_of(kind: Any) -> str:

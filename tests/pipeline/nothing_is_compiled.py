@@ -1,5 +1,5 @@
 """A plugin of pytest (``-p tests.pipeline.nothing_is_compiled``): whatever is compiled after
-:func:`service.pipeline.compiled_code.prepare` is an error, as if the image's folder were left
+:func:`spark_cep.pipeline.compiled_code.prepare` is an error, as if the image's folder were left
 out."""
 
 from __future__ import annotations
@@ -7,9 +7,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from numba.core.caching import IndexDataCacheFile
-
-from service.matcher.columnar.compilation import all_kept
-from service.pipeline.compiled_code import prepare
+from spark_cep.columns.compilation import all_kept
+from spark_cep.pipeline.compiled_code import prepare
 
 _all = ExitStack()
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.codecs.outputs import OutputEncoder, OutputRecord, OutputSchemaIds, OutputTopics
-from service.compiler.rule_set import RuleSetPlan
-from service.matcher.columnar.keys import KeysMatcher
-from service.matcher.outputs import Outputs
-from service.model import DeadLetter
-from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
-from service.pipeline.decode.pack import Packer, RecordReader
-from service.pipeline.decode.resolved_schemas import ResolvedSchemas
-from service.pipeline.match.key_group import KeyGroup, MatchOptions
-from service.pipeline.wire.event_packets import PackedPartitioning, rows_of
-from service.pipeline.wire.fragments import whole
-from service.pipeline.wire.packets import PacketKind, UnkeyedEvents
-from service.pipeline.wire.task_properties import TaskProperties
+from spark_cep.codecs.output.outputs import (
+    OutputEncoder,
+    OutputRecord,
+    OutputSchemaIds,
+    OutputTopics,
+)
+from spark_cep.compiler.rule_set import RuleSetPlan
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.model import DeadLetter
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
+from spark_cep.pipeline.decode.pack import Packer, RecordReader
+from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
+from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.wire.event_packets import PackedPartitioning, rows_of
+from spark_cep.pipeline.wire.fragments import whole
+from spark_cep.pipeline.wire.packets import PacketKind, UnkeyedEvents
+from spark_cep.pipeline.wire.task_properties import TaskProperties
+
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, kafka_records
 

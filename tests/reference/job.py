@@ -1,18 +1,19 @@
 """A rule set run by the naive matcher, with the interface of
-:class:`service.matcher.local.LocalJob`."""
+:class:`spark_cep.matcher.local.LocalJob`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from service.compiler.plan import Plan
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import RuleSetPlan
-from service.matcher.local import BEFORE_TIME, EventReader, Record, timely
-from service.matcher.outputs import Outputs
-from service.matcher.partial import RuleState
-from service.model import LateEvent
+from spark_cep.compiler.plan import Plan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import RuleSetPlan
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.findings.partial import RuleState
+from spark_cep.matcher.local import BEFORE_TIME, EventReader, Record, timely
+from spark_cep.model import LateEvent
+
 from tests.reference.keyed import KeyedMatcher, KeyState
 
 

@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Partitioning
-from service.matcher.found import Found
-from service.matcher.outputs import Outputs, Reporter
-from service.matcher.partial import FOREVER, RuleState, order
-from service.model import Event
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.matcher.findings.found import Found
+from spark_cep.matcher.findings.outputs import Outputs, Reporter
+from spark_cep.matcher.findings.partial import FOREVER, RuleState, order
+from spark_cep.model import Event
+
 from tests.reference.machine import Machine
 
 _MOST_ENTRIES = 65_536

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import takewhile
 
-from service.matcher.partial import Finished, Partial, RuleState, Taken, order
-from service.pattern.tree import Limits, OnLimit
+from spark_cep.matcher.findings.partial import Finished, Partial, RuleState, Taken, order
+from spark_cep.pattern.tree import Limits, OnLimit
 
 
 def beyond(state: RuleState, limits: Limits) -> bool:

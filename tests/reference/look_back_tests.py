@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from service.compiler.plan import AnyAtom, EventAtom, GapAtom, LookBackAtom, Plan
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Slot
-from service.matcher.look_back import LookBacks
-from service.matcher.partial import Taken
-from service.model import Event
-from service.pattern.expressions import bind
+from spark_cep.compiler.plan import AnyAtom, EventAtom, GapAtom, LookBackAtom, Plan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Slot
+from spark_cep.matcher.findings.look_back import LookBacks
+from spark_cep.matcher.findings.partial import Taken
+from spark_cep.model import Event
+from spark_cep.pattern.expressions import bind
 
 #: ``last`` is ``None`` while nothing has been taken.
 Test = Callable[[Taken | None, Event], bool]

@@ -10,10 +10,10 @@ jumps.
 
 from __future__ import annotations
 
-from service.compiler.plan import GapAtom, Kind, Plan
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Slot
-from service.matcher.found import (
+from spark_cep.compiler.plan import GapAtom, Kind, Plan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Slot
+from spark_cep.matcher.findings.found import (
     Expired,
     Failure,
     Found,
@@ -21,7 +21,7 @@ from service.matcher.found import (
     match_limit_failure,
     skip_failure,
 )
-from service.matcher.partial import (
+from spark_cep.matcher.findings.partial import (
     BEGINNING_MATCHED,
     FOREVER,
     ITSELF_MATCHED,
@@ -31,9 +31,10 @@ from service.matcher.partial import (
     RuleState,
     Taken,
 )
-from service.matcher.transitions import PASS, Outcome, Transitions
-from service.model import Event
-from service.pattern.tree import OnLimit
+from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
+from spark_cep.model import Event
+from spark_cep.pattern.tree import OnLimit
+
 from tests.reference.limits import beyond, enforce, keep, pause
 from tests.reference.look_back_tests import LookBackTests
 from tests.reference.skip import release

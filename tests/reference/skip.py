@@ -10,9 +10,9 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
-from service.compiler.plan import Plan
-from service.matcher.partial import Finished, RuleState, order
-from service.pattern.tree import Skip
+from spark_cep.compiler.plan import Plan
+from spark_cep.matcher.findings.partial import Finished, RuleState, order
+from spark_cep.pattern.tree import Skip
 
 #: Whatever starts before it must go: an event's order, and 1 where that event's own start goes too.
 _Cut = tuple[Any, int]

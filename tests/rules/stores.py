@@ -11,12 +11,12 @@ from typing import Any
 
 import sqlalchemy as sa
 from confluent_kafka import Producer
+from spark_cep.config import Settings
+from spark_cep.errors import RulesAwayError, RuleSetError, RulesTopicAwayError
+from spark_cep.rules.sources.configured import source_of
+from spark_cep.rules.sources.source import RuleSource
 
 from examples.embedded import EmbeddedBroker
-from service.config import Settings
-from service.errors import RulesAwayError, RuleSetError, RulesTopicAwayError
-from service.rules.source import RuleSource
-from service.rules.sources import source_of
 from tests.postgres import PASSWORD, USER, Postgres
 from tests.rules.served import TOKEN, Served
 

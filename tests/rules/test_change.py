@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-
-from service.errors import Problem
-from service.pattern.document import LoadedRule, examine_rules
-from service.rules.change import Change, next_rules
-from service.rules.overrides import Override, Overrides, Placed, RollbackOrder
-from service.rules.rule_set import RuleFile, RuleSet, assemble, conflicts
-from service.rules.texts import meaning
+from spark_cep.errors import Problem
+from spark_cep.pattern.document.loading import LoadedRule, examine_rules
+from spark_cep.rules.change import Change, next_rules
+from spark_cep.rules.overrides import Override, Overrides, Placed, RollbackOrder
+from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble, conflicts
+from spark_cep.rules.texts import meaning
 
 RULE = "{{id: {0}, version: {1}, key: k, pattern: [{{step: a, where: n = {2}}}]}}"
 
@@ -484,8 +483,8 @@ def test_the_cost_of_a_change_grows_with_the_rules(monkeypatch: pytest.MonkeyPat
         held += len(several)
         return conflicts(several)
 
-    monkeypatch.setattr("service.rules.change.conflicts", counting)
-    monkeypatch.setattr("service.rules.rule_set.conflicts", counting)
+    monkeypatch.setattr("spark_cep.rules.change.conflicts", counting)
+    monkeypatch.setattr("spark_cep.rules.rule_set.conflicts", counting)
     costs = []
     for count in (10, 40):
         files = [file(f"r{number}", text(f"r{number}")) for number in range(count)]

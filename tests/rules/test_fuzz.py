@@ -16,12 +16,11 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from service.compiler.rule_set import compile_rules
-from service.errors import RuleSetError
-from service.pattern.type_check import type_check
-from service.pattern.types import BIGINT, DOUBLE, STRING, TIMESTAMP, RecordType
-from service.rules.folder import read_rules
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.errors import RuleSetError
+from spark_cep.pattern.type_check import type_check
+from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, TIMESTAMP, RecordType
+from spark_cep.rules.sources.folder import read_rules
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 TEXTS = [file.read_text("utf-8") for file in sorted(EXAMPLES.glob("*.yaml"))]

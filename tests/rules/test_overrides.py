@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from service.rules.overrides import (
+from spark_cep.rules.overrides import (
     Override,
     Overrides,
     PauseOrder,
@@ -13,9 +13,9 @@ from service.rules.overrides import (
     RollbackOrder,
     schema_text,
 )
-from service.rules.pauses import Pause
-from service.rules.rule_set import RuleFile, RuleSet, assemble
-from service.rules.source import rule_file
+from spark_cep.rules.pauses import Pause
+from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble
+from spark_cep.rules.sources.source import rule_file
 
 _RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "rule-override.schema.json"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from service.compiler.record_types import RecordTypes
-from service.pattern.document import load_rules
-from service.rules.pauses import Pause
-from service.rules.rule_set import RuleSet, assemble
-from service.rules.texts import encoded, plan_for, plan_of
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.rules.pauses import Pause
+from spark_cep.rules.rule_set import RuleSet, assemble
+from spark_cep.rules.texts import encoded, plan_for, plan_of
 
 TYPES = RecordTypes()
 _RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"

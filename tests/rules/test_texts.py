@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from service.compiler.lowering import lower
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import DrainTime, RuleSetPlan, compile_rules
-from service.pattern.document import load_rules
-from service.rules import texts
-from service.rules.folder import read_rules
-from service.rules.rule_set import Drain, RuleSet, assemble
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import DrainTime, RuleSetPlan, compile_rules
+from spark_cep.compiler.steps.lowering import lower
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.rules import texts
+from spark_cep.rules.rule_set import Drain, RuleSet, assemble
+from spark_cep.rules.sources.folder import read_rules
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 TYPES = RecordTypes()

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
-
-from service.errors import RuleSetError
-from service.pattern.document import LoadedRule, load_rules
-from service.rules.pauses import Pause
-from service.rules.rule_set import Drain, RuleSet, assemble
-from service.rules.topic_records import (
+from spark_cep.errors import RuleSetError
+from spark_cep.pattern.document.loading import LoadedRule, load_rules
+from spark_cep.rules.pauses import Pause
+from spark_cep.rules.rule_set import Drain, RuleSet, assemble
+from spark_cep.rules.topic_records import (
     MOST_TEXT_BYTES,
     AuditRecord,
     SetBegins,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.pipeline.spark.jars import read_lock
+from spark_cep.pipeline.spark.jars import read_lock
+
 from supply_chain.sbom import with_jars
 
 

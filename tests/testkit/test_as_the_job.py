@@ -17,15 +17,15 @@ import pytest
 import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.config.topics import KAFKA_TIMESTAMP
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pipeline.decode.decoder_plan import record_types
+from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.testkit import RuleTest
 
-from service.codecs.avro_schema import AvroSchema, parse
-from service.codecs.framing import frame
-from service.compiler.rule_set import compile_rules
-from service.config.topics import KAFKA_TIMESTAMP
-from service.pattern.document import load_rules
-from service.pipeline.decode.decoder_plan import record_types
-from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
-from service.testkit import RuleTest
 from tests.e2e.schemas import MILLIS, field, record
 from tests.pipeline.decode import schemas
 from tests.pipeline.decode.reference import Kafka

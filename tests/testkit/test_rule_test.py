@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spark_cep import Pattern, to_yaml
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.errors import RuleSetError, SchemaError
+from spark_cep.matcher.findings.live import live_partials
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.tree import Rule
+from spark_cep.testkit import RuleTest
 
-from service import Pattern, to_yaml
-from service.compiler.rule_set import compile_rules
-from service.errors import RuleSetError, SchemaError
-from service.matcher.live import live_partials
-from service.matcher.local import LocalJob, Record
-from service.model import Coordinates
-from service.pattern.document import load_rules
-from service.pattern.tree import Rule
-from service.testkit import RuleTest
 from tests.matcher.strategies import arrivals, keyed_streams, rules
 from tests.reference.job import ReferenceJob
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from service.compiler.row_pattern import RowPatternPlan, plan_query
-from service.pattern.sql import load_query
-from service.pattern.sql.program_size import program_size
+from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.sql.program_size import program_size
 
 PROGRAMS = {
     "A": "LABEL A; DONE",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from service.compiler.explanation import Explanation
-from service.compiler.row_pattern import plan_query
-from service.compiler.row_pattern.explanation import explain_query
-from service.pattern.document import load_rules
+from spark_cep.compiler.explain.explanation import Explanation
+from spark_cep.compiler.explain.row_pattern_explanation import explain_query
+from spark_cep.compiler.row_pattern import plan_query
+from spark_cep.pattern.document.loading import load_rules
 
 FIELDS = """id: v-shape
 description: Price falls.

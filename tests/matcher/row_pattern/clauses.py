@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-
-from service.compiler.row_pattern import RowPatternPlan, plan_query
-from service.matcher.columnar.events import EventTable, Names
-from service.matcher.row_pattern import (
+from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.row_pattern import (
     KeyState,
     Limits,
     MatchFound,
@@ -21,12 +20,13 @@ from service.matcher.row_pattern import (
     TimedOut,
     Unmatched,
 )
-from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates
-from service.matcher.row_pattern.compiled.states import new_keys
-from service.matcher.row_pattern.snapshot import decode, encode
-from service.model import Coordinates, Event
-from service.pattern.sql import load_query
-from service.pattern.types import BIGINT, RecordType
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.naive.snapshot import decode, encode
+from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
+from spark_cep.model import Coordinates, Event
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.types import BIGINT, RecordType
+
 from tests.row_pattern_oracle import Clause, Condition, OpenError, Seen
 
 

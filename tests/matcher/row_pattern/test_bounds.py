@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from service.compiler.row_pattern import plan_query
-from service.matcher.columnar.events import EventTable, Names
-from service.matcher.row_pattern import (
+from spark_cep.compiler.row_pattern import plan_query
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.row_pattern import (
     GivenUp,
     KeyState,
     Limits,
@@ -15,10 +14,12 @@ from service.matcher.row_pattern import (
     RowPatternMatcher,
     Unmatched,
 )
-from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates
-from service.matcher.row_pattern.matcher import TRIED_AGAIN
-from service.model import Event
-from service.pattern.sql import load_query
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.naive.matcher import TRIED_AGAIN
+from spark_cep.matcher.row_pattern.states import RowPatternStates
+from spark_cep.model import Event
+from spark_cep.pattern.sql import load_query
+
 from tests.matcher.row_pattern.clauses import EVENT, row
 
 

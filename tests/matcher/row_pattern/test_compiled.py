@@ -11,24 +11,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from service.compiler.row_pattern import RowPatternPlan, plan_query
-from service.matcher.columnar.compilation import FOREVER
-from service.matcher.columnar.events import EventTable, Names
-from service.matcher.columnar.vectors import Objects
-from service.matcher.row_pattern import KeyState, Limits, MatchFound, Result, RowPatternMatcher
-from service.matcher.row_pattern.compiled import (
-    CompiledRowPattern,
-    Found,
-    RowPatternStates,
-    found_loops,
-    key_loop,
-)
-from service.matcher.row_pattern.compiled import matcher as compiled_matcher
-from service.matcher.row_pattern.compiled.calls import Calls
-from service.model import Coordinates, Event
-from service.pattern.sql import load_query
-from service.pattern.types import (
+from spark_cep.columns.compilation import FOREVER
+from spark_cep.columns.vectors import Objects
+from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.row_pattern import KeyState, Limits, MatchFound, Result, RowPatternMatcher
+from spark_cep.matcher.row_pattern import matcher as compiled_matcher
+from spark_cep.matcher.row_pattern.calls import Calls
+from spark_cep.matcher.row_pattern.found import Found
+from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.states import RowPatternStates
+from spark_cep.model import Coordinates, Event
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.row_pattern import plan_query
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.matcher.row_pattern import KeyState, MatchFound, RowPatternMatcher
+from spark_cep.model import Coordinates
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.types import BIGINT, STRING, RecordType
 
-from service.compiler.record_types import RecordTypes
-from service.compiler.row_pattern import plan_query
-from service.compiler.rule_set import compile_rules
-from service.matcher.local import LocalJob, Record
-from service.matcher.row_pattern import KeyState, MatchFound, RowPatternMatcher
-from service.model import Coordinates
-from service.pattern.document import load_rules
-from service.pattern.sql import load_query
-from service.pattern.types import BIGINT, STRING, RecordType
 from tests.matcher.row_pattern.clauses import row
 
 EVENT = RecordType({"k": STRING, "ts": BIGINT, "s": STRING})

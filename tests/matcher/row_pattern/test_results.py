@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from service.compiler.row_pattern import RowPatternPlan, plan_query
-from service.matcher.row_pattern import (
+from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.matcher.row_pattern import (
     KeyState,
     MatchFound,
     Result,
@@ -15,10 +14,11 @@ from service.matcher.row_pattern import (
     SkipFailed,
     TimedOut,
 )
-from service.matcher.row_pattern.results import SkipFault, rows_of
-from service.model import Event
-from service.pattern.sql import load_query
-from service.pattern.types import BIGINT, STRING, RecordType
+from spark_cep.matcher.row_pattern.results import SkipFault, rows_of
+from spark_cep.model import Event
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.types import BIGINT, STRING, RecordType
+
 from tests.matcher.row_pattern.clauses import row
 
 EVENT = RecordType({"ts": BIGINT, "s": STRING, "v": BIGINT})

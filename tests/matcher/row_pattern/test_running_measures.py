@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.row_pattern import KeyState, MatchFound, RowPatternMatcher
+from spark_cep.matcher.row_pattern.calls import KeyRows
+from spark_cep.matcher.row_pattern.evaluation import Binder, View
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.states import RowPatternStates
+from spark_cep.model import Event
+from spark_cep.pattern.expressions.functions.aggregation import MAX_COLLECTED, ROW_AGGREGATES
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.types import BIGINT, DOUBLE, RecordType
 
-from service.compiler.row_pattern import RowPatternPlan, plan_query
-from service.matcher.columnar.events import EventTable, Names
-from service.matcher.row_pattern import KeyState, MatchFound, RowPatternMatcher
-from service.matcher.row_pattern.compiled import CompiledRowPattern, RowPatternStates
-from service.matcher.row_pattern.compiled.calls import KeyRows
-from service.matcher.row_pattern.evaluation import Binder, View
-from service.model import Event
-from service.pattern.expressions.aggregation import MAX_COLLECTED, ROW_AGGREGATES
-from service.pattern.sql import load_query
-from service.pattern.types import BIGINT, DOUBLE, RecordType
 from tests.matcher.row_pattern.clauses import row
 
 EVENT = RecordType({"ts": BIGINT, "v": BIGINT, "x": DOUBLE})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from service.pattern.expressions import ExpressionError, check_types, parse
+from spark_cep.pattern.expressions import ExpressionError, check_types, parse
+
 from tests.pattern.expressions.samples import EVENT
 
 _NUMBERS = """

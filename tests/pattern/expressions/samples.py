@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from service.pattern.expressions import Expression, bind
-from service.pattern.types import RecordType, record_type
+from spark_cep.pattern.expressions import Expression, bind
+from spark_cep.pattern.types import RecordType, record_type
 
 
 def _optional(kind: Any) -> Any:

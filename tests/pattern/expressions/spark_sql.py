@@ -13,12 +13,11 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 
-from service.pattern.expressions.canonical import timestamp_text
-from service.pattern.expressions.casting import DATE_TEXT, TIMESTAMP_TEXT
-from service.pattern.expressions.checking import Typing
-from service.pattern.expressions.evaluation import STRICT
-from service.pattern.expressions.functions import FUNCTIONS
-from service.pattern.expressions.nodes import (
+from spark_cep.pattern.expressions.canonical import timestamp_text
+from spark_cep.pattern.expressions.checking.types import Typing
+from spark_cep.pattern.expressions.evaluation.evaluate import STRICT
+from spark_cep.pattern.expressions.functions import FUNCTIONS
+from spark_cep.pattern.expressions.nodes import (
     ARITHMETIC,
     COMPARISONS,
     Call,
@@ -35,10 +34,11 @@ from service.pattern.expressions.nodes import (
     Variable,
     walk,
 )
-from service.pattern.expressions.problems import ExpressionError, ExpressionProblem
-from service.pattern.expressions.type_rules import is_open
-from service.pattern.expressions.values import BIGINT_RANGE
-from service.pattern.types import (
+from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from spark_cep.pattern.expressions.values.arithmetic import BIGINT_RANGE
+from spark_cep.pattern.expressions.values.casting import DATE_TEXT, TIMESTAMP_TEXT
+from spark_cep.pattern.expressions.values.type_rules import is_open
+from spark_cep.pattern.types import (
     BIGINT,
     DATE,
     DOUBLE,

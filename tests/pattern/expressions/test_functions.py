@@ -7,23 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from service.pattern.expressions import aggregate, bind, check_types, parse
-from service.pattern.expressions.aggregation import (
+from spark_cep.pattern.expressions import aggregate, bind, check_types, parse
+from spark_cep.pattern.expressions.functions import ALIASES, FUNCTIONS, LAMBDAS, SPECIAL_CALLS
+from spark_cep.pattern.expressions.functions.aggregation import (
     AGGREGATES,
     EXAMPLE_PRICES,
     LOOK_BACK_ALIASES,
     LOOK_BACK_FUNCTIONS,
 )
-from service.pattern.expressions.functions import ALIASES, FUNCTIONS, LAMBDAS, SPECIAL_CALLS
-from service.pattern.expressions.functions.documentation import (
+from spark_cep.pattern.expressions.functions.documentation import (
     EXAMPLE,
     EXAMPLE_TYPES,
     with_section,
 )
-from service.pattern.expressions.functions.withheld import INSTEAD, WITHHELD
-from service.pattern.expressions.nodes import Call, Literal
-from service.pattern.types import (
+from spark_cep.pattern.expressions.functions.withheld import INSTEAD, WITHHELD
+from spark_cep.pattern.expressions.nodes import Call, Literal
+from spark_cep.pattern.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -119,7 +118,7 @@ def test_names_have_one_meaning() -> None:
 
 
 def test_documentation_is_up_to_date() -> None:
-    """``python -m service.pattern.expressions.functions docs/rules.md`` would change nothing."""
+    """``python -m spark_cep.pattern.expressions.functions docs/rules.md`` would change nothing."""
     page = PAGE.read_text("utf-8")
     assert with_section(page) == page
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from service.pattern.expressions import And, Leaf, Or, boolean_structure, parse
+from spark_cep.pattern.expressions import And, Leaf, Or, boolean_structure, parse
 
 
 def shown(part: Leaf | And | Or) -> str:

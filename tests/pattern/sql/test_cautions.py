@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-
-from service.errors import Problem
-from service.pattern.sql import load_query, stream_refusals, stream_warnings
-from service.pattern.sql.query import Query
-from service.pattern.types import BIGINT, STRING, RecordType
+from spark_cep.errors import Problem
+from spark_cep.pattern.sql import load_query, stream_refusals, stream_warnings
+from spark_cep.pattern.sql.query import Query
+from spark_cep.pattern.types import BIGINT, STRING, RecordType
 
 EVENT = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT})
 

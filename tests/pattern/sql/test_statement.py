@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-
-from service.errors import RuleSetError
-from service.pattern.sql import Query, load_query
-from service.pattern.sql.statement import RowsPerMatch, SkipTo
-from service.pattern.sql.syntax import MAX_NESTING, MAX_TEXT
-from service.pattern.types import BIGINT, STRING, ArrayType, RecordType
+from spark_cep.errors import RuleSetError
+from spark_cep.pattern.sql import Query, load_query
+from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
+from spark_cep.pattern.sql.syntax import MAX_NESTING, MAX_TEXT
+from spark_cep.pattern.types import BIGINT, STRING, ArrayType, RecordType
 
 EVENT = RecordType(
     {

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from service.errors import Problem, RuleSetError
-from service.pattern.document import examine_rules, load_rules
-from service.pattern.plain_data import load_data
-from service.pattern.type_check import type_check
-from service.pattern.types import STRING, RecordType
-from service.pattern.ververica.rewriting import rule_text
+from spark_cep.errors import Problem, RuleSetError
+from spark_cep.pattern.document.loading import examine_rules, load_rules
+from spark_cep.pattern.document.plain_data import load_data
+from spark_cep.pattern.type_check import type_check
+from spark_cep.pattern.types import STRING, RecordType
+from spark_cep.pattern.ververica.rewriting import rule_text
 
 Json = dict[str, Any]
 RICH = "org.apache.flink.cep.pattern.conditions."

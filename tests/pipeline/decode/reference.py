@@ -16,29 +16,29 @@ from typing import Any, NamedTuple
 import fastavro
 import numpy as np
 import pyarrow as pa
+from spark_cep.codecs.avro.schema import AvroSchema, Node, kind
+from spark_cep.codecs.registry.framing import FramingError, read_schema_id
+from spark_cep.columns.loops.text_hash import SEED, text_hash
+from spark_cep.columns.vectors import reader
+from spark_cep.compiler.key_text import key_text
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Condition, Partitioning, RuleSetPlan
+from spark_cep.compiler.slot_types import slot_type
+from spark_cep.config.topics import KAFKA_TIMESTAMP
+from spark_cep.matcher.batch.events import SlotType
+from spark_cep.pattern.expressions import ColumnPath, Expression, bind
+from spark_cep.pattern.expressions.canonical import expression as expression_of
+from spark_cep.pattern.expressions.structure import with_columns_of
+from spark_cep.pattern.expressions.values.casting import caster
+from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
+from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, Decoded, Decoder
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
+from spark_cep.pipeline.decode.record_faults import Fault
+from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas
+from spark_cep.pipeline.match.slot_columns import vector_of
+from spark_cep.pipeline.read.records import KafkaRecords, Texts
+from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word
 
-from service.codecs.avro_schema import AvroSchema, Node, kind
-from service.codecs.framing import FramingError, read_schema_id
-from service.compiler.key_text import key_text
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import Condition, Partitioning, RuleSetPlan
-from service.compiler.slot_types import slot_type
-from service.config.topics import KAFKA_TIMESTAMP
-from service.matcher.columnar.events import SlotType
-from service.matcher.columnar.text_hash import SEED, text_hash
-from service.matcher.columnar.vectors import reader
-from service.pattern.expressions import ColumnPath, Expression, bind
-from service.pattern.expressions.canonical import expression as expression_of
-from service.pattern.expressions.casting import caster
-from service.pattern.expressions.structure import with_columns_of
-from service.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
-from service.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, Decoded, Decoder
-from service.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
-from service.pipeline.decode.record_faults import Fault
-from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas
-from service.pipeline.match.slot_columns import vector_of
-from service.pipeline.read.records import KafkaRecords, Texts
-from service.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word
 from tests.e2e.poison import without_logical_types
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

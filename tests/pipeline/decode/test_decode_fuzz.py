@@ -20,18 +20,23 @@ import pytest
 import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from spark_cep.codecs.avro.schema import parse
+from spark_cep.codecs.output.dead_letters import OF_RECORDS, Reason, decoding_fault
+from spark_cep.codecs.output.outputs import (
+    OutputEncoder,
+    OutputSchemaIds,
+    OutputTopics,
+    schema_text,
+)
+from spark_cep.codecs.registry.framing import FramingError, frame, read_schema_id
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
+from spark_cep.pipeline.decode.pack import Packer, RecordReader
+from spark_cep.pipeline.decode.record_faults import Fault
+from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.pipeline.wire.event_packets import PackedPartitioning
 
-from service.codecs.avro_schema import parse
-from service.codecs.dead_letters import OF_RECORDS, Reason, decoding_fault
-from service.codecs.framing import FramingError, frame, read_schema_id
-from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
-from service.compiler.rule_set import compile_rules
-from service.pattern.document import load_rules
-from service.pipeline.decode.decoder_plan import DecodeOptions
-from service.pipeline.decode.pack import Packer, RecordReader
-from service.pipeline.decode.record_faults import Fault
-from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
-from service.pipeline.wire.event_packets import PackedPartitioning
 from tests.e2e import poison
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, Setting, read

@@ -15,27 +15,27 @@ import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.serializers import CPickleSerializer
+from spark_cep.codecs.avro.loops.record_bytes import read_records
+from spark_cep.codecs.avro.reader_schemas import project
+from spark_cep.codecs.avro.resolution import resolves
+from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.output.dead_letters import decoding_fault, endless
+from spark_cep.codecs.registry.framing import frame, read_schema_id
+from spark_cep.columns.loops.byte_loops import copy_bytes
+from spark_cep.columns.loops.text_hash import text_hashes
+from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.config.topics import KAFKA_TIMESTAMP
+from spark_cep.errors import SchemaError
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.types import column_type
+from spark_cep.pipeline.compiled_code import prepare
+from spark_cep.pipeline.decode import evaluation
+from spark_cep.pipeline.decode.decoder import MOST_FAILURES
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, check_columns, record_types
+from spark_cep.pipeline.decode.record_faults import Fault
+from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.programs.loops.event_mask_loops import number_texts, set_masks
 
-from service.codecs.avro_schema import AvroSchema, parse
-from service.codecs.dead_letters import decoding_fault, endless
-from service.codecs.framing import frame, read_schema_id
-from service.codecs.reader_schemas import project
-from service.codecs.record_bytes import read_records
-from service.codecs.resolution import resolves
-from service.compiler.rule_set import RuleSetPlan, compile_rules
-from service.config.topics import KAFKA_TIMESTAMP
-from service.errors import SchemaError
-from service.matcher.columnar.byte_loops import copy_bytes
-from service.matcher.columnar.event_mask_loops import number_texts, set_masks
-from service.matcher.columnar.text_hash import text_hashes
-from service.pattern.document import load_rules
-from service.pattern.types import column_type
-from service.pipeline.compiled_code import prepare
-from service.pipeline.decode import evaluation
-from service.pipeline.decode.decoder import MOST_FAILURES
-from service.pipeline.decode.decoder_plan import DecodeOptions, check_columns, record_types
-from service.pipeline.decode.record_faults import Fault
-from service.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from tests.e2e import poison
 from tests.e2e.schemas import record as avro_record
 from tests.pipeline.decode import schemas

@@ -12,31 +12,36 @@ from typing import Any, ClassVar
 import fastavro
 import pyarrow as pa
 import pytest
-
-from service.codecs.framing import frame
-from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics, schema_text
-from service.model import Coordinates, DeadLetter
-from service.pipeline.decode.pack import _BYTES_WAITING, Packer
-from service.pipeline.decode.record_faults import Fault
-from service.pipeline.decode.schema_lookup import MOST_ASKED
-from service.pipeline.decode.tallies import Tally
-from service.pipeline.wire.event_packets import (
+from spark_cep.codecs.output.outputs import (
+    OutputEncoder,
+    OutputSchemaIds,
+    OutputTopics,
+    schema_text,
+)
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.model import Coordinates, DeadLetter
+from spark_cep.pipeline.decode.pack import _BYTES_WAITING, Packer
+from spark_cep.pipeline.decode.record_faults import Fault
+from spark_cep.pipeline.decode.schema_lookup import MOST_ASKED
+from spark_cep.pipeline.decode.tallies import Tally
+from spark_cep.pipeline.wire.event_packets import (
     TYPE_COLUMN,
     PackedPartitioning,
     rows_of,
     sizes_of,
     word,
 )
-from service.pipeline.wire.fragments import whole
-from service.pipeline.wire.new_schema_ids import NewSchemaIdsError, decode_ids
-from service.pipeline.wire.packets import (
+from spark_cep.pipeline.wire.fragments import whole
+from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError, decode_ids
+from spark_cep.pipeline.wire.packets import (
     BYTES_PER_PACKET,
     OutputRecords,
     PacketKind,
     UnkeyedEvents,
 )
-from service.pipeline.wire.reports import Count, Counts, Report
-from service.pipeline.wire.task_properties import TaskProperties
+from spark_cep.pipeline.wire.reports import Count, Counts, Report
+from spark_cep.pipeline.wire.task_properties import TaskProperties
+
 from tests.pipeline.decode.lookups import lookup
 
 MIB = 2**20
@@ -56,7 +61,7 @@ class AsTheyAre:
     def read(
         self, table: pa.RecordBatch, latest: int | None, late_until: int | None
     ) -> tuple[list[Tally], pa.RecordBatch, list[DeadLetter]]:
-        """See :class:`service.pipeline.decode.decoder.Decoder`."""
+        """See :class:`spark_cep.pipeline.decode.decoder.Decoder`."""
         assert latest is None
         self.size += table.nbytes
         return [], table, self.failures

@@ -12,10 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-
-from service.codecs.registry_settings import RegistrySettings
-from service.pipeline.decode import schema_lookup
-from service.pipeline.decode.schema_lookup import (
+from spark_cep.codecs.registry.settings import RegistrySettings
+from spark_cep.pipeline.decode import schema_lookup
+from spark_cep.pipeline.decode.schema_lookup import (
     FORGOTTEN_AFTER_SECONDS,
     LARGEST_REGISTERED,
     SchemaLookup,

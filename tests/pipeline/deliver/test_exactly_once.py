@@ -9,17 +9,17 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
+from spark_cep.config.kafka import Kafka
+from spark_cep.errors import ConfigurationError, OutputError, StateError, TakenOverError
+from spark_cep.pipeline.deliver import exactly_once
+from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
+from spark_cep.pipeline.deliver.output import Batch, Written
+from spark_cep.pipeline.driver.checkpoint.fencing import disagreement, fence_earlier_runs
+from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
+from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten, partly_written
+from spark_cep.pipeline.librdkafka.messages import Messages
 
-from service.config.kafka import Kafka
-from service.errors import ConfigurationError, OutputError, StateError, TakenOverError
-from service.pipeline.deliver import exactly_once
-from service.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
-from service.pipeline.deliver.exactly_once import ExactlyOnce
-from service.pipeline.deliver.output import Batch, Written
-from service.pipeline.driver.checkpoint_files import CheckpointFiles, Position
-from service.pipeline.driver.fencing import disagreement, fence_earlier_runs
-from service.pipeline.driver.partly_written import PartlyWritten, partly_written
-from service.pipeline.librdkafka.messages import Messages
 from tests.kafka_access import KafkaAccess
 
 pytestmark = pytest.mark.kafka

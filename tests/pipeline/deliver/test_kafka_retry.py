@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-
-from service.pipeline.deliver.kafka_retry import is_retriable, retried
+from spark_cep.pipeline.deliver.kafka_retry import is_retriable, retried
 
 AWAY = KafkaException(KafkaError(KafkaError._TRANSPORT))
 REFUSED = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))

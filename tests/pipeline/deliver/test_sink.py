@@ -7,21 +7,21 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from service.codecs.byte_column import ByteColumn
-from service.pipeline.deliver import sink
-from service.pipeline.deliver.output import Batch, Written
-from service.pipeline.deliver.sink import PartitionWriter
-from service.pipeline.librdkafka.messages import Messages
-from service.pipeline.wire.fragments import fragments
-from service.pipeline.wire.packets import (
+from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.pipeline.deliver import sink
+from spark_cep.pipeline.deliver.output import Batch, Written
+from spark_cep.pipeline.deliver.sink import PartitionWriter
+from spark_cep.pipeline.librdkafka.messages import Messages
+from spark_cep.pipeline.wire.fragments import fragments
+from spark_cep.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
     PacketKind,
     Record,
     ResultColumns,
 )
-from service.pipeline.wire.reports import Count, Report
+from spark_cep.pipeline.wire.reports import Count, Report
+
 from tests.pipeline.librdkafka.records import records_of
 
 RECORDS = OutputRecords((("late", b"k", b"vv", [("h", None)]), ("late", None, None, [])))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import DrainTime
-from service.pattern.document import load_rules
-from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
-from service.pipeline.driver.rule_log import LoggedRules
-from service.rules.overrides import Overrides
-from service.rules.rule_set import Drain, RuleSet
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import DrainTime
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
+from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
+from spark_cep.rules.overrides import Overrides
+from spark_cep.rules.rule_set import Drain, RuleSet
 
 RULE = "{{id: a, version: {0}, key: k, pattern: [{{step: a, where: n = {0}}}]}}"
 

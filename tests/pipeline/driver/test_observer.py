@@ -10,15 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from service.config import OutputTopics, Settings
-from service.observability.health import Health
-from service.observability.metrics import Metrics
-from service.observability.start_clock import StartClock
-from service.pipeline.driver import observer as driver_observer
-from service.pipeline.driver.observer import Observer
-from service.pipeline.driver.rule_status import RuleStatus
-from service.pipeline.wire.reports import Count, Counts, Report
+from spark_cep.config import OutputTopics, Settings
+from spark_cep.observability.health import Health
+from spark_cep.observability.metrics import Metrics
+from spark_cep.observability.start_clock import StartClock
+from spark_cep.pipeline.driver import observer as driver_observer
+from spark_cep.pipeline.driver.observer import Observer
+from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
+from spark_cep.pipeline.wire.reports import Count, Counts, Report
 
 REPORT = Report(
     Counter({(Count.RECORDS, "t"): 7, (Count.MATCHED, "abc"): 2}),

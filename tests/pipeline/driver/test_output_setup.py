@@ -7,16 +7,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from spark_cep.codecs.output.outputs import Contract, schema_text
+from spark_cep.codecs.registry.registry import Registry
+from spark_cep.config import Settings
+from spark_cep.errors import SparkCepError
+from spark_cep.model import Coordinates, MatchRow, TakenEvent
+from spark_cep.pipeline.driver.kafka.cluster import Cluster
+from spark_cep.pipeline.driver.lifecycle.retry import ask_once
+from spark_cep.pipeline.driver.output_setup import output_encoder
+from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 
-from service.codecs.outputs import Contract, schema_text
-from service.codecs.registry import Registry
-from service.config import Settings
-from service.errors import SparkCepError
-from service.model import Coordinates, MatchRow, TakenEvent
-from service.pipeline.driver.job_plan import registry_settings
-from service.pipeline.driver.kafka import Cluster
-from service.pipeline.driver.output_setup import output_encoder
-from service.pipeline.driver.retry import ask_once
 from tests.kafka_access import KafkaAccess
 
 pytestmark = pytest.mark.kafka

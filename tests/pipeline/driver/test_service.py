@@ -6,11 +6,10 @@ import platform
 from pathlib import Path
 
 import pyspark
-
-from service import __version__
-from service.config import Settings
-from service.observability.metrics import Metrics
-from service.pipeline.driver.service import Service
+from spark_cep import __version__
+from spark_cep.config import Settings
+from spark_cep.observability.metrics import Metrics
+from spark_cep.pipeline.driver.service import Service
 
 
 def test_it_is_to_be_seen_before_kafka_answers(tmp_path: Path) -> None:

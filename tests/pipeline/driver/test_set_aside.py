@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
+from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, digest
+from spark_cep.pipeline.driver.rules.rules_at_start import _without_crashing
+from spark_cep.rules.overrides import Override, Overrides, Placed
+from spark_cep.rules.pauses import Pause
+from spark_cep.rules.rule_set import RuleSet
 
-from service.pattern.document import LoadedRule
-from service.pipeline.driver.partly_written import PartlyWritten
-from service.pipeline.driver.rule_log import LoggedRules, digest
-from service.pipeline.driver.rules_at_start import _without_crashing
-from service.rules.overrides import Override, Overrides, Placed
-from service.rules.pauses import Pause
-from service.rules.rule_set import RuleSet
 from tests.pipeline.driver.test_drained_rules import Log, rules
 
 _OVERRIDES = Overrides(end=5)

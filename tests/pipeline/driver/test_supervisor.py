@@ -10,27 +10,26 @@ from typing import Any, ClassVar
 
 import pytest
 from pyspark.errors.exceptions.base import PySparkException
-
-from service.compiler.record_types import RecordTypes
-from service.config import Settings
-from service.errors import KafkaAwayError, SparkCepError
-from service.observability.health import Health
-from service.observability.metrics import Metrics
-from service.observability.start_clock import StartClock
-from service.pattern.document import load_rules
-from service.pipeline.driver.batch_rules import BatchRules, CompiledRules
-from service.pipeline.driver.circuit_breaker import CircuitBreaker
-from service.pipeline.driver.failures import JobFailedError
-from service.pipeline.driver.observer import Observer
-from service.pipeline.driver.retry import StopRequestedError
-from service.pipeline.driver.rule_status import RuleStatus
-from service.pipeline.driver.stopping import Stopping
-from service.pipeline.driver.supervisor import Supervisor
-from service.pipeline.driver.time_control import TimeControl
-from service.pipeline.wire.new_schema_ids import NewSchemaIdsError
-from service.pipeline.wire.reports import Count, Report
-from service.rules.overrides import Overrides
-from service.rules.rule_set import assemble
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.config import Settings
+from spark_cep.errors import KafkaAwayError, SparkCepError
+from spark_cep.observability.health import Health
+from spark_cep.observability.metrics import Metrics
+from spark_cep.observability.start_clock import StartClock
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError
+from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker
+from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
+from spark_cep.pipeline.driver.lifecycle.stopping import Stopping
+from spark_cep.pipeline.driver.observer import Observer
+from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
+from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
+from spark_cep.pipeline.driver.supervisor import Supervisor
+from spark_cep.pipeline.driver.time_control import TimeControl
+from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError
+from spark_cep.pipeline.wire.reports import Count, Report
+from spark_cep.rules.overrides import Overrides
+from spark_cep.rules.rule_set import assemble
 
 RULE = """
 id: ab
@@ -39,7 +38,7 @@ pattern:
   - {step: a, where: n = 1}
   - {step: b, after: next, where: n = 2}
 """
-KAFKA_AWAY = "service.errors.KafkaAwayError: no answer"
+KAFKA_AWAY = "spark_cep.errors.KafkaAwayError: no answer"
 HANGS = "it hangs"
 NEW_IDS = f"NewSchemaIdsError: {NewSchemaIdsError([7, 9])}"
 
@@ -161,7 +160,7 @@ def test_what_helps_is_followed_by_another_start(job: Job) -> None:
     """New schema ids are learnt, and Kafka is waited for, each as often as it comes."""
     job.run(NEW_IDS, KAFKA_AWAY, NEW_IDS, None)
     assert job.learnt == [(7, 9), (7, 9)]
-    assert job.outages == ["Kafka does not answer: service.errors.KafkaAwayError: no answer"]
+    assert job.outages == ["Kafka does not answer: spark_cep.errors.KafkaAwayError: no answer"]
     assert (job.restarts("new_schema"), job.restarts("kafka_away")) == (2, 1)
     assert job.ends == []
 

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from service.config import Settings
-from service.errors import StartError
-from service.pipeline.driver.progress import BatchReport
-from service.pipeline.driver.time_control import TimeControl
-from service.pipeline.match.watermark import END
-from service.pipeline.wire.control import ControlRecord
-from service.pipeline.wire.reports import PartitionRead
+from spark_cep.config import Settings
+from spark_cep.errors import StartError
+from spark_cep.pipeline.driver.observe.progress import BatchReport
+from spark_cep.pipeline.driver.time_control import TimeControl
+from spark_cep.pipeline.match.watermark import END
+from spark_cep.pipeline.wire.control import ControlRecord
+from spark_cep.pipeline.wire.reports import PartitionRead
 
 IDLE = {"isTriggerActive": False, "message": "Waiting for data to arrive"}
 FAST, SLOW = ("t", 0), ("t", 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.pipeline.librdkafka.messages import Messages
-from service.pipeline.wire.packets import Record
+from spark_cep.pipeline.librdkafka.messages import Messages
+from spark_cep.pipeline.wire.packets import Record
 
 
 def records_of(messages: Messages) -> list[Record]:

@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from spark_cep.compiler.carrying import NOWHERE, same_states
+from spark_cep.compiler.formula import TRUE
+from spark_cep.compiler.plan import Kind, Plan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import plan_together
+from spark_cep.compiler.steps.lowering import lower
+from spark_cep.matcher.batch.events import Names
+from spark_cep.matcher.batch.input_batch import InputBatch
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.findings.partial import Partial, Taken
+from spark_cep.matcher.keys import KeysMatcher, KeysState, rule_states
+from spark_cep.matcher.local import EventReader, Record
+from spark_cep.model import Coordinates, Event
+from spark_cep.pattern.document.canonical import to_yaml
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.expressions import parse
+from spark_cep.pattern.tree import Contiguity, Rule, Step, walk
+from spark_cep.pattern.types import INT, STRING, RecordType
+from spark_cep.pipeline.state.carried import Carry, moved
 
-from service.compiler.carrying import NOWHERE, same_states
-from service.compiler.formula import TRUE
-from service.compiler.lowering import lower
-from service.compiler.plan import Kind, Plan
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import plan_together
-from service.matcher.columnar.events import Names
-from service.matcher.columnar.input_batch import InputBatch
-from service.matcher.columnar.keys import KeysMatcher, KeysState, rule_states
-from service.matcher.local import EventReader, Record
-from service.matcher.outputs import Outputs
-from service.matcher.partial import Partial, Taken
-from service.model import Coordinates, Event
-from service.pattern.canonical import to_yaml
-from service.pattern.document import load_rules
-from service.pattern.expressions import parse
-from service.pattern.tree import Contiguity, Rule, Step, walk
-from service.pattern.types import INT, STRING, RecordType
-from service.pipeline.state.carried import Carry, moved
 from tests.matcher.strategies import rules
 from tests.matcher.texts import texts_in
 from tests.pipeline.match.test_key_group import LEFT, Store, batches, property_of

@@ -9,19 +9,19 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spark_cep.compiler.plan import Plan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import AnyPlan, DrainTime, RuleSetPlan, compile_rule, plan_together
+from spark_cep.compiler.steps.lowering import lower
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.matcher.steps.transitions import Outcome, Transitions
+from spark_cep.model import Coordinates
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.tree import Contiguity, Rule, Step, Within
+from spark_cep.pattern.types import BIGINT, INT, STRING, RecordType
 
-from service.compiler.lowering import lower
-from service.compiler.plan import Plan
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import AnyPlan, DrainTime, RuleSetPlan, compile_rule, plan_together
-from service.matcher.columnar.keys import KeysMatcher
-from service.matcher.local import LocalJob, Record
-from service.matcher.outputs import Outputs
-from service.matcher.transitions import Outcome, Transitions
-from service.model import Coordinates
-from service.pattern.document import load_rules
-from service.pattern.tree import Contiguity, Rule, Step, Within
-from service.pattern.types import BIGINT, INT, STRING, RecordType
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import condition, rules
 from tests.pipeline.match.test_key_group import (

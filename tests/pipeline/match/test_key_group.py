@@ -19,32 +19,26 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from service.compiler.record_types import RecordTypes
-from service.compiler.rule_set import (
-    Partitioning,
-    RuleSetPlan,
-    compile_rules,
-    plan_together,
-)
-from service.errors import StateError
-from service.matcher.columnar.events import SlotType
-from service.matcher.columnar.keys import KeysMatcher
-from service.matcher.columnar.representation import Representation, representation, to_whole
-from service.matcher.columnar.vectors import texts_of
-from service.matcher.local import EventReader, LocalJob, Record
-from service.matcher.outputs import Outputs
-from service.model import Coordinates, LateEvent
-from service.packing import pack, unpack
-from service.pattern.document import load_rules
-from service.pattern.tree import Contiguity, Rule, Step, Times, Within
-from service.pattern.types import BIGINT, STRING, RecordType
-from service.pipeline.match.key_group import _MOST_MEANINGS, KeyGroup, MatchOptions
-from service.pipeline.match.spool import SLICE
-from service.pipeline.state.buckets import buckets_of, hashes_of
-from service.pipeline.state.entries import CHANGES, base_name
-from service.pipeline.state.stored_group import StoredGroup
-from service.pipeline.wire.event_packets import (
+from spark_cep.columns.representation import Representation, representation, to_whole
+from spark_cep.columns.vectors import texts_of
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules, plan_together
+from spark_cep.errors import StateError
+from spark_cep.matcher.batch.events import SlotType
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.matcher.local import EventReader, LocalJob, Record
+from spark_cep.model import Coordinates, LateEvent
+from spark_cep.packing import pack, unpack
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.tree import Contiguity, Rule, Step, Times, Within
+from spark_cep.pattern.types import BIGINT, STRING, RecordType
+from spark_cep.pipeline.match.key_group import _MOST_MEANINGS, KeyGroup, MatchOptions
+from spark_cep.pipeline.match.spool import SLICE
+from spark_cep.pipeline.state.buckets import buckets_of, hashes_of
+from spark_cep.pipeline.state.entries import CHANGES, base_name
+from spark_cep.pipeline.state.stored_group import StoredGroup
+from spark_cep.pipeline.wire.event_packets import (
     MICROS_COLUMN,
     TYPE_COLUMN,
     WORD_BITS,
@@ -53,7 +47,8 @@ from service.pipeline.wire.event_packets import (
     rows_of,
     word,
 )
-from service.pipeline.wire.packets import Unkeyed
+from spark_cep.pipeline.wire.packets import Unkeyed
+
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
 from tests.sql_rules import sql_rule
@@ -553,7 +548,7 @@ def test_buckets_and_portions_change_nothing(
     for records, watermark in stream:
         one.advance(records, watermark)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("service.pipeline.match.key_group._PORTION", portion)
+            patch.setattr("spark_cep.pipeline.match.key_group._PORTION", portion)
             other.advance(records, watermark)
         assert other.found == one.found
         assert other.live == one.live

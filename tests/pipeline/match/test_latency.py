@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
-from service.observability.metrics import Metrics
-from service.pipeline.match.latency import Ages, publish_latency, source_delay
-from service.pipeline.wire.reports import PartitionRead
+from spark_cep.observability.metrics import Metrics
+from spark_cep.pipeline.match.latency import Ages, publish_latency, source_delay
+from spark_cep.pipeline.wire.reports import PartitionRead
 
 NOW = 1_800_000_000.0
 

@@ -15,24 +15,24 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
+from spark_cep.errors import StateError
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.matcher.local import EventReader, LocalJob, Record
+from spark_cep.model import Coordinates
+from spark_cep.packing import pack, unpack
+from spark_cep.pipeline.decode.decoder import Decoded
+from spark_cep.pipeline.decode.pack import Packer
+from spark_cep.pipeline.decode.record_faults import Fault
+from spark_cep.pipeline.decode.tallies import tallies
+from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.match.watermark import BEGINNING, Policy
+from spark_cep.pipeline.state.key_group_labels import group_of
+from spark_cep.pipeline.wire.event_packets import TYPE_COLUMN, PackedPartitioning, rows_of, word
+from spark_cep.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
+from spark_cep.pipeline.wire.task_properties import TaskProperties
 
-from service.codecs.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
-from service.errors import StateError
-from service.matcher.columnar.keys import KeysMatcher
-from service.matcher.local import EventReader, LocalJob, Record
-from service.matcher.outputs import Outputs
-from service.model import Coordinates
-from service.packing import pack, unpack
-from service.pipeline.decode.decoder import Decoded
-from service.pipeline.decode.pack import Packer
-from service.pipeline.decode.record_faults import Fault
-from service.pipeline.decode.tallies import tallies
-from service.pipeline.match.key_group import KeyGroup, MatchOptions
-from service.pipeline.match.watermark import BEGINNING, Policy
-from service.pipeline.state.key_group_labels import group_of
-from service.pipeline.wire.event_packets import TYPE_COLUMN, PackedPartitioning, rows_of, word
-from service.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
-from service.pipeline.wire.task_properties import TaskProperties
 from tests.matcher.runs import TYPES
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.match.test_key_group import (

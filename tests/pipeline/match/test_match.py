@@ -10,19 +10,23 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import Row
-
-from service.codecs.outputs import LARGEST_RECORD, OutputEncoder, OutputSchemaIds, OutputTopics
-from service.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
-from service.errors import StateError
-from service.matcher.outputs import Outputs
-from service.model import Coordinates, MatchRow, TakenEvent
-from service.pattern.document import load_rules
-from service.pipeline.match.key_group import KeyGroup, MatchOptions
-from service.pipeline.match.match import MatchProcessor
-from service.pipeline.wire.control import ControlRecord
-from service.pipeline.wire.event_packets import PackedPartitioning, packet_of
-from service.pipeline.wire.fragments import fragments, whole
-from service.pipeline.wire.packets import (
+from spark_cep.codecs.output.outputs import (
+    LARGEST_RECORD,
+    OutputEncoder,
+    OutputSchemaIds,
+    OutputTopics,
+)
+from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
+from spark_cep.errors import StateError
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.model import Coordinates, MatchRow, TakenEvent
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.match.match import MatchProcessor
+from spark_cep.pipeline.wire.control import ControlRecord
+from spark_cep.pipeline.wire.event_packets import PackedPartitioning, packet_of
+from spark_cep.pipeline.wire.fragments import fragments, whole
+from spark_cep.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
     PacketKind,
@@ -31,7 +35,8 @@ from service.pipeline.wire.packets import (
     Unkeyed,
     UnkeyedEvents,
 )
-from service.pipeline.wire.reports import Count, EventTime, Report
+from spark_cep.pipeline.wire.reports import Count, EventTime, Report
+
 from tests.matcher.runs import TYPES
 
 RULE = """

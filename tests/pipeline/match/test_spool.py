@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from service.matcher.partial import FOREVER
-from service.pipeline.match.spool import Spool, slices
+from spark_cep.matcher.findings.partial import FOREVER
+from spark_cep.pipeline.match.spool import Spool, slices
 
 
 def numbered(number: int, packet: bytes) -> list[tuple[int, bytes]]:

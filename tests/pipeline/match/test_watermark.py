@@ -2,9 +2,8 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from service.pipeline.match.watermark import BEGINNING, Clock
-from service.pipeline.wire.control import ControlRecord
+from spark_cep.pipeline.match.watermark import BEGINNING, Clock
+from spark_cep.pipeline.wire.control import ControlRecord
 
 A, B = ("t", 0), ("t", 1)
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 _PROGRAM = """
 import subprocess, sys, threading
 from pathlib import Path
-from service.observability.logs import configure
-from service.pipeline.spark.fork_server import ForkServer
-from service.pipeline.spark.preloading import load
+from spark_cep.observability.logs import configure
+from spark_cep.pipeline.spark.fork_server import ForkServer
+from spark_cep.pipeline.spark.preloading import load
 
 configure(log_format="json")
 server = ForkServer(Path(sys.argv[1]))

@@ -6,9 +6,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from service.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
-from service.pipeline.spark.jars import find_java
-from service.pipeline.spark.session import class_path
+from spark_cep.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
+from spark_cep.pipeline.spark.jars import find_java
+from spark_cep.pipeline.spark.session import class_path
 
 _OPTIONS = "spark.driver.defaultJavaOptions"
 _PATH = "spark.driver.extraClassPath"

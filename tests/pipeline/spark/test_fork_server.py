@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 _MODULE = """
 import json, logging, os, sys
-import service.pipeline.spark.preloading as preloading
+import spark_cep.pipeline.spark.preloading as preloading
 
 print(json.dumps({
     "module": __name__, "arguments": sys.argv[1:], "folder": os.getcwd(), "input": sys.stdin.read(),

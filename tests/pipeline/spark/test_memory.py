@@ -6,9 +6,8 @@ import os
 import sys
 
 import pytest
-
-from service.pipeline.spark.memory import by_process, memory_of_task, resident
-from service.pipeline.wire.reports import ProcessMemory
+from spark_cep.pipeline.spark.memory import by_process, memory_of_task, resident
+from spark_cep.pipeline.wire.reports import ProcessMemory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, which is Linux's")
 

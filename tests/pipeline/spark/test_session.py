@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from spark_cep.pipeline.spark.jars import find_java
+from spark_cep.pipeline.spark.session import collectors, may_have_sockets
 
-from service.pipeline.spark.jars import find_java
-from service.pipeline.spark.session import collectors, may_have_sockets
 from tests.conftest import JARS
 
 _NAME_OF_SPARK = ".00000000-0000-0000-0000-000000000000.sock"
@@ -104,8 +104,8 @@ def test_spark_imports_nothing_from_the_folder_of_the_start(spark: SparkSession)
 
 _STARTS = """
 from pathlib import Path
-from service.pipeline.spark.class_archive import _settings
-from service.pipeline.spark.session import spark_session
+from spark_cep.pipeline.spark.class_archive import _settings
+from spark_cep.pipeline.spark.session import spark_session
 import sys
 print(spark_session(_settings(Path(sys.argv[1]), Path(sys.argv[2]))).range(7).count())
 """

@@ -17,12 +17,11 @@ from typing import Any
 
 import pyspark
 import pytest
+import spark_cep.pipeline.spark
 import structlog
-
-import service.pipeline.spark
-from service.observability.logs import bound, configure, configured
-from service.pipeline.spark import spark_output
-from service.pipeline.spark.spark_output import as_text, take_in, tell
+from spark_cep.observability.logs import bound, configure, configured
+from spark_cep.pipeline.spark import spark_output
+from spark_cep.pipeline.spark.spark_output import as_text, take_in, tell
 
 
 @contextmanager
@@ -145,7 +144,7 @@ def test_text_goes_to_standard_error() -> None:
     code = (
         "import subprocess, sys, time\n"
         "import os\n"
-        "from service.pipeline.spark.spark_output import take_in\n"
+        "from spark_cep.pipeline.spark.spark_output import take_in\n"
         "read, pipe = os.pipe()\n"
         "take_in(read)\n"
         "subprocess.run([sys.executable, '-c', 'print(\"password=hunter2\")'], stdout=pipe)\n"
@@ -179,7 +178,7 @@ def test_log4j_writes_such_lines(out: io.StringIO, tmp_path: Path) -> None:
     program = tmp_path / "Says.java"
     program.write_text(_PROGRAM, "utf-8")
     jars = Path(pyspark.__file__).parent / "jars"
-    config = Path(service.pipeline.spark.__file__).parent / "log4j2.properties"
+    config = Path(spark_cep.pipeline.spark.__file__).parent / "log4j2.properties"
     java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else "java"
     done = subprocess.run(
         [java, f"-Dlog4j2.configurationFile=file:{config}", "-cp", f"{jars}/*", str(program)],

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 from pyspark.sql import Row
-
-from service.pipeline.spark.streamed_rows import MOST_BYTES, batches, by_key
+from spark_cep.pipeline.spark.streamed_rows import MOST_BYTES, batches, by_key
 
 SCHEMA = pa.schema([("kind", pa.int32()), ("packet", pa.binary())])
 

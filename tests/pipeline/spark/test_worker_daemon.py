@@ -15,13 +15,13 @@ from typing import Any
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
+from spark_cep.pipeline.spark.worker_daemon import ends_when_disconnected
 
-from service.pipeline.spark.worker_daemon import ends_when_disconnected
 from tests.pipeline.spark.driver_process import driver
 
 _LOADS = """
 import os
-from service.pipeline.spark.preloading import become_worker
+from spark_cep.pipeline.spark.preloading import become_worker
 become_worker()
 print(len(os.listdir("/proc/self/task")))
 """
@@ -39,11 +39,11 @@ def test_the_daemon_has_one_thread_and_prints_nothing() -> None:
 _TRAVEL = """
 import sys
 from importlib import import_module
-from service.pipeline.spark.preloading import load
+from spark_cep.pipeline.spark.preloading import load
 load()
 loaded = set(sys.modules)
 for name in ("decode.packing", "match.match_operator", "deliver.sink"):
-    import_module(f"service.pipeline.{name}")
+    import_module(f"spark_cep.pipeline.{name}")
 print(sorted(set(sys.modules) - loaded))
 print(sorted({"httpx2", "authlib", "structlog"} & loaded))
 """
@@ -58,7 +58,7 @@ def test_a_worker_imports_nothing_in_its_first_task() -> None:
 
 _ALLOCATES = """
 import ctypes, threading
-from service.pipeline.spark.preloading import become_worker
+from spark_cep.pipeline.spark.preloading import become_worker
 become_worker()
 libc = ctypes.CDLL(None)
 threads = [threading.Thread(target=lambda: libc.malloc(1000)) for _ in range(8)]
@@ -92,7 +92,7 @@ def test_a_worker_whose_task_is_stopped_leaves_no_trace(
         "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",
     }
     with ExitStack() as stack:
-        command = [sys.executable, "-m", "service.pipeline.spark.worker_daemon", "pyspark.worker"]
+        command = [sys.executable, "-m", "spark_cep.pipeline.spark.worker_daemon", "pyspark.worker"]
         if through != "our daemon":
             server = stack.enter_context(driver(tmp_path_factory.mktemp("fork")))
             command = [server.interpreter, "-m", "pyspark.daemon", "pyspark.worker"]
@@ -139,7 +139,7 @@ def test_workers_begin_with_what_tasks_need(spark: SparkSession) -> None:
 
         import pyspark
 
-        loaded = "service.matcher.columnar.kernel" in sys.modules
+        loaded = "spark_cep.matcher.steps.loops.kernel" in sys.modules
         return loaded, pyspark.__file__, gc.get_freeze_count()
 
     ((loaded, pyspark_file, frozen),) = spark.sparkContext.parallelize([0], 1).map(look).collect()

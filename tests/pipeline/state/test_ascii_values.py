@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-from service.pipeline.state.ascii_values import bytes_of, text_of
+from spark_cep.pipeline.state.ascii_values import bytes_of, text_of
 
 
 @given(st.binary(max_size=40))

@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from service.matcher.columnar.compilation import FOREVER, NEVER
-from service.matcher.columnar.keys import KeysState
-from service.matcher.columnar.keys_state import joined
-from service.matcher.columnar.matcher import INSTANCE, Held
-from service.matcher.columnar.snapshot import encode
-from service.matcher.columnar.texts import TextSet
-from service.matcher.columnar.vectors import texts_of
-from service.packing import unpack
-from service.pipeline.state.bucket_storage import BucketStorage
-from service.pipeline.state.buckets import (
+from spark_cep.columns.compilation import FOREVER, NEVER
+from spark_cep.columns.texts import TextSet
+from spark_cep.columns.vectors import texts_of
+from spark_cep.matcher.keys import KeysState
+from spark_cep.matcher.keys_state import joined
+from spark_cep.matcher.snapshot import encode
+from spark_cep.matcher.steps.matcher import INSTANCE, Held
+from spark_cep.packing import unpack
+from spark_cep.pipeline.state.bucket_storage import BucketStorage
+from spark_cep.pipeline.state.buckets import (
     BucketKeys,
     Stored,
     Written,
@@ -28,7 +27,8 @@ from service.pipeline.state.buckets import (
     hashes_of,
     whole,
 )
-from service.pipeline.state.entries import Entries, Spread
+from spark_cep.pipeline.state.entries import Entries, Spread
+
 from tests.matcher.texts import texts_in
 
 HASHES = hashes_of(texts_of([None, *map(str, range(5_000))]))

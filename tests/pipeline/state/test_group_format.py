@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from service.errors import StateError
-from service.pipeline.state.group_format import FORMAT, check_format
+from spark_cep.errors import StateError
+from spark_cep.pipeline.state.group_format import FORMAT, check_format
 
 
 def test_only_the_own_format_is_read() -> None:

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from service.matcher.columnar.events import EventTable, Names, SlotType
-from service.matcher.columnar.input_batch import InputBatch
-from service.matcher.columnar.keys import KeysState
-from service.matcher.columnar.meaning import Meaning
-from service.matcher.columnar.vectors import texts_of
-from service.model import Coordinates, Event
-from service.pattern.expressions.casting import caster
-from service.pattern.types import (
+from spark_cep.columns.vectors import texts_of
+from spark_cep.matcher.batch.events import EventTable, Names, SlotType
+from spark_cep.matcher.batch.input_batch import InputBatch
+from spark_cep.matcher.batch.meaning import Meaning
+from spark_cep.matcher.keys import KeysState
+from spark_cep.model import Coordinates, Event
+from spark_cep.pattern.expressions.values.casting import caster
+from spark_cep.pattern.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -30,7 +29,7 @@ from service.pattern.types import (
     DecimalType,
     SqlType,
 )
-from service.pipeline.state.known_rules import Translation
+from spark_cep.pipeline.state.known_rules import Translation
 
 AMOUNT, WIDER, WIDE = DecimalType(12, 2), DecimalType(14, 4), DecimalType(38, 4)
 DAY, MOMENT = dt.date(1969, 12, 31), dt.datetime(2024, 2, 29, 12, 0, 0, 5, dt.UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from service.pipeline.wire.control import ControlRecord
+from spark_cep.pipeline.wire.control import ControlRecord
 
 
 def test_a_record_survives_the_offset_log() -> None:

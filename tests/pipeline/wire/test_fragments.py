@@ -7,9 +7,8 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from service.errors import StateError
-from service.pipeline.wire.fragments import FRAGMENT, MOST_BYTES, fragments, whole
+from spark_cep.errors import StateError
+from spark_cep.pipeline.wire.fragments import FRAGMENT, MOST_BYTES, fragments, whole
 
 PACKETS = st.lists(
     st.tuples(st.integers(0, 40), st.integers(0, 5 * MOST_BYTES), st.binary(max_size=3))

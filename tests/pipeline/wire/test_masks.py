@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from service.pipeline.wire.event_packets import WORD_BITS
-from service.pipeline.wire.masks import distinct_masks
+from spark_cep.pipeline.wire.event_packets import WORD_BITS
+from spark_cep.pipeline.wire.masks import distinct_masks
 
 
 def test_each_mask_stands_once() -> None:

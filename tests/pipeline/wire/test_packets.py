@@ -15,18 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from service.codecs.byte_column import ByteColumn
-from service.errors import StateError
-from service.pipeline.wire.control import ControlRecord
-from service.pipeline.wire.event_packets import (
+from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.errors import StateError
+from spark_cep.pipeline.wire.control import ControlRecord
+from spark_cep.pipeline.wire.event_packets import (
     PackedPartitioning,
     late_until,
     packet_of,
     rows_of,
     with_late_until,
 )
-from service.pipeline.wire.packets import (
+from spark_cep.pipeline.wire.packets import (
     BYTES_PER_PACKET,
     EventTimes,
     OutputRecords,
@@ -38,7 +37,7 @@ from service.pipeline.wire.packets import (
     Unkeyed,
     UnkeyedEvents,
 )
-from service.pipeline.wire.reports import (
+from spark_cep.pipeline.wire.reports import (
     Count,
     EventTime,
     GoneRule,

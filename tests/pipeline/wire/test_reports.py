@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
-from service.packing import pack, unpack
-from service.pipeline.wire.reports import Count, Report
+from spark_cep.packing import pack, unpack
+from spark_cep.pipeline.wire.reports import Count, Report
 
 
 def test_an_unknown_count_is_refused() -> None:

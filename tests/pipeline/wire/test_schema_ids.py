@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from service.pipeline.wire.schema_ids import ids_in, ranges_of
+from spark_cep.pipeline.wire.schema_ids import ids_in, ranges_of
 
 
 @given(st.frozensets(st.integers(1, 60)))

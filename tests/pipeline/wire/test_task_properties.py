@@ -6,9 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from service.pipeline.wire import task_properties
-from service.pipeline.wire.task_properties import TaskProperties
+from spark_cep.pipeline.wire import task_properties
+from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 
 @pytest.fixture

@@ -1,9 +1,0 @@
-"""What the machine of MATCH_RECOGNIZE runs: a linear program, and what goes with it.
-
-``generation`` turns the pattern into a ``program``; ``distinction`` says, for each place in it,
-what of a thread's past the conditions ahead can tell apart; ``plan`` is all of it together.
-"""
-
-from service.compiler.row_pattern.plan import RowPatternPlan, plan_query, plan_rule
-
-__all__ = ["RowPatternPlan", "plan_query", "plan_rule"]

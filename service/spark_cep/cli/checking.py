@@ -1,0 +1,156 @@
+"""What ``spark-cep check`` does: read rules, and hold them against event schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
+from spark_cep.codecs.avro.schema import parse
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pattern.several_types import InputRecord
+from spark_cep.pattern.sql_types import endless
+from spark_cep.pattern.type_check import type_check, type_warnings
+from spark_cep.pattern.types import record_type
+from spark_cep.rules.rule_set import RuleSet
+from spark_cep.rules.sources.folder import examine_rules, read_rules
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """A check that found nothing wrong."""
+
+    warnings: tuple[Problem, ...]
+    summary: str
+
+
+def check_rules(path: Path | None, config: Path | None, schemas: Sequence[Path]) -> CheckReport:
+    """Check the rules of ``path``, or those of the source that ``config`` names; raises
+    RuleSetError with every problem found."""
+    rules = _given_rules(path, config)
+    problems, warnings = list(rules.problems), list(rules.warnings)
+    if config is None:
+        problems += _endless(rules)
+    checked = "Columns and types were not checked: give --schema or --config."
+    if config is not None:
+        wrong, noted = _registry_findings(rules, config)
+        problems += wrong
+        warnings += noted
+        checked = f"Columns and types were checked against the registry's schemas of {config}."
+    elif schemas:
+        types = _types_of_files(schemas)
+        problems += _type_problems(rules.loaded, types)
+        warnings += (each for one in rules.loaded for each in type_warnings(one, types))
+        checked = f"Columns and types were checked against {', '.join(map(str, schemas))}."
+    if problems:
+        raise RuleSetError(sorted(problems, key=_by_place))
+    count, warned = len(rules.rules), len(warnings)
+    valid = "1 rule is valid" if count == 1 else f"{count} rules are valid"
+    if warned:
+        valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
+    return CheckReport(tuple(warnings), f"{valid}. {checked}")
+
+
+def _given_rules(path: Path | None, config: Path | None) -> RuleSet:
+    if path is not None:
+        _must_exist(path)
+        return examine_rules(path)
+    if config is None:
+        raise ConfigurationError(
+            "there are no rules to check: give a rule file or a folder of them, or --config"
+        )
+    # The settings, and clients of sources, are slow to import.
+    from spark_cep.config import load
+    from spark_cep.rules.sources.configured import examined
+
+    return examined(load(config))
+
+
+def _endless(rules: RuleSet) -> Iterator[Problem]:
+    """What a job refuses unless its input ends, which only its configuration says."""
+    ending = "--config of a job whose input ends (trigger.at_end_of_input: decide)"
+    for one in rules.loaded:
+        for problem in endless(one) if one.rule.query is not None else ():
+            yield replace(problem, allowed=f"{problem.allowed}; or {ending}")
+
+
+def read_existing(path: Path) -> RuleSet:
+    """The rules of a file or folder; raises ConfigurationError when it is not there, RuleSetError
+    with every problem found."""
+    _must_exist(path)
+    return read_rules(path)
+
+
+def check_types(rules: Sequence[LoadedRule], schemas: Sequence[Path]) -> list[InputRecord]:
+    """The record types of Avro schema files, once ``rules`` have been checked against them; raises
+    RuleSetError with every problem found."""
+    types = _types_of_files(schemas)
+    problems = _type_problems(rules, types)
+    if problems:
+        raise RuleSetError(problems)
+    return types
+
+
+def _must_exist(path: Path) -> None:
+    if not path.exists():
+        raise ConfigurationError(f"{path}: there is no such file or folder")
+
+
+def _by_place(problem: Problem) -> tuple[str, int, int]:
+    span = problem.span
+    return (problem.source or "", *((span.line, span.column) if span else (0, 0)))
+
+
+def _type_problems(rules: Sequence[LoadedRule], types: Sequence[InputRecord]) -> list[Problem]:
+    return [problem for loaded in rules for problem in type_check(loaded, types)]
+
+
+def _types_of_files(files: Sequence[Path]) -> list[InputRecord]:
+    types: list[InputRecord] = []
+    for file in files:
+        try:
+            text = file.read_text("utf-8")
+        except OSError as error:
+            raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
+        schema = parse(text, str(file))
+        types += (
+            (str(file), name, record_type(record_schema(schema, name).text))
+            for name in record_names(schema)
+        )
+    return types
+
+
+def _registry_findings(rules: RuleSet, config: Path) -> tuple[Sequence[Problem], Sequence[Problem]]:
+    """Problems and warnings."""
+    if rules.problems:
+        # A rule that is switched off is checked, and not compiled, which one with parts left out
+        # cannot be.
+        off = (replace(one, rule=replace(one.rule, enabled=False)) for one in rules.loaded)
+        rules = RuleSet(tuple(off))
+    try:
+        return (), _check_with_registry(rules, config)
+    except RuleSetError as error:
+        return error.problems, ()
+
+
+def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
+    # Clients of Kafka and the registry are slow to import.
+    from spark_cep.codecs.registry.registry import Registry
+    from spark_cep.config import load
+    from spark_cep.pipeline.decode.schema_resolution import resolve_schemas
+    from spark_cep.pipeline.driver.rules import job_plan
+
+    settings = load(config)
+    topics = [topic for source in settings.inputs.values() for topic in source.topics]
+    if any(source.topic_pattern for source in settings.inputs.values()):
+        from spark_cep.pipeline.driver.kafka.cluster import Cluster
+
+        topics = Cluster(settings).topics()
+    registry = Registry(job_plan.registry_settings(settings))
+    try:
+        schemas = resolve_schemas(settings, registry, topics)
+        return job_plan.check_rules(rules, schemas, ends=settings.trigger.ends)
+    finally:
+        registry.close()

@@ -1,0 +1,75 @@
+"""The end of ``spark-cep run``: the last line of its log says why, with which code, what was done
+last, and what to do."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+from spark_cep.cli.exit_codes import ADVICE, ExitCode, exit_code
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError, rendered
+from spark_cep.observability.logs import as_json, logger, only
+
+_log = logger(__name__)
+_MOST_TOLD: Final = 20
+"""Problems in the last line."""
+
+
+class Ending:
+    """How a run ends. ``last_batch``: what says which batch was written last, once there is a
+    service."""
+
+    def __init__(self) -> None:
+        self.last_batch: Callable[[], int | None] = lambda: None
+
+    def done(self, reason: str) -> None:
+        """It ended as it should."""
+        self.tell(ExitCode.DONE, reason)
+
+    def failed(self, error: BaseException) -> ExitCode:
+        """It ended by an error, whose exit code is returned."""
+        code = exit_code(error)
+        if code is ExitCode.INTERNAL_ERROR:
+            trace = "".join(traceback.format_exception(error))
+            self.tell(code, f"{type(error).__name__}: {error}", exception=trace)
+        else:
+            problems = problems_of(error)
+            self.tell(code, summary(error), problems=rendered(problems[:_MOST_TOLD]))
+        return code
+
+    def tell(
+        self,
+        code: ExitCode,
+        reason: str,
+        problems: list[str] | None = None,
+        exception: str | None = None,
+    ) -> None:
+        """Log the last line: nothing is logged after it."""
+        only(__name__)
+        # On a terminal they stand above.
+        more: dict[str, object] = {"problems": problems} if problems and as_json() else {}
+        if exception is not None:
+            more["exception"] = exception
+        (_log.info if code is ExitCode.DONE else _log.error)(
+            "ended",
+            exit_code=int(code),
+            name=code.name,
+            reason=reason,
+            advice=ADVICE[code],
+            last_batch=self.last_batch(),
+            **more,
+        )
+
+
+def problems_of(error: BaseException) -> tuple[Problem, ...]:
+    """What is wrong with settings or rules, where that is the error."""
+    return error.problems if isinstance(error, ConfigurationError | RuleSetError) else ()
+
+
+def summary(error: BaseException) -> str:
+    """The error in one line, or the number of its problems."""
+    count = len(problems_of(error))
+    if not count:
+        return str(error)
+    return "1 error" if count == 1 else f"{count} errors"

@@ -1,0 +1,112 @@
+"""The exit codes of ``spark-cep``: each once, and which error has which.
+
+``docs/operations.md`` has them in a table, which a test holds against this list.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, unique
+from typing import Final
+
+from spark_cep.errors import (
+    CircuitBreakerError,
+    ConfigurationError,
+    DependencyError,
+    GraceError,
+    JavaEndedError,
+    KafkaAwayError,
+    OutputError,
+    PagesAwayError,
+    RegistryAwayError,
+    RegistryError,
+    RulesAwayError,
+    RuleSetError,
+    RulesTopicAwayError,
+    SchemaError,
+    SparkCepError,
+    StartError,
+    StateError,
+    TakenOverError,
+)
+
+
+@unique
+class ExitCode(IntEnum):
+    """How the process ended. Numbers never change their meaning."""
+
+    DONE = 0
+    JOB_FAILED = 1
+    USAGE = 2
+    CONFIGURATION = 3
+    RULES = 4
+    START_FAILED = 5
+    SCHEMAS = 6
+    STATE_REFUSED = 7
+    TAKEN_OVER = 8
+    CIRCUIT_BREAKER_OPEN = 9
+    KAFKA_AWAY = 10
+    REGISTRY_AWAY = 11
+    GRACE_RAN_OUT = 12
+    ENDED_AT_ONCE = 13
+    JAVA_ENDED = 14
+    INTERNAL_ERROR = 70
+
+
+_BY_ERROR: dict[type[SparkCepError], ExitCode] = {
+    SparkCepError: ExitCode.JOB_FAILED,
+    OutputError: ExitCode.JOB_FAILED,
+    PagesAwayError: ExitCode.JOB_FAILED,
+    ConfigurationError: ExitCode.CONFIGURATION,
+    RuleSetError: ExitCode.RULES,
+    RulesAwayError: ExitCode.START_FAILED,
+    RulesTopicAwayError: ExitCode.KAFKA_AWAY,
+    StartError: ExitCode.START_FAILED,
+    DependencyError: ExitCode.START_FAILED,
+    RegistryError: ExitCode.SCHEMAS,
+    SchemaError: ExitCode.SCHEMAS,
+    StateError: ExitCode.STATE_REFUSED,
+    TakenOverError: ExitCode.TAKEN_OVER,
+    CircuitBreakerError: ExitCode.CIRCUIT_BREAKER_OPEN,
+    KafkaAwayError: ExitCode.KAFKA_AWAY,
+    RegistryAwayError: ExitCode.REGISTRY_AWAY,
+    GraceError: ExitCode.GRACE_RAN_OUT,
+    JavaEndedError: ExitCode.JAVA_ENDED,
+}
+
+_FIRST: Final = "starting again does not help before"
+ADVICE: Final[dict[ExitCode, str]] = {
+    ExitCode.DONE: "nothing",
+    ExitCode.JOB_FAILED: "start again: the batch is repeated; if it fails again, see the reason",
+    ExitCode.USAGE: "see `spark-cep run --help`",
+    ExitCode.CONFIGURATION: f"correct what the reason names; {_FIRST}",
+    ExitCode.RULES: (
+        "correct the rules, or what keeps them from being read; try them with `spark-cep check`;"
+        f" {_FIRST}"
+    ),
+    ExitCode.START_FAILED: "repair what the reason names, then start again",
+    ExitCode.SCHEMAS: f"register or correct the schema; {_FIRST}",
+    ExitCode.STATE_REFUSED: f"see docs/operations.md, Checkpoint and restart; {_FIRST}",
+    ExitCode.TAKEN_OVER: "nothing: the other instance goes on, and a start would take over in turn",
+    ExitCode.CIRCUIT_BREAKER_OPEN: "see the dead letters; a start goes on behind the last batch",
+    ExitCode.KAFKA_AWAY: "start again when Kafka answers",
+    ExitCode.REGISTRY_AWAY: "start again when the registry answers",
+    ExitCode.GRACE_RAN_OUT: (
+        "start again: the batch is repeated; where batches take longer, raise"
+        " `lifecycle.stop_grace`"
+    ),
+    ExitCode.ENDED_AT_ONCE: "start again: the batch is repeated",
+    ExitCode.JAVA_ENDED: (
+        "start again: the batch is repeated; killed or out of memory: see docs/operations.md,"
+        " Sizing"
+    ),
+    ExitCode.INTERNAL_ERROR: "report it, with `exception`; a start repeats the batch",
+}
+"""What to do after each end."""
+
+
+def exit_code(error: BaseException) -> ExitCode:
+    """The code of ``error``: that of its class, or of the nearest one above it."""
+    return next(
+        (_BY_ERROR[kind] for kind in type(error).__mro__ if kind in _BY_ERROR),
+        ExitCode.INTERNAL_ERROR,
+    )

@@ -1,0 +1,160 @@
+"""What ``spark-cep explain`` does: choose rules, compile them, and show them in words or drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from spark_cep.cli.checking import check_types, read_existing
+from spark_cep.cli.forms import Form
+from spark_cep.compiler.explain.dot_text import dot_text
+from spark_cep.compiler.explain.drawing import Drawing, draw
+from spark_cep.compiler.explain.explanation import Explanation, Section, explain
+from spark_cep.compiler.explain.mermaid_text import mermaid_text
+from spark_cep.compiler.explain.row_pattern_drawing import draw_program
+from spark_cep.compiler.explain.row_pattern_explanation import explain_query
+from spark_cep.compiler.explain.wording import condition_name
+from spark_cep.compiler.plan import LookBackAtom, Plan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.compiler.rule_set import slots_of
+from spark_cep.compiler.steps.lowering import lower
+from spark_cep.documents.nearest import instead
+from spark_cep.errors import ConfigurationError, Problem, printable, printable_lines
+from spark_cep.matcher.steps.look_back_programs import program
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pattern.expressions.canonical import expression as expression_of
+from spark_cep.pattern.several_types import InputRecord
+from spark_cep.pattern.tree import Rule
+from spark_cep.pattern.type_check import type_warnings, with_columns_of
+from spark_cep.rules.rule_set import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class RulesToExplain:
+    """The chosen rules with their plans. ``warnings``: what was found about the file or folder,
+    and is not part of one rule's explanation."""
+
+    rules: tuple[tuple[LoadedRule, Plan | RowPatternPlan], ...]
+    record_types: tuple[InputRecord, ...]
+    warnings: tuple[Problem, ...]
+
+    def warnings_outside(self, form: Form) -> tuple[Problem, ...]:
+        """The warnings that ``form`` does not show itself."""
+        if form is Form.TEXT:
+            return self.warnings
+        return (*self.warnings, *(w for loaded, _ in self.rules for w in loaded.warnings))
+
+
+def rules_to_explain(path: Path, chosen: Sequence[str], schemas: Sequence[Path]) -> RulesToExplain:
+    """The rules of ``path`` whose ids are ``chosen``, all of them when none is.
+
+    Raises ConfigurationError when there is no such file, folder or rule, RuleSetError with every
+    problem of the rules.
+    """
+    rule_set = read_existing(path)
+    rules = [_rule(rule_set, rule_id, path) for rule_id in dict.fromkeys(chosen)]
+    rules = rules or list(rule_set.loaded)
+    types = check_types(rules, schemas) if schemas else ()
+    if types:
+        rules = [
+            replace(one, warnings=(*one.warnings, *type_warnings(one, types))) for one in rules
+        ]
+        rules = [with_columns_of(one, types) for one in rules]
+    of_rules = {id(warning) for loaded in rule_set.loaded for warning in loaded.warnings}
+    return RulesToExplain(
+        rules=tuple((loaded, _plan(loaded.rule)) for loaded in rules),
+        record_types=tuple(types),
+        warnings=tuple(w for w in rule_set.warnings if id(w) not in of_rules),
+    )
+
+
+def _plan(rule: Rule) -> Plan | RowPatternPlan:
+    return lower(rule) if rule.query is None else plan_query(rule.query)
+
+
+def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
+    by_id = {loaded.rule.id: loaded for loaded in rule_set.loaded}
+    if rule_id in by_id:
+        return by_id[rule_id]
+    raise ConfigurationError(
+        f"{path}: there is no rule `{rule_id}`\n  help: {instead(rule_id, by_id, 'rules')}"
+    )
+
+
+def written(rules: RulesToExplain, form: Form) -> str:
+    """The rules in one of the forms, as text with a line end; a blank line separates several,
+    and are clusters of one drawing."""
+    match form:
+        case Form.DOT:
+            return dot_text([_drawing(*each) for each in rules.rules])
+        case Form.MERMAID:
+            return mermaid_text([_drawing(*each) for each in rules.rules])
+        case Form.PLAN:
+            texts = [printable_lines(str(plan)) for _, plan in rules.rules]
+        case Form.TEXT:
+            texts = [str(_explanation(loaded, plan, rules)) for loaded, plan in rules.rules]
+    return "\n\n".join(texts) + "\n"
+
+
+def _drawing(loaded: LoadedRule, plan: Plan | RowPatternPlan) -> Drawing:
+    if isinstance(plan, Plan):
+        return draw(plan)
+    return draw_program(plan, f"{loaded.rule.id} version {loaded.rule.version}")
+
+
+def show(rules: RulesToExplain, console: Console) -> None:
+    """Print the rules in words: what :func:`written` gives, with headings in bold on a terminal."""
+    sections = [
+        Text("\n").join([Text(section.heading, style="bold"), *map(Text, section.lines)])
+        for loaded, plan in rules.rules
+        for section in _explanation(loaded, plan, rules).sections
+    ]
+    console.print(Text("\n\n").join(sections))
+
+
+def _explanation(
+    loaded: LoadedRule, plan: Plan | RowPatternPlan, rules: RulesToExplain
+) -> Explanation:
+    if isinstance(plan, RowPatternPlan):
+        return explain_query(loaded.rule, plan, loaded.warnings)
+    explained = explain(plan, loaded.warnings)
+    *others, warnings = explained.sections
+    computed = Section("Computed by Python", tuple(_computed(plan, rules.record_types)))
+    return Explanation((*others, computed, warnings))
+
+
+def _computed(plan: Plan, record_types: Sequence[InputRecord]) -> Iterator[str]:
+    """The parts of the conditions that look back for which there is no compiled operation."""
+    types = RecordTypes(
+        tuple(
+            (events, name, columns)
+            for events in plan.rule.events or ("",)
+            for _, name, columns in record_types
+        )
+    )
+    slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots_of(plan))}
+    found = False
+    for number, atom in enumerate(plan.atoms):
+        calls = program(atom, plan, slots, types).calls if isinstance(atom, LookBackAtom) else ()
+        for call in calls:
+            found = True
+            if record_types:
+                part = printable(expression_of(call.node).canonical)
+                yield f"  of {condition_name(number)}  {part}"
+    if found and not record_types:
+        yield "  that depends on the types of what looks back: give --schema to know"
+    elif not found:
+        yield "  nothing: every condition that looks back is compiled"
+
+
+def save(text: str, file: Path) -> None:
+    """Write ``text`` to ``file``; raises ConfigurationError when that cannot be done."""
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from error

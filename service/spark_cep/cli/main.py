@@ -1,0 +1,379 @@
+"""The command ``spark-cep``: arguments in, exit codes out; everything else is elsewhere."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from spark_cep import __version__
+from spark_cep.cli.ending import Ending
+from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.forms import Form
+from spark_cep.cli.rules.commands import commands as rules_commands
+from spark_cep.cli.signals import StopSignals
+from spark_cep.cli.terminal import ConfigFile, err, fail, out, tell
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.config import Settings, load
+from spark_cep.errors import Problem, SparkCepError, printable, rendered
+from spark_cep.observability.logs import as_json, configure, identify
+from spark_cep.observability.standard_error import take_in_standard_error
+from spark_cep.observability.start_clock import Phase, StartClock, of_this_process
+
+if TYPE_CHECKING:
+    from spark_cep.pipeline.driver.service import Service
+    from spark_cep.pipeline.spark.starting import StartingSpark
+
+app = typer.Typer(
+    name="spark-cep",
+    help="Complex event processing on Kafka and Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(rules_commands)
+
+_CLOSING_SECONDS = 5.0
+"""What closing may take beyond the grace period of the batch in flight."""
+_TELLING_SECONDS = 1.0
+"""What the last line may take when the process is ended at once."""
+_SECOND_SIGNAL = "a second signal came"
+
+#: Wrong use of a command; typer exports only what is below it.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def main() -> None:
+    """Entry point."""
+    try:
+        if sys.argv[1:2] == ["run"]:
+            _main_of_run()
+        app()
+    except Exception:  # noqa: BLE001  a defect of ours, reported in full
+        traceback.print_exc()
+        sys.exit(ExitCode.INTERNAL_ERROR)
+
+
+def _main_of_run() -> None:
+    """As ``app()``, but wrong use is told in the log's form."""
+    configure()
+    try:
+        sys.exit(app(standalone_mode=not as_json()))
+    except _UsageError as error:
+        Ending().tell(ExitCode.USAGE, str(error))
+        sys.exit(ExitCode.USAGE)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"spark-cep {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(config: ConfigFile) -> None:
+    """Run the service until SIGTERM or Ctrl-C; a second signal ends it immediately."""
+    # Nothing of what a start imports and makes goes before its end.
+    gc.disable()
+    start = of_this_process()
+    ending = Ending()
+    signals = StopSignals(lambda: _end(ending, ExitCode.ENDED_AT_ONCE, _SECOND_SIGNAL))
+    configure()
+    try:
+        settings = load(config)
+        configure(settings.observability.log_level, settings.observability.log_format)
+        _run(settings, start, ending, signals)
+    except Exception as error:  # noqa: BLE001  told, whatever it is
+        if not as_json():
+            tell(error)
+        sys.exit(ending.failed(error))
+
+
+def _end(ending: Ending, code: ExitCode, reason: str) -> NoReturn:
+    """End this process, whatever it does. Its Java process ends with it."""
+    # In a thread: this one may hold the log's lock, or nobody may read what is written.
+    telling = threading.Thread(target=ending.tell, args=(code, reason), daemon=True)
+    telling.start()
+    telling.join(_TELLING_SECONDS)
+    # Not Python's own exit: it would wait for threads and report their exceptions.
+    os._exit(code)
+
+
+def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSignals) -> None:
+    # Spark is slow to import, and `check` does without it. What is not needed to launch Java waits.
+    from spark_cep.pipeline.driver.lifecycle.scratch import scratch_folder
+    from spark_cep.pipeline.spark.jvm import end_jvm
+    from spark_cep.pipeline.spark.starting import StartingSpark
+
+    try:
+        with scratch_folder(settings) as scratch:
+            # First of all, since nothing else takes as long, and before the first thread.
+            spark = StartingSpark(settings, scratch, start.meanwhile)
+            if as_json():
+                take_in_standard_error()
+            service = _serve(settings, start, spark, ending, signals)
+    finally:
+        end_jvm()
+    ending.done("stopped as asked" if service.told_to_stop else "the end of the input is reached")
+
+
+def _serve(
+    settings: Settings,
+    start: StartClock,
+    spark: StartingSpark,
+    ending: Ending,
+    signals: StopSignals,
+) -> Service:
+    from spark_cep.observability.access import access_to
+    from spark_cep.observability.health import Health, HealthServer
+    from spark_cep.observability.metrics import Metrics
+    from spark_cep.pipeline.driver.service import Service
+    from spark_cep.pipeline.spark.jvm import end_jvm, kill_jvm, raise_if_jvm_ended
+
+    observability = settings.observability
+    metrics = Metrics(observability.max_rule_labels)
+    health = Health(observability.stall_limit)
+    service = Service(settings, metrics, health, spark=spark, start=start)
+    start.done(Phase.IMPORTS)
+    gc.freeze()
+    gc.enable()
+    identify(service.run_id)
+    ending.last_batch = lambda: service.last_batch
+    server: HealthServer | None = None
+    if observability.metrics_port:
+        server = HealthServer(
+            observability.metrics_host,
+            observability.metrics_port,
+            health,
+            metrics.registry,
+            service.rules,
+            access_to(observability),
+        )
+        server.start()
+
+    def work() -> None:
+        try:
+            service.run()
+        except Exception as error:
+            raise_if_jvm_ended(error)
+            raise
+        finally:
+            end_jvm()
+            # Last, so that probes are answered until the end.
+            if server is not None:
+                server.stop()
+
+    def end(code: ExitCode, reason: str) -> None:
+        kill_jvm()
+        _end(ending, code, reason)
+
+    signals.at_once = lambda: end(ExitCode.ENDED_AT_ONCE, _SECOND_SIGNAL)
+    signals.run(
+        work,
+        stop=service.stop,
+        patience_seconds=settings.lifecycle.stop_grace / 1000 + _CLOSING_SECONDS,
+        too_late=lambda: end(
+            ExitCode.GRACE_RAN_OUT,
+            "the process did not end within lifecycle.stop_grace and"
+            f" {_CLOSING_SECONDS:g} s for closing",
+        ),
+    )
+    return service
+
+
+@app.command()
+def rescale(
+    config: ConfigFile,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            "--partitions", "-n", help="State partitions from now on, at most state.key_groups."
+        ),
+    ],
+) -> None:
+    """Redistribute the state of a stopped job over another number of partitions. An unfinished
+    batch is completed first."""
+    from spark_cep.pipeline.driver.commands import rescale as rescaling
+
+    try:
+        settings = load(config)
+        configure(settings.observability.log_level, settings.observability.log_format)
+        done = rescaling.rescale(settings, partitions)
+    except SparkCepError as error:
+        fail(error)
+    place = settings.state.checkpoint
+    if done.before == done.after:
+        typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
+    else:
+        typer.echo(
+            f"{place}: {done.before} state partitions before, {done.after} now, as of batch"
+            f" {done.batch}"
+        )
+    if settings.state.state_partitions != done.after:
+        typer.echo(f"set state.state_partitions to {done.after}, then start the job")
+
+
+@app.command()
+def state(
+    config: ConfigFile,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", "-k", help="Show the partial matches of this key too."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+) -> None:
+    """Show what a checkpoint holds: rules, keys, partial matches, bytes, deadlines, the clock.
+    Read-only: no job is started, and one may be running."""
+    from spark_cep.cli import state_text
+    from spark_cep.pipeline.driver.commands.state_report import read_state
+
+    try:
+        settings = load(config)
+        if checkpoint is not None:
+            own = settings.state.model_copy(update={"checkpoint": checkpoint})
+            settings = settings.model_copy(update={"state": own})
+        report = read_state(settings, key)
+        steps = {} if key is None else state_text.step_names(settings)
+    except SparkCepError as error:
+        fail(error)
+    if as_json:
+        typer.echo(state_text.as_json(report, steps))
+    else:
+        state_text.show(report, steps, out)
+
+
+@app.command(name="dead-letters")
+def dead_letters(
+    config: ConfigFile,
+    most: Annotated[
+        int, typer.Option("--last", "-n", min=1, max=1_000, help="Show so many, the newest.")
+    ] = 20,
+    reason: Annotated[
+        Reason | None, typer.Option("--reason", help="Only those for this reason.")
+    ] = None,
+    rule: Annotated[
+        str | None, typer.Option("--rule", "-r", metavar="ID", help="Only those of this rule.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line, with all bytes.")
+    ] = False,
+) -> None:
+    """Show the newest dead letters: reason, coordinates, rule and the record's first bytes. Reads
+    the topic and commits nothing; the job may be running."""
+    from spark_cep.cli import dead_letters_text
+    from spark_cep.pipeline.driver.commands.dead_letter_topic import Letter, newest_letters
+
+    def wanted(letter: Letter) -> bool:
+        return reason in (None, letter.reason) and rule in (None, letter.rule_id)
+
+    try:
+        settings = load(config)
+        letters, foreign = newest_letters(settings, most, wanted)
+    except SparkCepError as error:
+        fail(error)
+    topic = settings.outputs.topics.dead_letters
+    for each in foreign:
+        at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
+        err.print(f"warning: {at}: no dead letter: {printable(each.why)}", markup=False)
+    for letter in letters:
+        if as_json:
+            typer.echo(dead_letters_text.as_json(letter))
+        else:
+            typer.echo("\n".join(dead_letters_text.as_text(letter)))
+    if not letters and not as_json:
+        typer.echo(f"{topic} has no such dead letters")
+
+
+@app.command()
+def check(
+    rules: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A rule file, or a folder of them; default: where the settings have rules from."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="Check against the schemas that these settings read.",
+            dir_okay=False,
+        ),
+    ] = None,
+    schema: Annotated[
+        list[Path] | None,
+        typer.Option("--schema", "-s", help="Check against this Avro schema file.", dir_okay=False),
+    ] = None,
+) -> None:
+    """Check rules, with --schema or --config also against event schemas. Needs neither Spark nor
+    Kafka; --config needs the registry."""
+    from spark_cep.cli.checking import check_rules
+
+    try:
+        report = check_rules(rules, config, schema or [])
+    except SparkCepError as error:
+        fail(error)
+    _warn(report.warnings)
+    typer.echo(report.summary)
+
+
+@app.command()
+def explain(
+    rules: Annotated[
+        Path, typer.Argument(metavar="RULE", help="A rule file, or a folder of them.")
+    ],
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option("--rule", "-r", metavar="ID", help="Explain this rule; default: all."),
+    ] = None,
+    form: Annotated[
+        Form, typer.Option("--format", "-f", help="In words, drawn, or the plan's own text.")
+    ] = Form.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to this file.", dir_okay=False),
+    ] = None,
+    schema: Annotated[
+        list[Path] | None,
+        typer.Option("--schema", "-s", help="Avro schema file of the events.", dir_okay=False),
+    ] = None,
+) -> None:
+    """Show what rules do: steps, states and edges, where conditions are evaluated, what bounds the
+    state. Needs neither Spark nor Kafka."""
+    from spark_cep.cli import explaining
+
+    try:
+        found = explaining.rules_to_explain(rules, chosen or [], schema or [])
+        _warn(found.warnings_outside(form))
+        if output is not None:
+            explaining.save(explaining.written(found, form), output)
+        elif form is Form.TEXT:
+            explaining.show(found, out)
+        else:
+            typer.echo(explaining.written(found, form), nl=False)
+    except SparkCepError as error:
+        fail(error)
+
+
+def _warn(warnings: Sequence[Problem]) -> None:
+    for warning in rendered(warnings, "warning: "):
+        err.print(f"{warning}\n", markup=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""``spark-cep rules``: the rules of a running job, and of a checkpoint."""

@@ -1,0 +1,235 @@
+"""``spark-cep rules``: which rules a running job has, and which ones a checkpoint ran under."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.terminal import ConfigFile, err, fail, out
+from spark_cep.config import Settings, load
+from spark_cep.durations import DurationError, parse_duration
+from spark_cep.errors import SparkCepError, printable
+
+if TYPE_CHECKING:
+    from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
+
+commands = typer.Typer(
+    name="rules",
+    help="Show the rules of a job: those that run, and the sets that its checkpoint ran under.",
+    no_args_is_help=True,
+)
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url", help="The job's pages, as http://HOST:PORT; default: where the settings have them."
+    ),
+]
+Audit = Annotated[
+    bool,
+    typer.Option("--audit", help="From the audit topic, which keeps all sets, not the checkpoint."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As one JSON document.")]
+
+
+@commands.command(name="list")
+def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> None:
+    """Show the rules of the running job, as its page /rules says: id, version, state, since which
+    batch, partial matches; and what is rejected, and why."""
+    from spark_cep.cli.rules import text as rules_text
+    from spark_cep.cli.rules.page import pages_of
+
+    try:
+        rules = pages_of(load(config).observability, url).rules()
+    except SparkCepError as error:
+        fail(error)
+    if as_json:
+        typer.echo(json.dumps(rules, indent=2))
+    else:
+        rules_text.show_rules(rules, out)
+
+
+@commands.command()
+def history(config: ConfigFile, audit: Audit = False, as_json: AsJson = False) -> None:
+    """Show the rule sets that the checkpoint ran under: the first batch of each, and which rules
+    came, changed and went. Read-only; the job may be running."""
+    from spark_cep.cli.rules import text as rules_text
+
+    sets = _sets(config, audit=audit)
+    if as_json:
+        typer.echo(rules_text.history_as_json(sets))
+    else:
+        rules_text.show_history(sets, out)
+
+
+@commands.command()
+def show(
+    config: ConfigFile,
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    number: Annotated[
+        int | None, typer.Option("--set", "-n", help="In this rule set; default: the newest.")
+    ] = None,
+    audit: Audit = False,
+) -> None:
+    """Show the canonical text of a rule, as a rule set of the checkpoint has it."""
+    from spark_cep.pattern.document.canonical import to_yaml
+
+    sets = _sets(config, audit=audit)
+    chosen = sets[-1] if number is None else _numbered(sets, number)
+    found = next((each for each in chosen.rules.rules if each.id == rule), None)
+    if found is None:
+        raise typer.BadParameter(f"rule set {chosen.number} has no rule {printable(rule)}")
+    typer.echo(to_yaml(found), nl=False)
+
+
+@commands.command()
+def diff(
+    config: ConfigFile,
+    before: Annotated[
+        int | None, typer.Argument(metavar="[A]", help="A rule set; default: the one before B.")
+    ] = None,
+    after: Annotated[
+        int | None, typer.Argument(metavar="[B]", help="A rule set; default: the newest.")
+    ] = None,
+    audit: Audit = False,
+) -> None:
+    """Show what differs between two rule sets of the checkpoint, as a unified diff of the rules'
+    canonical texts."""
+    from spark_cep.cli.rules import text as rules_text
+
+    sets = _sets(config, audit=audit)
+    new = sets[-1] if after is None else _numbered(sets, after)
+    if before is not None:
+        old = _numbered(sets, before)
+    elif len(sets) > 1:
+        old = sets[-2]
+    else:
+        raise typer.BadParameter(f"the log has rule set {new.number} alone: nothing to compare")
+    for line in rules_text.diff(old, new):
+        typer.echo(line)
+
+
+@commands.command()
+def wait(
+    config: ConfigFile,
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    version: Annotated[
+        int | None, typer.Option("--version", "-v", help="This version of it; default: any.")
+    ] = None,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="Until it is disabled or no longer there.")
+    ] = False,
+    timeout: Annotated[
+        str, typer.Option("--timeout", "-t", metavar="DURATION", help="Wait so long at most.")
+    ] = "1 minute",
+    url: Url = None,
+) -> None:
+    """Wait until the running job has begun a rule, or with --gone no longer has it. Fails at the
+    time-out, and as soon as the rule is rejected."""
+    from spark_cep.cli.rules.page import pages_of
+    from spark_cep.cli.rules.wait import Wanted, wait_for
+
+    try:
+        limit = parse_duration(timeout)
+    except DurationError as error:
+        raise typer.BadParameter(str(error), param_hint="'--timeout'") from None
+    try:
+        settings = load(config)
+        pages = pages_of(settings.observability, url)
+        wanted = Wanted(rule, version, gone)
+        end = wait_for(pages, wanted, limit, settings.rules.refresh_interval)
+    except SparkCepError as error:
+        fail(error)
+    (typer.echo if end.ok else lambda text: err.print(text, markup=False))(end.text)
+    if not end.ok:
+        sys.exit(ExitCode.RULES if end.rejected else ExitCode.JOB_FAILED)
+
+
+Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; for people.")]
+By = Annotated[str, typer.Option("--by", help="Who decides it; default: the name of this login.")]
+
+
+@commands.command()
+def pause(
+    config: ConfigFile,
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    version: Annotated[
+        int | None,
+        typer.Option("--version", "-v", min=1, help="This version alone; default: every one."),
+    ] = None,
+    reason: Reason = "",
+    by: By = "",
+) -> None:
+    """Pause a rule: from the next batch on it takes no part, its partial matches end, and so it
+    stays, over restarts and new versions, until it is resumed."""
+    from spark_cep.cli.rules import overrides as rules_overrides
+
+    _decide(config, lambda settings: rules_overrides.pause(settings, rule, version, reason, by))
+
+
+@commands.command()
+def resume(
+    config: ConfigFile,
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    by: By = "",
+) -> None:
+    """Resume a rule that was paused, also by the circuit breaker: it starts empty with the next
+    batch."""
+    from spark_cep.cli.rules import overrides as rules_overrides
+
+    _decide(config, lambda settings: rules_overrides.resume(settings, rule, by))
+
+
+@commands.command()
+def rollback(
+    config: ConfigFile,
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    to: Annotated[
+        int | None,
+        typer.Option("--to", min=1, help="This version; default: the one that ran before."),
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Follow the source of the rule again.")
+    ] = False,
+    by: By = "",
+    audit: Audit = False,
+) -> None:
+    """Run an older version of a rule in place of its newest one, until the source has a newer one
+    still. The text is that which ran."""
+    from spark_cep.cli.rules import overrides as rules_overrides
+
+    if undo:
+        _decide(config, lambda settings: rules_overrides.undo_rollback(settings, rule, by))
+        return
+    sets = _sets(config, audit=audit)
+    _decide(config, lambda settings: rules_overrides.roll_back(settings, sets, rule, to, by))
+
+
+def _decide(config: ConfigFile, order: Callable[[Settings], str]) -> None:
+    try:
+        typer.echo(order(load(config)))
+    except SparkCepError as error:
+        fail(error)
+
+
+def _sets(config: ConfigFile, *, audit: bool) -> list[LoggedRules]:
+    from spark_cep.pipeline.driver.commands.rule_history import read_audit, read_history
+
+    try:
+        return (read_audit if audit else read_history)(load(config))
+    except SparkCepError as error:
+        fail(error)
+
+
+def _numbered(sets: list[LoggedRules], number: int) -> LoggedRules:
+    for each in sets:
+        if each.number == number:
+            return each
+    raise typer.BadParameter(
+        f"rule set {number} is not in the log, which has {sets[0].number} to {sets[-1].number}"
+    )

@@ -1,0 +1,62 @@
+"""What the commands have in common: the settings' file, what is printed, how errors are told."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from spark_cep.cli.ending import problems_of, summary
+from spark_cep.cli.exit_codes import exit_code
+from spark_cep.errors import SparkCepError, printable_lines, rendered
+
+ConfigFile = Annotated[
+    Path,
+    typer.Option("--config", "-c", help="The settings, a YAML file.", dir_okay=False),
+]
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def fail(error: SparkCepError) -> NoReturn:
+    """Tell the error, and end with its exit code."""
+    tell(error)
+    sys.exit(exit_code(error))
+
+
+def tell(error: Exception) -> None:
+    """Print the error for people; one that is not of ours with its traceback."""
+    if not isinstance(error, SparkCepError):
+        traceback.print_exception(error)
+        return
+    problems = problems_of(error)
+    for problem in rendered(problems, "error: "):
+        err.print(f"{problem}\n", markup=False)
+    told = summary(error) if problems else f"error: {printable_lines(str(error))}"
+    err.print(told, markup=False)
+
+
+def table(
+    console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Print a table; columns of numbers stand to the right."""
+    console.print(f"\n{title}", style="bold")
+    if not rows:
+        console.print("none")
+        return
+    shown = Table(box=None, pad_edge=False, show_edge=False, header_style="")
+    for number, column in enumerate(columns):
+        numeric = all(row[number].isdigit() for row in rows)
+        shown.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        # As it is: brackets of a rule's id are no markup.
+        shown.add_row(*map(Text, row))
+    console.print(shown)

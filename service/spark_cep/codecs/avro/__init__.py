@@ -1,0 +1,1 @@
+"""Avro: schemas, their resolution, and records to columns."""

@@ -1,0 +1,1 @@
+"""Output records: matches, timeouts, late events and dead letters as bytes."""

@@ -1,0 +1,283 @@
+"""Dead letters: the closed list of reasons, and the reason of one broken record for people.
+
+Two things are counted and passed over, not dead letters: tombstones (records whose value is null)
+and records of a type that no input reads, in a topic with several record types.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from io import BytesIO
+from typing import Any, Self
+
+import fastavro
+
+from spark_cep.codecs.avro.schema import AvroSchema, Node, children, parse
+from spark_cep.codecs.registry.framing import PREFIX_LENGTH
+from spark_cep.errors import SchemaError
+
+LARGEST_EXPLAINED = 1_000_000
+LONGEST_DETAIL = 500
+
+_DECODE_ERRORS = (
+    EOFError,
+    LookupError,
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    struct.error,
+    fastavro.read.SchemaResolutionError,
+)
+
+
+class Reason(StrEnum):
+    """Why something became a dead letter; the word stands in the record's ``reason``."""
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str) -> Self:
+        """A reason with its word and its meaning."""
+        reason = str.__new__(cls, word)
+        reason._value_ = word
+        reason.meaning = meaning
+        return reason
+
+    NOT_FRAMED = (
+        "not_framed",
+        "The value has no schema id in front: empty, too short, another magic byte.",
+    )
+    UNKNOWN_SCHEMA_ID = (
+        "unknown_schema_id",
+        "The registry does not know the schema id, or a task met more than 1,000 such ids.",
+    )
+    UNREADABLE_SCHEMA = (
+        "unreadable_schema",
+        "The registry knows the schema; it is not Avro or does not resolve to the reader schema.",
+    )
+    UNDECODABLE = ("undecodable", "The body is truncated or corrupt for its schema.")
+    VALUE_OUT_OF_RANGE = (
+        "value_out_of_range",
+        "A decimal has too many digits, or a date or time is outside the years 1 to 9999.",
+    )
+    MISSING_KEY = ("missing_key", "The key, or one of its parts, is null.")
+    MISSING_EVENT_TIME = ("missing_event_time", "The event time is null.")
+    EVENT_TIME_OUT_OF_BOUNDS = (
+        "event_time_out_of_bounds",
+        "The event time is further ahead than the settings allow, or not in the years 1 to 9999.",
+    )
+    CONDITION_FAILED = (
+        "condition_failed",
+        "A condition could not be computed; the event counted as not matching for that rule.",
+    )
+    MEASURE_FAILED = ("measure_failed", "A measure of a match could not be computed.")
+    SKIP_FAILED = (
+        "skip_failed",
+        "A match has no event to skip to, and the rule asks for that to be an error.",
+    )
+    LIMIT_REACHED = (
+        "limit_reached",
+        "More partial matches or events of a key, or matches of one event, than a limit allows.",
+    )
+    OUTPUT_TOO_LARGE = (
+        "output_too_large",
+        "A match, row, timeout or late event is larger than a record of its topic may be.",
+    )
+
+
+REASONS = frozenset(reason.value for reason in Reason)
+
+#: Of records that no rule could be given; the others are of rules.
+OF_RECORDS = frozenset(
+    {
+        Reason.NOT_FRAMED.value,
+        Reason.UNKNOWN_SCHEMA_ID.value,
+        Reason.UNREADABLE_SCHEMA.value,
+        Reason.UNDECODABLE.value,
+        Reason.VALUE_OUT_OF_RANGE.value,
+        Reason.MISSING_KEY.value,
+        Reason.MISSING_EVENT_TIME.value,
+        Reason.EVENT_TIME_OUT_OF_BOUNDS.value,
+    }
+)
+
+
+def explain_undecodable(
+    value: bytes,
+    writer_schema: str | AvroSchema,
+    reader_schema: str | AvroSchema,
+    *,
+    framed: bool = True,
+) -> tuple[Reason, str]:
+    """Why the record ``value``, which the decoder refused, gave no event; never raises."""
+    fault = decoding_fault(value, writer_schema, reader_schema, framed=framed)
+    # Java's decoder is stricter than this one in nothing else.
+    unknown = (
+        "the body does not fit the writer schema: a number in it (an int, a length, the index of a"
+        " symbol or branch) is out of its range"
+    )
+    return fault or (Reason.UNDECODABLE, unknown)
+
+
+def decoding_fault(
+    value: bytes,
+    writer_schema: str | AvroSchema,
+    reader_schema: str | AvroSchema,
+    *,
+    framed: bool = True,
+) -> tuple[Reason, str] | None:
+    """Why the record ``value`` cannot be decoded, or ``None`` where it can; never raises.
+
+    Decodes it again, once. ``framed``: the body follows the prefix of the registry's framing.
+    The work is bounded: no values beyond ``LARGEST_EXPLAINED`` bytes, and no schemas whose
+    decoding a broken body could make endless (recursive ones, arrays of items without bytes).
+    Bytes behind the record are no fault: every Avro decoder passes over them.
+    """
+    body = value[PREFIX_LENGTH:] if framed else value
+    try:
+        writer = _parsed(writer_schema, "writer schema")
+        reader = _parsed(reader_schema, "reader schema")
+    except SchemaError as error:
+        return Reason.UNDECODABLE, _short(str(error))
+    if len(body) > LARGEST_EXPLAINED:
+        size = f"the body has {len(body)} bytes, too many ({LARGEST_EXPLAINED}) to decode again"
+        return Reason.UNDECODABLE, size
+    if unsafe := endless(writer):
+        return (
+            Reason.UNDECODABLE,
+            f"the body of {len(body)} bytes is corrupt (not decoded again: {unsafe})",
+        )
+    fault = _explain(body, writer, reader)
+    return None if fault is None else (fault[0], _short(fault[1]))
+
+
+def _explain(body: bytes, writer: AvroSchema, reader: AvroSchema) -> tuple[Reason, str] | None:
+    try:
+        fastavro.schemaless_reader(BytesIO(body), _plain(writer.text), None)
+    except EOFError:
+        early = f"the body ends early: {len(body)} bytes are not enough for the writer schema"
+        return Reason.UNDECODABLE, early
+    except _DECODE_ERRORS as error:
+        misfit = f"the body does not fit the writer schema: {type(error).__name__}: {error}"
+        return Reason.UNDECODABLE, misfit
+    try:
+        datum = fastavro.schemaless_reader(BytesIO(body), _plain(writer.text), _plain(reader.text))
+    except _DECODE_ERRORS as error:
+        return Reason.UNDECODABLE, f"the record cannot be read with the reader schema: {error}"
+    for text in _beyond(reader, reader.root, datum, ""):
+        return Reason.VALUE_OUT_OF_RANGE, text
+    return None
+
+
+def _beyond(schema: AvroSchema, node: Node, value: Any, path: str) -> Iterator[str]:
+    """What is wrong with the values of a datum that was read without its logical types."""
+    definition = schema.resolve(node)
+    if value is None:
+        return
+    if isinstance(definition, list):
+        # The datum does not say which branch it is of.
+        branches = [branch for branch in definition if branch != "null"]
+        if len(branches) == 1:
+            yield from _beyond(schema, branches[0], value, path)
+    elif isinstance(definition, dict):
+        match definition["type"]:
+            case "record":
+                for field in definition["fields"]:
+                    name = field["name"]
+                    below = f"{path}.{name}" if path else name
+                    # In a default of a record, what has a default itself may be missing.
+                    yield from _beyond(schema, field["type"], value.get(name), below)
+            case "array":
+                for item in value:
+                    yield from _beyond(schema, definition["items"], item, f"{path}[]")
+            case "map":
+                for item in value.values():
+                    yield from _beyond(schema, definition["values"], item, f"{path}[]")
+            case _:
+                yield from _beyond_logical(definition, value, path)
+
+
+def _beyond_logical(definition: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
+    logical = definition.get("logicalType")
+    if logical == "decimal" and isinstance(value, bytes):
+        digits = definition["precision"]
+        if not value:
+            yield f"{path}: a decimal of no bytes"
+        elif abs(int.from_bytes(value, "big", signed=True)) >= 10**digits:
+            yield f"{path}: {len(value)} bytes hold more than the {digits} digits of the decimal"
+    elif logical in _TICKS and isinstance(value, int):
+        first, last = (bound * _TICKS[logical] for bound in _YEARS_1_TO_9999)
+        if not first <= value < last:
+            yield f"{path}: {value} as {logical} is outside the years 1 to 9999"
+
+
+#: From the beginning of year 1 to that of year 10000, in days since 1970.
+_YEARS_1_TO_9999 = (-719_162, 2_932_897)
+
+#: Of logical types of time: how many of their units a day has.
+_TICKS = {
+    "date": 1,
+    "timestamp-millis": 86_400_000,
+    "timestamp-micros": 86_400_000_000,
+    "local-timestamp-millis": 86_400_000,
+    "local-timestamp-micros": 86_400_000_000,
+}
+
+
+@lru_cache(maxsize=1_000)
+def _plain(schema: str) -> Any:
+    """A schema for fastavro without logical types: it rounds decimals and holds fewer years."""
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {name: plain(part) for name, part in node.items() if name != "logicalType"}
+        return [plain(part) for part in node] if isinstance(node, list) else node
+
+    return fastavro.parse_schema(plain(json.loads(schema)))
+
+
+def _parsed(schema: str | AvroSchema, origin: str) -> AvroSchema:
+    return schema if isinstance(schema, AvroSchema) else _parsed_text(schema, origin)
+
+
+@lru_cache(maxsize=1_000)
+def _parsed_text(schema: str, origin: str) -> AvroSchema:
+    return parse(schema, origin)
+
+
+def endless(writer: AvroSchema) -> str | None:
+    """What makes decoding garbage with this schema costly beyond the size of the garbage."""
+    return "the writer schema is recursive" if writer.recursive else without_bytes(writer)
+
+
+def without_bytes(writer: AvroSchema) -> str | None:
+    """Whether records of this schema can claim any number of items in a few bytes, as text."""
+    nodes: list[Node] = [writer.root, *writer.named.values()]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, dict) and node["type"] == "array" and _empty(writer, node["items"]):
+            return "the writer schema has arrays of items without bytes"
+        nodes.extend(children(node))
+    return None
+
+
+def _empty(writer: AvroSchema, node: Node) -> bool:
+    """Whether a value of ``node`` takes no bytes."""
+    definition = writer.resolve(node)
+    if definition == "null":
+        return True
+    if not isinstance(definition, dict):
+        return False
+    if definition["type"] == "fixed":
+        return bool(definition["size"] == 0)
+    return definition["type"] == "record" and all(
+        _empty(writer, inner) for inner in children(definition)
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_DETAIL else text[: LONGEST_DETAIL - 1] + "…"

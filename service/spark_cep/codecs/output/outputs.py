@@ -1,0 +1,362 @@
+"""Output records: matches, their rows, timeouts, late events and dead letters as Kafka takes them.
+
+All but late events are Avro by the public schemas in ``schemas/``, framed with the
+id under which the schema is registered. Late events keep key, value and headers unchanged, so the
+reader of the input can read them too, and get headers of their own. An encoder holds plain values
+only: it can be pickled, and parses the schemas again where it arrives.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from time import time_ns
+from typing import Any, Literal, NamedTuple
+
+import fastavro
+import numpy as np
+
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.codecs.output.result_columns import EncodedResults, encode_results
+from spark_cep.codecs.output.values import output_value
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.errors import OutputError
+from spark_cep.match_ids import row_id
+from spark_cep.matcher.findings.results import ResultKind, Results
+from spark_cep.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, TakenEvent, Timeout
+
+Kind = Literal["match", "match-row", "timeout", "late", "dead-letter"]
+Contract = Literal["match", "match-row", "timeout", "dead-letter"]
+
+KIND_HEADER = "spark-cep-kind"
+RULE_ID_HEADER = "spark-cep-rule-id"
+RULE_VERSION_HEADER = "spark-cep-rule-version"
+MATCH_ID_HEADER = "spark-cep-match-id"
+REASON_HEADER = "spark-cep-reason"
+TOPIC_HEADER = "spark-cep-topic"
+PARTITION_HEADER = "spark-cep-partition"
+OFFSET_HEADER = "spark-cep-offset"
+EVENT_TIME_HEADER = "spark-cep-event-time"
+WATERMARK_HEADER = "spark-cep-watermark"
+
+#: Bytes of a record that producers send, and brokers take, when nothing else is set.
+LARGEST_RECORD = 1_000_000
+_RECORD_OVERHEAD = 200
+
+Header = tuple[str, bytes | None]
+
+
+class OutputRecord(NamedTuple):
+    """One record for the sink. A header's value is ``None`` only where an input record's was."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: list[Header]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record in Kafka's protocol, at most."""
+        headers = sum(len(n.encode()) + len(v or b"") + 10 for n, v in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers + _RECORD_OVERHEAD
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTopics:
+    """The topic of each kind of output; ``shadow``: of matches, rows and timeouts of shadow
+    rules."""
+
+    matches: str
+    timeouts: str
+    late: str
+    dead_letters: str
+    shadow: str
+    match_rows: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSchemaIds:
+    """The ids under which the registry knows the output schemas."""
+
+    match: int
+    timeout: int
+    dead_letter: int
+    match_row: int
+
+
+def schema_text(contract: Contract) -> str:
+    """The public Avro schema of a kind of output record, as it is to be registered."""
+    return (files("spark_cep.schemas") / f"{contract}.avsc").read_text("utf-8")
+
+
+@cache
+def _parsed(contract: Contract) -> Any:
+    return fastavro.parse_schema(json.loads(schema_text(contract)))
+
+
+def wall_clock() -> int:
+    """Processing time in milliseconds since 1970-01-01 UTC."""
+    return time_ns() // 1_000_000
+
+
+class OutputEncoder:
+    """Turns what the matcher and the decoder hand out into records; ``clock`` gives processing
+    time in milliseconds. No record has more than ``largest`` bytes: in place of a match, row,
+    timeout or late event that would have more, there is a dead letter, and a dead letter leaves out
+    the bytes of its record."""
+
+    def __init__(
+        self,
+        topics: OutputTopics,
+        schema_ids: OutputSchemaIds,
+        clock: Callable[[], int] = wall_clock,
+        largest: int = LARGEST_RECORD,
+    ) -> None:
+        self._topics = topics
+        self._ids = schema_ids
+        self._clock = clock
+        self._largest = largest
+
+    def is_dead_letter(self, record: OutputRecord) -> bool:
+        """Whether a record is a dead letter, if need be in place of another."""
+        return record.topic == self._topics.dead_letters
+
+    def match(self, match: Match, *, shadow: bool = False) -> OutputRecord:
+        """The record of a complete match; ``shadow``: of a rule that is one."""
+        datum = self._common(match) | {"time": match.time}
+        value = _encode("match", self._ids.match, datum, f"match {match.match_id}")
+        headers = _rule_headers("match", match)
+        topic = self.result_topic(ResultKind.MATCH, shadow=shadow)
+        record = OutputRecord(topic, _utf8(match.key), value, headers)
+        return self._fitting(record, match, "match")
+
+    def row(self, row: MatchRow, *, shadow: bool = False) -> OutputRecord:
+        """The record of a row of a result with ALL ROWS PER MATCH; ``shadow`` as for a match."""
+        event = row.event
+        datum = {
+            "row_id": row_id(row),
+            "match_id": row.match_id,
+            "row": row.row,
+            "variable": row.variable,
+            "rule_id": row.rule_id,
+            "rule_version": row.rule_version,
+            "key": row.key,
+            "topic": event.at.topic,
+            "partition": event.at.partition,
+            "offset": event.at.offset,
+            "time": event.time,
+            "type": event.type,
+            "emitted_at": self._clock(),
+            "columns": _values(row.columns),
+        }
+        value = _encode("match-row", self._ids.match_row, datum, f"row of {_place(event.at)}")
+        topic = self._topics.shadow if shadow else self._topics.match_rows
+        record = OutputRecord(topic, _utf8(row.key), value, _rule_headers("match-row", row))
+        return self._fitting(record, row, "match-row")
+
+    def timeout(self, timeout: Timeout, *, shadow: bool = False) -> OutputRecord:
+        """The record of a partial match whose deadline passed; ``shadow`` as for a match."""
+        datum = self._common(timeout) | {
+            "deadline": timeout.deadline,
+            "already_matched": timeout.already_matched,
+        }
+        value = _encode("timeout", self._ids.timeout, datum, f"timeout {timeout.match_id}")
+        headers = _rule_headers("timeout", timeout)
+        topic = self.result_topic(ResultKind.TIMEOUT, shadow=shadow)
+        record = OutputRecord(topic, _utf8(timeout.key), value, headers)
+        return self._fitting(record, timeout, "timeout")
+
+    def results(
+        self, results: Results
+    ) -> tuple[EncodedResults, list[tuple[tuple[str, int], OutputRecord]]]:
+        """The records of matches or timeouts that are columns; and, with their rules' ids and
+        versions, the dead letters in place of those that would be too large."""
+        match results.kind:
+            case ResultKind.MATCH:
+                encoded = encode_results(results, self._ids.match, self._clock())
+            case ResultKind.TIMEOUT:
+                encoded = encode_results(results, self._ids.timeout, self._clock())
+        # What is the same in all records, and what is not.
+        headers = [
+            sum(len(name) + len(value) + 10 for name, value in each)
+            for each in self.result_headers(encoded)
+        ]
+        rest = _RECORD_OVERHEAD + len(MATCH_ID_HEADER) + 32 + 10
+        most = self._largest - rest - max(headers)
+        large = np.flatnonzero(encoded.sizes > most)
+        letters: list[tuple[tuple[str, int], OutputRecord]] = []
+        replaced: set[int] = set()
+        for row in large.tolist():
+            result = results.result(row)
+            record = self.match(result) if isinstance(result, Match) else self.timeout(result)
+            if self.is_dead_letter(record):
+                letters.append(((result.rule_id, result.rule_version), record))
+                replaced.add(row)
+        if replaced:
+            encoded = encoded.take(np.setdiff1d(np.arange(len(encoded.rule)), list(replaced)))
+        return encoded, letters
+
+    def result_topic(self, kind: ResultKind, *, shadow: bool = False) -> str:
+        """Where results of a kind go."""
+        if shadow:
+            return self._topics.shadow
+        return self._topics.matches if kind is ResultKind.MATCH else self._topics.timeouts
+
+    @staticmethod
+    def result_headers(encoded: EncodedResults) -> list[list[tuple[str, bytes]]]:
+        """The headers of the results of each rule, but for the match id, which is the last."""
+        return [
+            [
+                (KIND_HEADER, encoded.kind.value.encode()),
+                (RULE_ID_HEADER, rule_id.encode()),
+                (RULE_VERSION_HEADER, b"%d" % version),
+            ]
+            for rule_id, version in encoded.rules
+        ]
+
+    def late(self, event: LateEvent) -> OutputRecord:
+        """The original record of a late event; its own headers come first."""
+        headers: list[Header] = [
+            *event.headers,
+            (KIND_HEADER, b"late"),
+            (TOPIC_HEADER, event.at.topic.encode()),
+            (PARTITION_HEADER, b"%d" % event.at.partition),
+            (OFFSET_HEADER, b"%d" % event.at.offset),
+            (EVENT_TIME_HEADER, b"%d" % event.time),
+            (WATERMARK_HEADER, b"%d" % event.watermark),
+        ]
+        record = OutputRecord(self._topics.late, event.record_key, event.record_value, headers)
+        if record.size <= self._largest:
+            return record
+        detail = (
+            f"the event of time {event.time} is late (watermark {event.watermark}), and too large"
+            f" for the topic of late events: {record.size} bytes of at most {self._largest}"
+        )
+        reason = Reason.OUTPUT_TOO_LARGE.value
+        return self.dead_letter(
+            DeadLetter(event.at, reason, detail, event.record_key, event.record_value)
+        )
+
+    def _fitting(
+        self, record: OutputRecord, result: Match | MatchRow | Timeout, kind: Kind
+    ) -> OutputRecord:
+        """The record, or, where it is too large, the dead letter that names its last event."""
+        if record.size <= self._largest:
+            return record
+        if isinstance(result, MatchRow):
+            last = result.event.at
+            told = f"row {result.row} of the match {result.match_id}"
+            if result.match_id is None:
+                told = "the row that no match covers"
+            told += f", of the event {_place(last)},"
+        else:
+            events = [event for taken in result.steps.values() for event in taken]
+            taken = [event.at for event in sorted(events, key=lambda event: (event.time, event.at))]
+            last = taken[-1]
+            told = f"the {kind} {result.match_id} of {len(taken)} events from {_place(taken[0])} on"
+        detail = f"{told} has {record.size} bytes, and its topic takes {self._largest}"
+        reason = Reason.OUTPUT_TOO_LARGE.value
+        rule, version = result.rule_id, result.rule_version
+        letter = DeadLetter(last, reason, detail, rule_id=rule, rule_version=version)
+        return self.dead_letter(letter)
+
+    def dead_letter(self, letter: DeadLetter) -> OutputRecord:
+        """The record of something that could not be processed, under its original key."""
+        record = self._dead_letter(letter)
+        if record.size <= self._largest:
+            return record
+        key, value = letter.record_key or b"", letter.record_value or b""
+        missing = f"(left out, too large for this topic: the value, {len(value)} bytes"
+        letter = replace(letter, record_value=None)
+        if len(key) * 2 > self._largest // 2:
+            missing += f"; the key, {len(key)} bytes"
+            letter = replace(letter, record_key=None)
+        return self._dead_letter(replace(letter, detail=f"{letter.detail} {missing})"))
+
+    def _dead_letter(self, letter: DeadLetter) -> OutputRecord:
+        datum = {
+            "topic": letter.at.topic,
+            "partition": letter.at.partition,
+            "offset": letter.at.offset,
+            "reason": letter.reason,
+            "detail": letter.detail,
+            "rule_id": letter.rule_id,
+            "step": letter.step,
+            "record_key": letter.record_key,
+            "record_value": letter.record_value,
+            "failed_at": self._clock(),
+        }
+        origin = f"dead letter of {_place(letter.at)}"
+        value = _encode("dead-letter", self._ids.dead_letter, datum, origin)
+        headers: list[Header] = [
+            (KIND_HEADER, b"dead-letter"),
+            (REASON_HEADER, letter.reason.encode()),
+        ]
+        if letter.rule_id is not None:
+            headers.append((RULE_ID_HEADER, letter.rule_id.encode()))
+        return OutputRecord(self._topics.dead_letters, letter.record_key, value, headers)
+
+    def _common(self, result: Match | Timeout) -> dict[str, Any]:
+        return {
+            "match_id": result.match_id,
+            "rule_id": result.rule_id,
+            "rule_version": result.rule_version,
+            "key": result.key,
+            "start": result.start,
+            "emitted_at": self._clock(),
+            "measures": _values(result.measures),
+            "steps": [
+                {"step": step, "events": _events(events)} for step, events in result.steps.items()
+            ],
+        }
+
+
+def _rule_headers(kind: Kind, result: Match | MatchRow | Timeout) -> list[Header]:
+    headers: list[Header] = [
+        (KIND_HEADER, kind.encode()),
+        (RULE_ID_HEADER, result.rule_id.encode()),
+        (RULE_VERSION_HEADER, b"%d" % result.rule_version),
+    ]
+    if result.match_id is not None:
+        headers.append((MATCH_ID_HEADER, result.match_id.encode()))
+    return headers
+
+
+def _place(at: Coordinates) -> str:
+    return f"{at.topic}-{at.partition}@{at.offset}"
+
+
+def _events(events: Sequence[TakenEvent]) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": event.at.topic,
+            "partition": event.at.partition,
+            "offset": event.at.offset,
+            "time": event.time,
+            "type": event.type,
+            "columns": None if event.columns is None else _values(event.columns),
+            "payload": event.payload,
+        }
+        for event in events
+    ]
+
+
+def _values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: output_value(value) for name, value in values.items()}
+
+
+def _encode(contract: Contract, schema_id: int, datum: dict[str, Any], origin: str) -> bytes:
+    body = BytesIO()
+    try:
+        fastavro.schemaless_writer(body, _parsed(contract), datum)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise OutputError(f"{origin} cannot be written as Avro: {error}") from error
+    return frame(schema_id, body.getvalue())
+
+
+def _utf8(key: str | None) -> bytes | None:
+    return None if key is None else key.encode()

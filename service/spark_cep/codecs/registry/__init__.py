@@ -1,0 +1,1 @@
+"""The schema registry, and the framing that it puts around a record."""

@@ -1,0 +1,98 @@
+"""Where the schema registry is and how to log in; keeps credentials out of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from spark_cep.errors import ConfigurationError
+
+_HIDDEN = "***"
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """``url`` may be several, comma-separated, tried in turn; user and password in it move to
+    ``username`` and ``password``. ``timeout_seconds`` holds for one attempt; waits between
+    attempts are random, up to a bound that doubles from ``first_wait_seconds``. ``logical_cluster``
+    goes with ``token`` where the registry wants it (Confluent Cloud)."""
+
+    url: str
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    logical_cluster: str = ""
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+    timeout_seconds: float = 10.0
+    max_attempts: int = 5
+    first_wait_seconds: float = 0.2
+    longest_wait_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        urls, logins = zip(*(_without_login(url) for url in self.url.split(",")), strict=True)
+        object.__setattr__(self, "url", ",".join(urls))
+        login = next((login for login in logins if login is not None), None)
+        if login is not None:
+            if self.username is not None:
+                raise ConfigurationError("registry: user both in the URL and in username")
+            object.__setattr__(self, "username", login[0])
+            object.__setattr__(self, "password", login[1])
+        self._check()
+
+    def _check(self) -> None:
+        if self.username is not None and self.token is not None:
+            raise ConfigurationError("registry: username and token exclude each other")
+        if self.password is not None and self.username is None:
+            raise ConfigurationError("registry: password without username")
+        if self.username is not None and ":" in self.username:
+            raise ConfigurationError("registry: a username cannot contain a colon")
+        if self.key_file is not None and self.certificate_file is None:
+            raise ConfigurationError("registry: key_file without certificate_file")
+        if self.timeout_seconds <= 0:
+            raise ConfigurationError("registry: timeout_seconds must be more than 0")
+        if self.max_attempts < 1:
+            raise ConfigurationError("registry: max_attempts must be 1 or more")
+
+    def client_configuration(self) -> dict[str, Any]:
+        """The settings as Confluent's client takes them. Its own retries and its memory of the
+        latest versions are off."""
+        configuration: dict[str, Any] = {
+            "url": self.url,
+            "timeout": self.timeout_seconds,
+            "max.retries": 0,
+            "cache.latest.ttl.sec": 0,
+            "ssl.ca.location": self.ca_file,
+            "ssl.certificate.location": self.certificate_file,
+            "ssl.key.location": self.key_file,
+            "ssl.key.password": self.key_password,
+        }
+        if self.username is not None:
+            configuration["basic.auth.user.info"] = f"{self.username}:{self.password or ''}"
+        if self.token is not None:
+            configuration["bearer.auth.credentials.source"] = "STATIC_TOKEN"
+            configuration["bearer.auth.token"] = self.token
+            configuration["bearer.auth.logical.cluster"] = self.logical_cluster
+        return {name: value for name, value in configuration.items() if value is not None}
+
+    def redact(self, text: str) -> str:
+        """``text`` without this registry's secrets."""
+        for secret in (self.password, self.token, self.key_password):
+            if secret:
+                text = text.replace(secret, _HIDDEN)
+        return text
+
+
+def _without_login(url: str) -> tuple[str, tuple[str, str] | None]:
+    """A URL without user and password, and these."""
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https", "mock") or not parts.hostname:
+        shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        raise ConfigurationError(f"registry: {shown!r} is not a URL; allowed: http(s)://host:port")
+    plain = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
+    if parts.username is None:
+        return plain, None
+    return plain, (unquote(parts.username), unquote(parts.password or ""))

@@ -1,0 +1,66 @@
+"""Columns of bytes: those of all values one behind the other, and where each ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import places_of
+
+
+class ByteColumn(NamedTuple):
+    """Value *i* is ``data[ends[i]:ends[i + 1]]``."""
+
+    data: NDArray[np.uint8]
+    ends: I64
+
+    @classmethod
+    def of(cls, values: Sequence[bytes]) -> ByteColumn:
+        """These values."""
+        ends = np.zeros(len(values) + 1, np.int64)
+        np.cumsum([len(value) for value in values], out=ends[1:])
+        return cls(np.frombuffer(b"".join(values), np.uint8), ends)
+
+    @classmethod
+    def optional(cls, values: Iterable[bytes | None]) -> tuple[ByteColumn, I64]:
+        """Those of the values that are there, and for each value its number among them; -1: it is
+        not there."""
+        there: list[bytes] = []
+        numbers = []
+        for value in values:
+            numbers.append(-1 if value is None else len(there))
+            if value is not None:
+                there.append(value)
+        return cls.of(there), np.array(numbers, np.int64)
+
+    @classmethod
+    def of_length(cls, data: NDArray[np.uint8], length: int) -> ByteColumn:
+        """Values of ``length`` bytes each."""
+        return cls(data, np.arange(0, len(data) + 1, length, dtype=np.int64))
+
+    @property
+    def lengths(self) -> I64:
+        """Bytes of each value."""
+        lengths: I64 = np.diff(self.ends)
+        return lengths
+
+    def take(self, rows: I64) -> ByteColumn:
+        """The values of some rows."""
+        lengths = self.lengths
+        ends = np.append(0, np.cumsum(lengths[rows]))
+        return ByteColumn(self.data[places_of(lengths, rows)], ends)
+
+    def sizes(self, numbers: I64) -> I64:
+        """Bytes of the values with these numbers; -1: there is none."""
+        sizes: I64 = np.append(self.lengths, 0)[numbers]
+        return sizes
+
+    def values(self) -> list[bytes]:
+        """All values."""
+        data = self.data.tobytes()
+        return [data[start:end] for start, end in pairwise(self.ends.tolist())]

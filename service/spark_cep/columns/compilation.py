@@ -1,0 +1,133 @@
+"""How loops are compiled, and what all of them share: types of arrays, and what numbers stand for
+"never", "forever" and "none"."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+#: An array of records.
+Table = NDArray[np.void]
+
+FOREVER = (1 << 63) - 1
+NEVER = -(1 << 63)
+NONE = -1
+
+#: Nothing in the loops makes arrays, and the caller keeps those that it hands in. Without the
+#: runtime that counts references to arrays, at each call of each function, the loops take a sixth
+#: of the time.
+_COMPILER: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+
+
+def record(**fields: str) -> np.dtype[np.void]:
+    """The type of a record with these fields."""
+    return np.dtype(list(fields.items()), align=True)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """The function, compiled at its first call."""
+    try:
+        dispatcher = njit(function, cache=True, **_COMPILER)
+    except RuntimeError:
+        # No folder to keep the result in can be written: every process compiles again.
+        return njit(function, **_COMPILER)
+    folder = Path(dispatcher._cache.cache_path)  # noqa: SLF001  see below
+    if open_to_others(folder):
+        # What is kept is run as it is. `prepare` tells of it.
+        OPEN_FOLDERS.add(folder)
+        return njit(function, **_COMPILER)
+    _stamp(dispatcher)
+    _save_if_possible(dispatcher)
+    return dispatcher
+
+
+_must_be_kept = False
+
+
+@contextmanager
+def all_kept() -> Iterator[None]:
+    """Raise OSError in the block where compiled code cannot be kept."""
+    global _must_be_kept  # noqa: PLW0603  Numba calls back without arguments of ours
+    _must_be_kept = True
+    try:
+        yield
+    finally:
+        _must_be_kept = False
+
+
+def _save_if_possible(dispatcher: Any) -> None:
+    """Where a folder is full or read-only, what it lacks is compiled again in each process."""
+    kept = dispatcher._cache  # noqa: SLF001  as in _stamp
+    save = kept.save_overload
+
+    def saved(*compiled: Any) -> None:
+        try:
+            save(*compiled)
+        except OSError:
+            if _must_be_kept:
+                raise
+
+    kept.save_overload = saved
+
+
+#: Folders of compiled code that other users can write, and that are not used therefore.
+OPEN_FOLDERS: set[Path] = set()
+
+
+@cache
+def open_to_others(folder: Path) -> bool:
+    """Whether another user than this one, the administrator and the owner of this code can put
+    something into a folder, or has done so. A group that can write the code is no other."""
+    source = Path(__file__).parent.stat()
+    try:
+        found = folder.stat()
+        inside = [entry.stat() for entry in os.scandir(folder)]
+    except FileNotFoundError:
+        # Made when it is needed, by this user.
+        return False
+    trusted = {0, os.geteuid(), source.st_uid}
+    by_group = found.st_mode & stat.S_IWGRP and not (
+        source.st_mode & stat.S_IWGRP and source.st_gid == found.st_gid
+    )
+    by_all = any(each.st_mode & stat.S_IWOTH for each in (found, *inside))
+    return bool(by_group or by_all) or not {each.st_uid for each in (found, *inside)} <= trusted
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """The function as a part of those that call it. A call hands on each array that it is given as
+    seven words: what runs for each event and is called in one place is two to three times as quick
+    so."""
+    return njit(function, inline="always", **_COMPILER)
+
+
+def _stamp(dispatcher: Any) -> None:
+    """Tie what is kept of the function to all compiled sources.
+
+    Numba ties it to the function's own file, and would go on using a function that has a called one
+    of another file built in after that file has changed.
+    """
+    kept = dispatcher._cache  # noqa: SLF001  Numba has no public way; its version is pinned
+    kept._source_stamp = _sources()  # noqa: SLF001
+    kept._cache_file._source_stamp = _sources()  # noqa: SLF001
+
+
+@cache
+def _sources() -> str:
+    """The digest of all compiled code: this module, and whatever stands in folders ``loops``."""
+    here = Path(__file__)
+    digest = hashlib.sha256(here.read_bytes())
+    for path in sorted(here.parents[1].glob("**/loops/*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Compiled loops over bytes and packed columns, and the hash of texts."""

@@ -1,0 +1,118 @@
+"""Compiled loops over bytes: copies of what is at places (see
+:mod:`spark_cep.columns.vectors`), numbers for texts, the same number for equal ones, and
+bytes as ASCII characters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spark_cep.columns.compilation import compiled
+from spark_cep.columns.loops.text_hash import text_hash
+
+
+@compiled
+def copy_bytes(data, places, nulls, out):
+    """Put the bytes at ``places`` one behind the other; where NULL, nothing."""
+    at = 0
+    for row in range(len(places)):
+        if not nulls[row]:
+            start = places[row] >> 32
+            for source in range(start, start + (places[row] & 0xFFFFFFFF)):
+                out[at] = data[source]
+                at += 1
+
+
+@compiled
+def place_of(text, at, length, hashed, data, table, firsts):
+    """Where the table has the number of a text of ``length`` bytes from ``at`` on, or is free."""
+    last = np.uint64(len(table) - 1)
+    # Keys of a key group have their lower bits in common.
+    slot = hashed >> np.uint64(32) & last
+    while table[slot] >= 0:
+        first = firsts[table[slot]]
+        if first & 0xFFFFFFFF == length:
+            start = first >> 32
+            same = True
+            for step in range(length):
+                if data[start + step] != text[at + step]:
+                    same = False
+                    break
+            if same:
+                break
+        slot = (slot + np.uint64(1)) & last
+    return slot
+
+
+@compiled
+def number_texts(data, places, nulls, table, firsts, known, out):
+    """Number texts in the order in which they are first met, from ``known`` on; returns how many
+    there are. ``table``: numbers where hashes lead (a power of two, -1: free; at least twice as
+    many as there may be texts). ``firsts``: by number, the place of the text."""
+    for row in range(len(places)):
+        if nulls[row]:
+            continue
+        at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
+        hashed = text_hash(data, at, at + length)
+        slot = place_of(data, at, length, hashed, data, table, firsts)
+        if table[slot] < 0:
+            table[slot] = known
+            firsts[known] = places[row]
+            known += 1
+        out[row] = table[slot]
+    return known
+
+
+@compiled
+def find_text(text, data, table, firsts):
+    """The number of a text among those that :func:`number_texts` has met; -1: none of them."""
+    hashed = text_hash(text, 0, len(text))
+    return table[place_of(text, 0, len(text), hashed, data, table, firsts)]
+
+
+@compiled
+def find_texts(texts, places, nulls, data, table, firsts, of_null, out):
+    """For each text, its number among those that :func:`number_texts` has met; -1: none of them.
+    ``of_null``: the number of NULL."""
+    for row in range(len(places)):
+        if nulls[row]:
+            out[row] = of_null
+        else:
+            at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
+            hashed = text_hash(texts, at, at + length)
+            out[row] = table[place_of(texts, at, length, hashed, data, table, firsts)]
+
+
+@compiled
+def write_ascii(data, out):
+    """The lower seven bits of each byte, then the upper bits of seven bytes at a time."""
+    count = len(data)
+    whole = count // 7 * 7
+    for place in range(count):
+        out[place] = data[place] & 0x7F
+    at = count
+    for first in range(0, whole, 7):  # a fixed number of steps, so that they are unrolled
+        upper = 0
+        for bit in range(7):
+            upper |= (data[first + bit] >> 7) << bit
+        out[at] = upper
+        at += 1
+    if whole < count:
+        upper = 0
+        for bit in range(count - whole):
+            upper |= (data[whole + bit] >> 7) << bit
+        out[at] = upper
+
+
+@compiled
+def read_ascii(text, out):
+    """The bytes of which :func:`write_ascii` has written ``text``."""
+    count = len(out)
+    whole = count // 7 * 7
+    at = count
+    for first in range(0, whole, 7):
+        upper = text[at]
+        at += 1
+        for bit in range(7):
+            out[first + bit] = text[first + bit] | (upper >> bit & 1) << 7
+    for place in range(whole, count):
+        out[place] = text[place] | (text[at] >> (place - whole) & 1) << 7

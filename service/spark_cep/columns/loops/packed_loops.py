@@ -1,0 +1,257 @@
+"""Compiled loops over packed columns (see :mod:`spark_cep.columns.packed_columns`).
+
+``ends``: where the rows of each block end; ``at``: where to write next in each block, moved behind
+what was written. ``starts``: where the rows of each block start, and the end of the last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spark_cep.columns.compilation import compiled
+from spark_cep.columns.loops.byte_loops import place_of
+from spark_cep.columns.loops.text_hash import little_endian, text_hash
+
+#: What a column's tag says beside its kind: whether NULLs are marked, or all of it is NULL.
+SOME_NULL, ALL_NULL = 4, 8
+KIND = 3
+#: Kinds of which a column has bytes behind its numbers, which are their lengths then.
+WITH_BYTES = 2
+#: Format and number of columns, and bytes of the count of a table's rows.
+HEADER, COUNT = 3, 4
+
+
+@compiled
+def _width_of(span):
+    if span == np.uint64(0):
+        return 0
+    if span < np.uint64(1 << 8):
+        return 1
+    if span < np.uint64(1 << 16):
+        return 2
+    if span < np.uint64(1 << 32):
+        return 4
+    return 8
+
+
+@compiled
+def _signed_width(value):
+    if value == 0:
+        return 0
+    if -(1 << 7) <= value < 1 << 7:
+        return 1
+    if -(1 << 15) <= value < 1 << 15:
+        return 2
+    if -(1 << 31) <= value < 1 << 31:
+        return 4
+    return 8
+
+
+@compiled
+def _put(out, at, value, width):
+    for place in range(width):
+        out[at + place] = np.uint8(value >> np.uint64(8 * place) & np.uint64(0xFF))
+    return at + width
+
+
+@compiled
+def measure(values, ends, least, width, sizes):
+    """Of each block the least value, the bytes that a value's distance from it takes, and the bytes
+    that :func:`write_numbers` writes."""
+    row = 0
+    for block in range(len(ends)):
+        low, high = np.int64(0), np.int64(0)
+        count = ends[block] - row
+        if count:
+            low = high = values[row]
+        while row < ends[block]:
+            low, high = min(low, values[row]), max(high, values[row])
+            row += 1
+        least[block] = low
+        # Beyond 2⁶³ the difference wraps, and wraps back when it is read.
+        width[block] = _width_of(np.uint64(high) - np.uint64(low))
+        sizes[block] = 1 + _signed_width(low) + count * width[block]
+
+
+@compiled
+def write_numbers(values, ends, least, width, out, at):
+    """Both widths in one byte, the least value, and each value's distance from it."""
+    row = 0
+    for block in range(len(ends)):
+        low, wide, place = least[block], width[block], at[block]
+        of_low = _signed_width(low)
+        out[place] = np.uint8(wide | of_low << 4)
+        place = _put(out, place + 1, np.uint64(low), of_low)
+        if wide:
+            while row < ends[block]:
+                place = _put(out, place, np.uint64(values[row]) - np.uint64(low), wide)
+                row += 1
+        row = ends[block]
+        at[block] = place
+
+
+@compiled
+def write_nulls(nulls, ends, tags, out, at):
+    """A bit for each row of the blocks whose tag says so."""
+    row = 0
+    for block in range(len(ends)):
+        if tags[block] & SOME_NULL:
+            first, place = row, at[block]
+            at[block] = place + (ends[block] - row + 7) // 8
+            while row < ends[block]:
+                if nulls[row]:
+                    out[place + (row - first) // 8] |= np.uint8(1 << (row - first) % 8)
+                row += 1
+        row = ends[block]
+
+
+@compiled
+def write_bytes(data, places, nulls, ends, out, at):
+    """The bytes of each value that is not NULL."""
+    row = 0
+    for block in range(len(ends)):
+        place = at[block]
+        while row < ends[block]:
+            if not nulls[row]:
+                start = places[row] >> 32
+                for source in range(start, start + (places[row] & 0xFFFFFFFF)):
+                    out[place] = data[source]
+                    place += 1
+            row += 1
+        at[block] = place
+
+
+@compiled
+def _signed(data, at, width):
+    value = np.int64(little_endian(data, at, width))
+    if 0 < width < 8 and value >> (8 * width - 1):
+        value -= np.int64(1) << (8 * width)
+    return value
+
+
+@compiled
+def locate(data, starts, tables, tags, nulls_at, least, width, numbers_at, bytes_at, counts):
+    """Where the columns of each block are: tables of column and block. ``tables``: by column, whose
+    rows it has; ``counts``: rows by table and block. Returns the number of a block that has another
+    form; -1: none."""
+    for block in range(len(starts) - 1):
+        at, end = starts[block], starts[block + 1]
+        columns = np.int64(little_endian(data, at + 1, 2))
+        at += HEADER
+        for table in range(len(counts)):
+            counts[table, block] = np.int64(little_endian(data, at, COUNT))
+            at += COUNT
+        for column in range(columns):
+            if at + 2 > end:
+                return block
+            tag, rows = data[at], counts[tables[column], block]
+            tags[column, block] = tag
+            at += 1
+            nulls_at[column, block] = at
+            if tag & SOME_NULL:
+                at += (rows + 7) // 8
+            if at + 1 > end:
+                return block
+            wide, of_low = np.int64(data[at] & 15), np.int64(data[at] >> 4)
+            at += 1
+            if wide > 8 or of_low > 8 or at + of_low + rows * wide > end:
+                return block
+            low = _signed(data, at, of_low)
+            at += of_low
+            least[column, block] = low
+            width[column, block] = wide
+            numbers_at[column, block] = at
+            if tag & KIND >= WITH_BYTES:
+                length = low * rows
+                for row in range(rows if wide else 0):
+                    length += np.int64(little_endian(data, at + row * wide, wide))
+                at += rows * wide
+                bytes_at[column, block] = at
+                if length < 0 or length > end - at:
+                    return block
+                at += length
+            else:
+                at += rows * wide
+        if at != end:
+            return block
+    return -1
+
+
+@compiled
+def read_numbers(data, numbers_at, least, width, starts, rows, out):
+    """The numbers of some rows, which are in ascending order."""
+    block = 0
+    for number in range(len(rows)):
+        row = rows[number]
+        while row >= starts[block + 1]:
+            block += 1
+        wide = width[block]
+        value = np.uint64(least[block])
+        if wide:
+            value += little_endian(data, numbers_at[block] + (row - starts[block]) * wide, wide)
+        out[number] = np.int64(value)
+
+
+@compiled
+def read_nulls(data, nulls_at, tags, starts, rows, out):
+    """Which of these rows are NULL."""
+    block = 0
+    for number in range(len(rows)):
+        row = rows[number]
+        while row >= starts[block + 1]:
+            block += 1
+        tag, place = tags[block], row - starts[block]
+        out[number] = tag & ALL_NULL != 0
+        if tag & SOME_NULL:
+            out[number] = data[nulls_at[block] + place // 8] >> (place % 8) & 1
+
+
+@compiled
+def read_sums(data, numbers_at, least, width, base, starts, rows, out):
+    """For these rows, the sum of the numbers of the rows before each in its block, and what
+    ``base`` says of the block."""
+    block, passed, total = -1, np.int64(0), np.int64(0)
+    for number in range(len(rows)):
+        row = rows[number]
+        while row >= starts[block + 1]:
+            block += 1
+            passed, total = starts[block], base[block]
+        wide, low, at = width[block], least[block], numbers_at[block]
+        if wide:
+            while passed < row:
+                above = little_endian(data, at + (passed - starts[block]) * wide, wide)
+                total += low + np.int64(above)
+                passed += 1
+        else:
+            total += low * (row - passed)
+            passed = row
+        out[number] = total
+
+
+@compiled
+def search(
+    data, nulls_at, tags, numbers_at, least, width, bytes_at, starts, texts, table, firsts,
+    of_null, rows, numbers,
+):  # fmt: skip
+    """The rows whose bytes are a text that ``byte_loops.number_texts`` has met, and its number for
+    each; ``of_null``: the number of NULL, -1: not one of them. Returns how many they are."""
+    found = 0
+    for block in range(len(starts) - 1):
+        wide, low, at = width[block], least[block], numbers_at[block]
+        place, tag = bytes_at[block], tags[block]
+        for row in range(starts[block], starts[block + 1]):
+            length, of_block = low, row - starts[block]
+            if wide:
+                length += np.int64(little_endian(data, at + of_block * wide, wide))
+            null = tag & ALL_NULL != 0
+            if tag & SOME_NULL:
+                null = data[nulls_at[block] + of_block // 8] >> (of_block % 8) & 1 != 0
+            number = of_null
+            if not null:
+                hashed = text_hash(data, place, place + length)
+                number = table[place_of(data, place, length, hashed, texts, table, firsts)]
+                place += length
+            if number >= 0:
+                rows[found], numbers[found] = row, number
+                found += 1
+    return found

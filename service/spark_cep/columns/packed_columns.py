@@ -1,0 +1,250 @@
+"""Columns of several tables as bytes, in blocks, and back: many blocks are written at once, and of
+many blocks any rows are read at once, without decoding the others.
+
+A block, all numbers little-endian::
+
+    block    format (1 byte), columns (2), rows of each table (4 each), column …
+    column   tag (1), nulls, widths (1), least, distances, bytes
+
+The tag says what the column is (``whole``, ``double``, ``bytes``, ``objects``) and whether some or
+all of it is NULL; ``nulls`` are a bit a row, if some are. A number is its distance from the
+``least`` one, in 0, 1, 2, 4 or 8 bytes (lower half of ``widths``); the least itself takes as many
+as the upper half says. A double is the whole number that has its bits. Numbers of bytes and objects
+are their lengths; an object is MessagePack. A block may have fewer columns than others: the rest is
+NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_cep.columns.compilation import I64
+from spark_cep.columns.loops.packed_loops import (
+    ALL_NULL,
+    COUNT,
+    HEADER,
+    KIND,
+    SOME_NULL,
+    WITH_BYTES,
+    locate,
+    measure,
+    read_nulls,
+    read_numbers,
+    read_sums,
+    search,
+    write_bytes,
+    write_nulls,
+    write_numbers,
+)
+from spark_cep.columns.texts import TextSet
+from spark_cep.columns.vectors import LENGTH_BITS, Bytes, Flags, Numbers, Objects, Vector
+from spark_cep.errors import RESTORE, StateError
+from spark_cep.packing import pack, unpack
+
+_WHOLE, _DOUBLE, _BYTES, _OBJECTS = range(4)
+assert min(_BYTES, _OBJECTS) == WITH_BYTES
+
+
+class Column(NamedTuple):
+    """A column of a table; numbers without NULLs may be an array of their own."""
+
+    table: int
+    values: Vector | NDArray[Any]
+
+
+class _Measured(NamedTuple):
+    """A column about to be written, by block: tag, least, width, bytes in all."""
+
+    ends: I64
+    numbers: I64
+    nulls: Flags
+    texts: Bytes | None
+    tags: NDArray[np.uint8]
+    least: I64
+    width: I64
+    sizes: I64
+
+
+def blocks(form: int, columns: Sequence[Column], ends: Sequence[I64]) -> list[bytes]:
+    """The columns, in blocks of ``format`` ``form``. ``ends``: by table, where the rows of each
+    block end."""
+    measured = [_measured(column, ends[column.table]) for column in columns]
+    count = len(ends[0])
+    header = HEADER + COUNT * len(ends)
+    sizes = np.full(count, header, np.int64) + sum(each.sizes for each in measured)
+    stops = np.cumsum(sizes)
+    at = stops - sizes
+    out = np.zeros(int(stops[-1]) if count else 0, np.uint8)
+    out[at] = form
+    for place, byte in enumerate((len(columns) & 0xFF, len(columns) >> 8), 1):
+        out[at + place] = byte
+    counts = np.stack([np.diff(each, prepend=0) for each in ends], axis=1).astype("<u4")
+    rows = at[:, None] + np.arange(HEADER, header)
+    out[rows] = np.ascontiguousarray(counts).view(np.uint8).reshape(rows.shape)
+    at += header
+    for each in measured:
+        out[at] = each.tags
+        at += 1
+        write_nulls(each.nulls, each.ends, each.tags, out, at)
+        write_numbers(each.numbers, each.ends, each.least, each.width, out, at)
+        if each.texts is not None:
+            write_bytes(each.texts.data, each.texts.places, each.nulls, each.ends, out, at)
+    whole = out.tobytes()
+    starts = (stops - sizes).tolist()
+    return [whole[start:stop] for start, stop in zip(starts, stops.tolist(), strict=True)]
+
+
+def _measured(column: Column, ends: I64) -> _Measured:
+    kind, numbers, nulls, texts = _parts(column.values)
+    count = len(ends)
+    least, width, sizes = np.zeros((3, count), np.int64)
+    measure(numbers, ends, least, width, sizes)
+    rows = np.diff(ends, prepend=0)
+    tags = np.full(count, kind, np.uint8)
+    if nulls.any():
+        of_block = _of_blocks(nulls, ends)
+        tags[(of_block == rows) & (rows > 0)] |= ALL_NULL
+        some = (of_block > 0) & (of_block < rows)
+        tags[some] |= SOME_NULL
+        sizes += np.where(some, (rows + 7) // 8, 0)
+    if texts is not None:
+        sizes += _of_blocks(numbers, ends)
+    return _Measured(ends, numbers, nulls, texts, tags, least, width, sizes + 1)
+
+
+def _of_blocks(values: NDArray[Any], ends: I64) -> I64:
+    """The sum of each block's values."""
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(values, dtype=np.int64)])
+    return np.diff(sums[ends], prepend=0)
+
+
+def _parts(values: Vector | NDArray[Any]) -> tuple[int, I64, Flags, Bytes | None]:
+    """Kind, numbers, NULLs, and the bytes that numbers are lengths of."""
+    if isinstance(values, np.ndarray):
+        return _WHOLE, np.ascontiguousarray(values, np.int64), np.zeros(len(values), bool), None
+    kind = _BYTES
+    if isinstance(values, Objects):
+        kind = _OBJECTS
+        values = Bytes.of([None if each is None else pack(each) for each in values.values])
+    nulls = np.ascontiguousarray(values.nulls)
+    if isinstance(values, Bytes):
+        places = np.ascontiguousarray(values.places)
+        return kind, values.lengths, nulls, Bytes(places, nulls, values.data)
+    numbers = np.where(nulls, 0, values.values)
+    if numbers.dtype == np.float64:
+        return _DOUBLE, numbers.view(np.int64), nulls, None
+    return _WHOLE, numbers, nulls, None
+
+
+class PackedColumns:
+    """Blocks, read together. ``tables``: by column, whose rows it has; the columns that a block has
+    beyond these are of the last table. StateError when a block has another form than
+    :func:`blocks` writes."""
+
+    def __init__(self, form: int, stored: Sequence[bytes], tables: Sequence[int]) -> None:
+        count = max(tables) + 1
+        if any(len(block) < HEADER + COUNT * count or block[0] != form for block in stored):
+            raise damaged()
+        self._data = np.frombuffer(b"".join(stored), np.uint8)
+        ends = np.cumsum([0, *map(len, stored)])
+        columns = [int.from_bytes(block[1:HEADER], "little") for block in stored]
+        if any(number < len(tables) for number in columns):
+            raise damaged()
+        #: How many columns the block has that has most.
+        self.columns = max(columns, default=len(tables))
+        self._tables = np.full(self.columns, tables[-1], np.int64)
+        self._tables[: len(tables)] = tables
+        shape = (self.columns, len(stored))
+        self._tags = np.full(shape, ALL_NULL, np.uint8)
+        self._nulls_at, self._least, self._width, self._numbers_at, self._bytes_at = np.zeros(
+            (5, *shape), np.int64
+        )
+        #: Rows, by table and block.
+        self.counts = np.zeros((count, len(stored)), np.int64)
+        wrong = locate(
+            self._data, ends, self._tables, self._tags, self._nulls_at, self._least, self._width,
+            self._numbers_at, self._bytes_at, self.counts,
+        )  # fmt: skip
+        if wrong >= 0:
+            raise damaged()
+        #: By table, where the rows of each block start, and where the last ends.
+        self.starts = np.concatenate(
+            [np.zeros((count, 1), np.int64), np.cumsum(self.counts, axis=1)], axis=1
+        )
+
+    def rows(self, table: int) -> I64:
+        """All rows of a table."""
+        return np.arange(self.starts[table, -1])
+
+    def numbers(self, column: int, rows: I64) -> I64:
+        """The numbers of some rows, in ascending order, of a column without NULLs."""
+        out = np.empty(len(rows), np.int64)
+        starts = self.starts[self._tables[column]]
+        read_numbers(
+            self._data, self._numbers_at[column], self._least[column], self._width[column], starts,
+            rows, out,
+        )  # fmt: skip
+        return out
+
+    def sums(self, column: int, base: I64, rows: I64) -> I64:
+        """For some rows, in ascending order, of a column of numbers without NULLs, or of bytes: the
+        sum of the numbers, or lengths, before each in its block, and of the block's ``base``."""
+        out = np.empty(len(rows), np.int64)
+        read_sums(
+            self._data, self._numbers_at[column], self._least[column], self._width[column], base,
+            self.starts[self._tables[column]], rows, out,
+        )  # fmt: skip
+        return out
+
+    def different(self, column: int) -> tuple[I64, I64]:
+        """What numbers a column without NULLs has, and the block of each: of a block in which all
+        are the same, one of them."""
+        table = self._tables[column]
+        counts, same = self.counts[table], self._width[column] == 0
+        one = np.flatnonzero(same & (counts > 0))
+        others = np.repeat(~same, counts)
+        return (
+            np.concatenate(
+                [self._least[column][one], self.numbers(column, np.flatnonzero(others))]
+            ),
+            np.concatenate([one, np.repeat(np.arange(len(counts)), counts)[others]]),
+        )
+
+    def search(self, column: int, texts: TextSet) -> tuple[I64, I64]:
+        """The rows whose value of a column of bytes is one of these texts, in ascending order, and
+        the number of each."""
+        starts = self.starts[self._tables[column]]
+        rows, numbers = np.empty((2, starts[-1]), np.int64)
+        count = search(
+            self._data, self._nulls_at[column], self._tags[column], self._numbers_at[column],
+            self._least[column], self._width[column], self._bytes_at[column], starts,
+            texts.texts.data, texts.table, texts.firsts, texts.of_null, rows, numbers,
+        )  # fmt: skip
+        return rows[:count], numbers[:count]
+
+    def vector(self, column: int, rows: I64) -> Vector:
+        """The values of some rows, in ascending order. Bytes stay where they are."""
+        tags, starts = self._tags[column], self.starts[self._tables[column]]
+        nulls = np.zeros(len(rows), bool)
+        if (tags & (SOME_NULL | ALL_NULL)).any():
+            read_nulls(self._data, self._nulls_at[column], tags, starts, rows, nulls)
+        kind = int((tags & KIND).max(initial=0))
+        if kind >= WITH_BYTES:
+            places = self.sums(column, self._bytes_at[column], rows) << LENGTH_BITS
+            places |= self.numbers(column, rows)
+            found = Bytes(places, nulls, self._data)
+            if kind == _BYTES:
+                return found
+            values = map(found.value, range(len(rows)))
+            return Objects([None if value is None else unpack(value) for value in values])
+        numbers = self.numbers(column, rows)
+        return Numbers(numbers.view(np.float64) if kind == _DOUBLE else numbers, nulls)
+
+
+def damaged() -> StateError:
+    """What is raised for a block of another form."""
+    return StateError(f"the stored state is damaged: a block has another form; {RESTORE}")

@@ -1,0 +1,121 @@
+"""Texts of one run by number: the same number for equal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spark_cep.columns.compilation import I64, NONE
+from spark_cep.columns.loops.byte_loops import find_text, find_texts, number_texts
+from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, texts_together
+
+
+class Texts:
+    """The texts of some columns, and some constants, numbered from 0; more can be added.
+
+    With ``ordered``, the numbers of those that are there at first are in the order of the texts.
+    """
+
+    def __init__(
+        self, columns: Sequence[Bytes], constants: Sequence[str], *, ordered: bool
+    ) -> None:
+        given = [*columns, Bytes.of([text.encode() for text in constants])]
+        every = texts_together(given)
+        numbers = np.zeros(len(every), np.int64)
+        table = np.full(1 << max(1, (2 * len(every)).bit_length()), -1, np.int64)
+        firsts = np.zeros(max(1, len(every)), np.int64)
+        count = number_texts(every.data, every.places, every.nulls, table, firsts, 0, numbers)
+        firsts = firsts[:count]
+        if ordered:
+            texts = [_bytes_at(every.data, int(place)) for place in firsts]
+            order = np.array(sorted(range(count), key=texts.__getitem__), np.int64)
+            ranks = np.empty(count, np.int64)
+            ranks[order] = np.arange(count)
+            firsts = firsts[order]
+            table = np.where(table < 0, -1, ranks.take(np.maximum(table, 0))) if count else table
+            numbers = ranks[numbers] if count else numbers
+        self._data, self._table, self._firsts = every.data, table, firsts
+        self._texts: dict[int, str] = {}
+        self._added: dict[str, int] = {}
+        ends = np.cumsum([len(column) for column in given])[:-1]
+        *self.columns, self.constants = np.split(numbers, ends)
+
+    columns: list[I64]
+    """The number of each text of the columns; any for NULL."""
+    constants: I64
+
+    def text(self, number: int) -> str:
+        """The text of a number."""
+        found = self._texts.get(number)
+        if found is None:
+            place = int(self._firsts[number])
+            found = self._texts[number] = _bytes_at(self._data, place).decode()
+        return found
+
+    def number(self, text: str) -> int:
+        """The number of a text, which is new where it is not among them."""
+        found = self._added.get(text)
+        if found is None:
+            encoded = np.frombuffer(text.encode(), np.uint8)
+            found = int(find_text(encoded, self._data, self._table, self._firsts))
+            if found < 0:
+                found = len(self._firsts) + len(self._added)
+            self._added[text] = found
+            self._texts[found] = text
+        return found
+
+
+class TextSet:
+    """Some texts, NULL maybe among them, to look others up in: equal ones have one number, of those
+    from 0 to ``len``."""
+
+    def __init__(self, *columns: Bytes) -> None:
+        texts = texts_together(columns)
+        self.texts = texts
+        #: The number of each text, of one column behind the other.
+        self.numbers = np.zeros(len(texts), np.int64)
+        # Most look-ups find nothing, and end at the first place if that is free.
+        self.table = np.full(1 << max(1, (8 * len(texts)).bit_length()), NONE, np.int64)
+        self.firsts = np.zeros(max(1, len(texts)), np.int64)
+        count = int(
+            number_texts(
+                texts.data, texts.places, texts.nulls, self.table, self.firsts, 0, self.numbers
+            )
+        )
+        #: The number of NULL; ``NONE`` where it is not among them.
+        self.of_null = NONE
+        if texts.nulls.any():
+            self.of_null = count
+            self.numbers[texts.nulls] = count
+            count += 1
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, column: Bytes) -> I64:
+        """The number of each value of a column; ``NONE`` where it is none of them."""
+        found = np.empty(len(column), np.int64)
+        find_texts(
+            column.data, column.places, column.nulls, self.texts.data, self.table, self.firsts,
+            self.of_null, found,
+        )  # fmt: skip
+        return found
+
+
+def with_more(known: Bytes, more: Bytes) -> tuple[Bytes, I64]:
+    """Texts that are ``known``, and behind them what else is among ``more``, each of which has no
+    text twice; and the place of each of ``more`` there."""
+    both = TextSet(known, more)
+    place = np.full(len(both), NONE, np.int64)
+    place[both.numbers[: len(known)]] = np.arange(len(known))
+    places = place[both.numbers[len(known) :]]
+    new = np.flatnonzero(places == NONE)
+    places[new] = len(known) + np.arange(len(new))
+    return texts_together([known, more.take(new)]), places
+
+
+def _bytes_at(data: np.ndarray[tuple[int], np.dtype[np.uint8]], place: int) -> bytes:
+    start = place >> LENGTH_BITS
+    return data[start : start + (place & LENGTH_MASK)].tobytes()

@@ -1,0 +1,238 @@
+"""Column vectors: one column of many events.
+
+A column is :class:`Numbers`, :class:`Bytes` or :class:`Objects`, by its
+:class:`~spark_cep.columns.representation.Representation`.
+Arrays are never changed in place: vectors share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_cep.columns.compilation import I64
+from spark_cep.columns.loops.byte_loops import copy_bytes
+from spark_cep.columns.representation import Representation, from_whole, representation, to_whole
+from spark_cep.pattern.types import SqlType
+
+#: A text is ``start << LENGTH_BITS | length``.
+LENGTH_BITS = 32
+LENGTH_MASK = (1 << LENGTH_BITS) - 1
+Rows = NDArray[np.intp] | I64 | slice
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """``values`` (int64 or float64) and where they are NULL."""
+
+    values: NDArray[Any]
+    nulls: Flags
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Rows) -> Numbers:
+        """The values of these rows."""
+        return Numbers(self.values[rows], self.nulls[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Texts, or other bytes: ``places`` in ``data`` (start and length, see ``LENGTH_BITS``), and
+    where they are NULL."""
+
+    places: I64
+    nulls: Flags
+    data: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        """See :func:`fixed`."""
+        if self.data.flags.writeable:
+            object.__setattr__(self, "data", fixed(self.data.view()))
+
+    @classmethod
+    def of(cls, values: Sequence[bytes | None]) -> Bytes:
+        """These values."""
+        lengths = np.array([0 if value is None else len(value) for value in values], np.int64)
+        nulls = np.array([value is None for value in values], bool)
+        joined = b"".join(value for value in values if value is not None)
+        return cls.packed(lengths, nulls, np.frombuffer(joined, np.uint8))
+
+    @classmethod
+    def packed(cls, lengths: I64, nulls: Flags, data: NDArray[np.uint8]) -> Bytes:
+        """Values that stand one behind the other in ``data``; a NULL has length 0."""
+        starts = np.cumsum(lengths) - lengths
+        return cls(starts << LENGTH_BITS | lengths, nulls, data)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def lengths(self) -> I64:
+        """Bytes of each value; 0 for NULL."""
+        return np.where(self.nulls, 0, self.places & LENGTH_MASK)
+
+    def take(self, rows: Rows) -> Bytes:
+        """The values of these rows, with the same ``data``."""
+        return Bytes(self.places[rows], self.nulls[rows], self.data)
+
+    def compacted(self) -> Bytes:
+        """The same with no other bytes in ``data``, one value behind the other."""
+        lengths = self.lengths
+        data = np.empty(int(lengths.sum()), np.uint8)
+        copy_bytes(self.data, self.places, self.nulls, data)
+        return Bytes.packed(lengths, self.nulls, fixed(data))
+
+    def text(self, row: int) -> str | None:
+        """One value, as text."""
+        value = self.value(row)
+        return None if value is None else value.decode()
+
+    def value(self, row: int) -> bytes | None:
+        """One value."""
+        if self.nulls[row]:
+            return None
+        place = int(self.places[row])
+        start = place >> LENGTH_BITS
+        return self.data[start : start + (place & LENGTH_MASK)].tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Python values; ``None`` is NULL."""
+
+    values: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Rows) -> Objects:
+        """The values of these rows."""
+        if isinstance(rows, slice):
+            return Objects(self.values[rows])
+        return Objects([self.values[row] for row in rows.tolist()])
+
+
+Vector = Numbers | Bytes | Objects
+
+
+def texts_of(texts: Collection[str | None]) -> Bytes:
+    """Texts as a vector."""
+    return Bytes.of([None if text is None else text.encode() for text in texts])
+
+
+def no_texts() -> Bytes:
+    """None."""
+    return texts_of(())
+
+
+def nulls_of(kind: SqlType | None, count: int) -> Vector:
+    """So many NULLs of a type."""
+    return nulls_like(vector((), kind, ""), count)
+
+
+def nulls_like(column: Vector, count: int) -> Vector:
+    """So many NULLs, in the representation of another vector."""
+    all_null = np.ones(count, bool)
+    if isinstance(column, Objects):
+        return Objects([None] * count)
+    if isinstance(column, Bytes):
+        return Bytes(np.zeros(count, np.int64), all_null, column.data[:0])
+    return Numbers(np.zeros(count, column.values.dtype), all_null)
+
+
+def vector(values: Sequence[Any], kind: SqlType | None, name: str) -> Vector:
+    """Python values as a vector. ValueError, with the column's ``name``, when one is of another
+    type."""
+    of = representation(kind)
+    if kind is None or of is Representation.OBJECT:
+        return Objects(list(values))
+    try:
+        if of is Representation.TEXT:
+            return texts_of(values)
+        convert: Callable[[Any], Any] = float if of is Representation.DOUBLE else to_whole(kind)
+        return Numbers(
+            np.array(
+                [0 if value is None else convert(value) for value in values],
+                np.float64 if of is Representation.DOUBLE else np.int64,
+            ),
+            np.array([value is None for value in values], bool),
+        )
+    except (TypeError, ValueError, OverflowError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"column {name} has a value that is no {kind}: {error}") from error
+
+
+def reader(column: Vector, kind: SqlType | None) -> Callable[[int], Any]:
+    """The function that gives the Python value of a row."""
+    if isinstance(column, Objects):
+        return column.values.__getitem__
+    nulls = column.nulls
+    if isinstance(column, Bytes):
+        text = column.value
+        return lambda row: None if nulls[row] else str(text(row) or b"", "utf-8")
+    values = column.values
+    if values.dtype == np.float64:
+        return lambda row: None if nulls[row] else float(values[row])
+    assert kind is not None
+    convert = from_whole(kind)
+    return lambda row: None if nulls[row] else convert(int(values[row]))
+
+
+def concatenated(parts: Sequence[Vector]) -> Vector:
+    """Vectors of one representation as one."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, Objects):
+        return Objects([value for part in parts for value in _same(part, Objects).values])
+    if isinstance(first, Numbers):
+        numbers = [_same(part, Numbers) for part in parts]
+        return Numbers(
+            np.concatenate([part.values for part in numbers]),
+            np.concatenate([part.nulls for part in numbers]),
+        )
+    return texts_together([_same(part, Bytes) for part in parts])
+
+
+def texts_together(texts: Sequence[Bytes]) -> Bytes:
+    """Vectors of texts as one."""
+    if len(texts) == 1:
+        return texts[0]
+    # What a vector was cut out of is not copied along.
+    texts = [t.compacted() if 2 * int(t.lengths.sum()) < len(t.data) else t for t in texts]
+    starts = np.cumsum([0, *(len(part.data) for part in texts[:-1])])
+    return Bytes(
+        np.concatenate(
+            [p.places + (start << LENGTH_BITS) for p, start in zip(texts, starts, strict=True)]
+        ),
+        np.concatenate([part.nulls for part in texts]),
+        fixed(np.concatenate([part.data for part in texts])),
+    )
+
+
+def places_of(counts: I64, chosen: I64) -> I64:
+    """The places of what belongs to some rows; ``counts``: how many belong to each row."""
+    lengths = counts[chosen]
+    starts = (np.cumsum(counts) - counts)[chosen]
+    found: I64 = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(
+        lengths.sum()
+    )
+    return found
+
+
+def fixed(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Bytes that are not written to any more, as those of a message are: compiled loops have a form
+    for each of the two."""
+    data.flags.writeable = False
+    return data
+
+
+def _same(part: Vector, kind: type[Any]) -> Any:
+    if not isinstance(part, kind):
+        raise TypeError(f"a column is {type(part).__name__} and {kind.__name__}")
+    return part

@@ -1,0 +1,61 @@
+"""Drawings as a Mermaid flowchart, which GitHub and many editors draw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from spark_cep.compiler.explain.drawing import Drawing
+from spark_cep.compiler.plan import Action, Kind
+
+_STATES: Final = {
+    Kind.START: ("([", "])"),
+    Kind.NORMAL: ("(", ")"),
+    Kind.PENDING: ("{{", "}}"),
+    Kind.STOP: ("[[", "]]"),
+    Kind.FINAL: ("(((", ")))"),
+}
+_EDGES: Final = {Action.TAKE: "==>", Action.IGNORE: "-.->", Action.PROCEED: "-->"}
+
+# Labels are read as Markdown and HTML, and the text around them is searched for directives, so
+# whatever is not plainly harmless is written as an entity. `_` is harmless inside words, `.` but
+# for `www.`, which begins a link, and `:` before a blank and before the number that ends a label.
+_HARMLESS: Final = r"[^\W_]|(?<=[^\W_])_(?=[^\W_])|(?<![wW])\.|:(?= |\d+\Z)|[ ,()='/+-]"
+_OTHER: Final = re.compile(rf"({_HARMLESS})|(.)", re.DOTALL)
+_ENTITIES: Final = {"<": "lt", ">": "gt", '"': "quot", "&": "amp"}
+
+
+def mermaid_text(drawings: Sequence[Drawing]) -> str:
+    """One flowchart with a subgraph for each drawing. TAKE edges are thick, IGNORE dotted, PROCEED
+    thin."""
+    lines = ["flowchart TD"]
+    for number, drawing in enumerate(drawings):
+        lines += _subgraph(f"r{number}", drawing)
+    if any(drawing.notes for drawing in drawings):
+        lines.append("  classDef notes fill:none,stroke:none,text-align:left")
+    return "\n".join(lines) + "\n"
+
+
+def _subgraph(prefix: str, drawing: Drawing) -> Iterator[str]:
+    yield f"  subgraph {prefix}[{_label([drawing.title])}]"
+    for state in drawing.states:
+        opening, closing = _STATES[state.kind]
+        yield f"    {prefix}s{state.number}{opening}{_label(state.lines)}{closing}"
+    for edge in drawing.edges:
+        source, target = f"{prefix}s{edge.source}", f"{prefix}s{edge.target}"
+        yield f"    {source} {_EDGES[edge.action]}|{_label([edge.label])}| {target}"
+    if drawing.notes:
+        yield f"    {prefix}notes[{_label(drawing.notes)}]"
+        yield f"    class {prefix}notes notes"
+    yield "  end"
+
+
+def _label(lines: Iterable[str]) -> str:
+    return '"' + "<br/>".join(_OTHER.sub(_entity, line) for line in lines) + '"'
+
+
+def _entity(found: re.Match[str]) -> str:
+    if found[1] is not None:
+        return found[0]
+    return f"#{_ENTITIES.get(found[0], ord(found[0]))};"

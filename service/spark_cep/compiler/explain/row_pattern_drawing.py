@@ -1,0 +1,56 @@
+"""A plan's program as a drawing, for the writers of :mod:`spark_cep.compiler.explain.drawing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_cep.compiler.explain.drawing import Drawing, DrawnEdge, DrawnState
+from spark_cep.compiler.plan import Action, Kind
+from spark_cep.compiler.row_pattern.plan import RowPatternPlan
+from spark_cep.compiler.row_pattern.program import Done, End, Instruction, Label, Split
+from spark_cep.errors import printable
+
+
+def draw_program(plan: RowPatternPlan, title: str) -> Drawing:
+    """The drawing of ``plan``: a state an instruction, an edge a way on."""
+    instructions = plan.program.instructions
+    lines = [printable(line) for line in plan.program.lines]
+    return Drawing(
+        title=title,
+        states=tuple(
+            DrawnState(at, _kind(at, each), (lines[at], *_condition(plan, each)))
+            for at, each in enumerate(instructions)
+        ),
+        edges=tuple(
+            DrawnEdge(at, target, action, label)
+            for at, each in enumerate(instructions)
+            for target, action, label in _edges(plan, at, each)
+        ),
+        notes=tuple(printable(line.strip()) for line in plan.heading),
+    )
+
+
+def _kind(at: int, instruction: Instruction) -> Kind:
+    if isinstance(instruction, Done):
+        return Kind.FINAL
+    if isinstance(instruction, End):
+        return Kind.PENDING
+    return Kind.NORMAL if at else Kind.START
+
+
+def _condition(plan: RowPatternPlan, instruction: Instruction) -> Iterator[str]:
+    if isinstance(instruction, Label):
+        condition = plan.query.defines.get(plan.program.variables[instruction.variable])
+        yield "any row" if condition is None else condition.canonical
+
+
+def _edges(
+    plan: RowPatternPlan, at: int, instruction: Instruction
+) -> Iterator[tuple[int, Action, str]]:
+    if isinstance(instruction, Split):
+        yield instruction.first, Action.PROCEED, "rather"
+        yield instruction.second, Action.PROCEED, "else"
+        return
+    action = Action.TAKE if isinstance(instruction, Label) else Action.PROCEED
+    for target in plan.program.successors(at):
+        yield target, action, str(action.value)

@@ -1,0 +1,140 @@
+"""What a rule in SQL does, in words: what its pattern looks for, what it puts out, the program, and
+what it keeps of a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from spark_cep.compiler.explain.explanation import (
+    Explanation,
+    Row,
+    Section,
+    fate_rows,
+    rows,
+    warning_lines,
+)
+from spark_cep.compiler.explain.wording import window_in_words
+from spark_cep.compiler.row_pattern.plan import RowPatternPlan
+from spark_cep.errors import Problem, printable
+from spark_cep.pattern.expressions.canonical import name
+from spark_cep.pattern.sql.query import Query
+from spark_cep.pattern.sql.row_pattern import (
+    Alternation,
+    Anchor,
+    Concatenation,
+    Empty,
+    Exclusion,
+    Permutation,
+    Quantified,
+    RowPattern,
+    Variable,
+)
+from spark_cep.pattern.sql.spelling import leaves_columns_open
+from spark_cep.pattern.tree import Rule
+
+_TIMES = {(0, None): "any number of times", (1, None): "once or more", (0, 1): "once or not at all"}
+_TOGETHER = {
+    Concatenation: "one after the other",
+    Alternation: "one of these, the first rather than the next",
+    Permutation: "all of these in any order, that of the text rather than another",
+}
+
+
+def explain_query(
+    rule: Rule, plan: RowPatternPlan, warnings: Sequence[Problem] = ()
+) -> Explanation:
+    """Explain ``plan``, that of the query of ``rule``, which has these ``warnings``."""
+    query = plan.query
+    return Explanation(
+        (
+            Section(f"Rule {rule.id}, version {rule.version}", tuple(_head(rule, plan))),
+            Section("Pattern", tuple(_part(query.pattern, query, "  "))),
+            Section("Columns of the result", tuple(_columns(query))),
+            Section("Program", tuple(f"  {printable(line)}" for line in plan.program.lines)),
+            Section("What a key may hold", rows(_kept(rule, plan))),
+            Section("Warnings", tuple(warning_lines(warnings))),
+        )
+    )
+
+
+def _head(rule: Rule, plan: RowPatternPlan) -> Iterator[str]:
+    query = plan.query
+    if rule.description:
+        yield f"  {printable(rule.description)}"
+    target = f" {' or '.join(query.target)}" if query.target else ""
+    head = {
+        "fingerprint": plan.fingerprint,
+        "key": ", ".join(map(name, query.partition)) or "none: all rows are one partition",
+        "input": query.input,
+        "window": window_in_words(rule.within) or "none",
+        "rows": query.rows.lower(),
+        "after a match": f"skip {query.skip.lower()}{target}",
+    }
+    yield from rows([*head.items(), *fate_rows(rule)])
+
+
+def _part(node: RowPattern, query: Query, indent: str, times: str = "") -> Iterator[str]:
+    """A part of the pattern and what is within, a line each; ``times``: how often it repeats."""
+    match node:
+        case Variable(name=variable):
+            condition = query.defines.get(variable)
+            which = "any row" if condition is None else f"a row where {condition.canonical}"
+            yield f"{indent}{printable(f'{variable}{times}: {which}')}"
+        case Empty():
+            yield f"{indent}no row{times}"
+        case Anchor(sign=sign):
+            yield f"{indent}the {'beginning' if sign == '^' else 'end'} of the partition{times}"
+        case Quantified(part=Quantified() as part):
+            yield f"{indent}{_repetition(node)}:"
+            yield from _part(part, query, indent + "  ")
+        case Quantified(part=part):
+            yield from _part(part, query, indent, f", {_repetition(node)}")
+        case Exclusion(part=part):
+            yield f"{indent}not among the rows of the result{times}:"
+            yield from _part(part, query, indent + "  ")
+        case Concatenation(parts=parts) | Alternation(parts=parts) | Permutation(parts=parts):
+            yield f"{indent}{_TOGETHER[type(node)]}{times}:"
+            for part in parts:
+                yield from _part(part, query, indent + "  ")
+        case _:
+            assert_never(node)
+
+
+def _repetition(node: Quantified) -> str:
+    least, most = node.least, node.most
+    if least == most:
+        return "once" if least == 1 else f"{least} times"
+    bounds = f"{least} times or more" if most is None else f"{least} to {most} times"
+    preferred = "as seldom as possible" if node.reluctant else "as often as possible"
+    return f"{_TIMES.get((least, most), bounds)}, {preferred}"
+
+
+def _columns(query: Query) -> Iterator[str]:
+    yield from rows(
+        (
+            output.name,
+            f"the column {name(output.source)}"
+            if isinstance(output.source, tuple)
+            else query.measures[output.source].expression.canonical,
+        )
+        for output in query.outputs
+    )
+    if leaves_columns_open(query):
+        yield "  and all other columns of the input, which --schema names"
+
+
+def _kept(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
+    query, limits = plan.query, rule.limits
+    before = f", and {plan.reach} before it, which PREV may read" if plan.reach else ""
+    yield "rows", f"since the first of the attempt{before}; {limits.events:,} at most"
+    yield "of each row", ", ".join(map(name, plan.columns)) or "no column"
+    size = f"one for each of {len(plan.program.instructions)} instructions"
+    if any(plan.distinctions):
+        size += ", more where conditions look back at other rows"
+    yield "threads", f"{size}; {limits.partial_matches:,} at most"
+    if query.within_ms is not None:
+        yield "for how long", "until its window ends, also if the key has no further row"
+    if plan.remembers:
+        yield "for good", "of each key that was seen, what PREV, ^ or MATCH_NUMBER() refer to"

@@ -1,0 +1,89 @@
+"""What tells two threads apart that stand at the same place of the program, before the same row.
+
+From there on both take the same rows as the same variables, as long as each condition ahead says
+the same of both; then they end alike, and the one that is less preferred can be dropped. A
+condition says the same if all that it reads of the past is the same:
+
+- a column of a row that is found by its variable (``LAST(A.x, 1)``): the rows that it may be found
+  at, which are the last (or first) so many of the variable, are the same rows;
+- CLASSIFIER of a row: the variables of these rows, and of the row that PREV and NEXT go to from
+  there, are the same. PREV from a row that is not taken yet can reach back to rows that are;
+- an aggregate: the rows of its variables are the same and, if its argument has CLASSIFIER, what
+  they are matched as;
+- the row under test, rows counted among all rows of the match, what PREV and NEXT reach from
+  those, and MATCH_NUMBER are the same for both anyway.
+
+Exclusions and measures do not matter: a thread that is dropped would never have been the match, nor
+have kept another from being it, since the one before it ends the same way. So a pattern whose
+conditions look at nothing but their row, and rows near it, has at most as many threads as its
+program has instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from spark_cep.compiler.row_pattern.program import Label, Program
+from spark_cep.pattern.expressions import Expression
+from spark_cep.pattern.expressions.nodes import ClassifierAt, ColumnAt, Pick, RowAggregate, RowValue
+
+
+@dataclass(frozen=True, slots=True)
+class Distinction:
+    """What a condition reads of a thread's past: rows of ``variables``, none for all rows.
+
+    ``pick`` and ``count`` say how many of them from which end, without ``pick`` it is all;
+    ``labels``: what they, and the rows ``shift`` away, are matched as.
+    """
+
+    variables: tuple[str, ...]
+    pick: Pick | None = None
+    count: int = 0
+    labels: bool = False
+    shift: int = 0
+
+
+def distinctions(
+    program: Program, defines: Mapping[str, Expression]
+) -> tuple[tuple[Distinction, ...], ...]:
+    """For each place of the program, what the conditions that can be reached from there read."""
+    of_variable = [
+        frozenset(_distinctions(defines[v].row_values) if v in defines else ())
+        for v in program.variables
+    ]
+    ahead: list[frozenset[Distinction]] = [frozenset()] * len(program.instructions)
+    changed = True
+    while changed:
+        changed = False
+        for at in reversed(range(len(program.instructions))):
+            instruction = program.instructions[at]
+            found = (
+                of_variable[instruction.variable] if isinstance(instruction, Label) else ahead[at]
+            )
+            found = found.union(*(ahead[after] for after in program.successors(at)), ahead[at])
+            if found != ahead[at]:
+                ahead[at], changed = found, True
+    return tuple(tuple(sorted(each, key=repr)) for each in ahead)
+
+
+def _distinctions(values: Iterable[RowValue]) -> Iterable[Distinction]:
+    for value in values:
+        match value:
+            case ColumnAt(position=position) if position.variables:
+                yield Distinction(position.variables, position.pick, position.offset + 1)
+            case ClassifierAt(position=position) if position is not None:
+                count = position.offset + 1
+                yield Distinction(
+                    position.variables, position.pick, count, labels=True, shift=position.shift
+                )
+            case RowAggregate(variables=variables, arguments=arguments):
+                labels = any(
+                    isinstance(inner, ClassifierAt)
+                    for each in arguments
+                    for inner in each.row_values
+                )
+                if variables or labels:
+                    yield Distinction(variables, labels=labels)
+            case _:
+                pass

@@ -1,0 +1,1 @@
+"""From the steps of a rule to its plan."""

@@ -1,0 +1,53 @@
+"""The settings of the service: one typed model, read from a YAML file and the environment.
+
+``load`` is the only reader of the environment. ``kafka``, ``topics``, ``rules``, ``engine`` and
+``cluster`` hold the sections; ``sources`` turns texts into settings; ``reference`` writes
+the documentation and the JSON Schema.
+"""
+
+from spark_cep.config.cluster import on_kubernetes
+from spark_cep.config.engine import Observability, Source, Spark, State, Time, Trigger
+from spark_cep.config.kafka import Kafka, Security
+from spark_cep.config.lifecycle import Lifecycle
+from spark_cep.config.quantities import reveal
+from spark_cep.config.redaction import spark_redaction_regex, without
+from spark_cep.config.rules import Rules, RulesTable, RulesTopic, RulesUrl
+from spark_cep.config.settings import Settings, load
+from spark_cep.config.topics import (
+    KAFKA_TIMESTAMP,
+    Input,
+    NewTopics,
+    Outputs,
+    OutputTopics,
+    ReaderSchema,
+    Registry,
+)
+
+__all__ = [
+    "KAFKA_TIMESTAMP",
+    "Input",
+    "Kafka",
+    "Lifecycle",
+    "NewTopics",
+    "Observability",
+    "OutputTopics",
+    "Outputs",
+    "ReaderSchema",
+    "Registry",
+    "Rules",
+    "RulesTable",
+    "RulesTopic",
+    "RulesUrl",
+    "Security",
+    "Settings",
+    "Source",
+    "Spark",
+    "State",
+    "Time",
+    "Trigger",
+    "load",
+    "on_kubernetes",
+    "reveal",
+    "spark_redaction_regex",
+    "without",
+]

@@ -1,0 +1,404 @@
+"""How the job runs: time, source, state, Spark, trigger, rules, and what it shows of itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    FilePath,
+    SecretStr,
+    WithJsonSchema,
+    model_validator,
+)
+
+from spark_cep.config.cluster import Driver, Executors, Kubernetes, check_cluster
+from spark_cep.config.quantities import (
+    Duration,
+    Place,
+    PositiveDuration,
+    Properties,
+    Section,
+    Shown,
+    Size,
+    reveal,
+    setting,
+)
+from spark_cep.documents.values import contradiction, refused
+
+LATEST, EARLIEST = -1, -2
+"""What Kafka writes for "the end" and "the beginning" in place of an offset."""
+
+_MOMENT = "a date and time with its zone, as 2026-01-31T12:00:00Z"
+
+
+def _moment(value: Any) -> Any:
+    if not isinstance(value, str | datetime):
+        raise refused(_MOMENT)
+    return value
+
+
+def _zoned(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise refused(_MOMENT)
+    return value
+
+
+class Time(Section):
+    """Event time: order, lateness, and the watermark that moves deadlines."""
+
+    allowed_disorder: Duration = setting(
+        10_000,
+        description=(
+            "How far events may be out of order; an event older than the watermark, which trails "
+            "by this much, is late."
+        ),
+    )
+    watermark: Literal["partition_minimum", "maximum"] = setting(
+        "partition_minimum",
+        description=(
+            "What the watermark follows: the slowest partition, so that one that lags behind "
+            "makes no late events, or the newest event anywhere."
+        ),
+    )
+    partition_idle_after: PositiveDuration = setting(
+        60_000,
+        description=(
+            "A partition without new records for so long is no longer waited for; what it brings "
+            "later may be late."
+        ),
+    )
+    advance_when_idle: PositiveDuration | None = setting(
+        None,
+        description=(
+            "When the whole input has been idle for so long, event time advances with the clock; "
+            "absent: it waits for events."
+        ),
+    )
+    max_ahead: PositiveDuration | None = setting(
+        86_400_000,
+        description=(
+            "An event whose time is further than this ahead of its Kafka record's timestamp, or "
+            "of the clock when its batch began, is a dead letter, because one wrong clock would "
+            "make every other event late; `null`: no limit but the year 9999."
+        ),
+    )
+
+
+class Source(Section):
+    """How the input is read. Where it starts counts at the first start only."""
+
+    starting_offsets: Literal["earliest", "latest"] = setting(
+        "earliest", description="Where a new job starts to read."
+    )
+    starting_timestamp: (
+        Annotated[
+            datetime,
+            BeforeValidator(_moment),
+            AfterValidator(_zoned),
+            Shown("date and time with zone"),
+        ]
+        | None
+    ) = setting(
+        None,
+        description=(
+            "Instead: the first record with this timestamp or a later one, in each partition; "
+            "where there is none, the end."
+        ),
+    )
+    starting_positions: (
+        Annotated[
+            dict[str, dict[int, int]],
+            WithJsonSchema(
+                {
+                    "type": "object",
+                    "additionalProperties": {
+                        "type": "object",
+                        "additionalProperties": {"type": "integer", "minimum": EARLIEST},
+                    },
+                }
+            ),
+            Shown("map of topic, partition, offset"),
+        ]
+        | None
+    ) = setting(
+        None,
+        description=(
+            "Instead: offsets by topic and partition, for every partition; -1 is the end, -2 the "
+            "beginning."
+        ),
+        unit="offsets",
+    )
+    max_offsets_per_trigger: int | None = setting(
+        2_000_000,
+        description=("Most records in one batch, over all partitions; `null`: no such bound."),
+        unit="records",
+        ge=1,
+    )
+    max_bytes_per_trigger: Size | None = setting(
+        256 * 2**20,
+        description=(
+            "Most bytes in one batch, over all partitions, about: by the mean size of the records "
+            "read last. It bounds how long a batch takes and what it puts on disk, not what it "
+            "holds in memory, which is bounded anyway; `null`: no such bound."
+        ),
+        ge=2**20,
+    )
+    min_partitions: int | None = setting(
+        None,
+        description="Fewest tasks to read with; absent: one a Kafka partition.",
+        unit="tasks",
+        ge=1,
+    )
+    fail_on_data_loss: bool = setting(
+        True,
+        description=(
+            "Whether the job stops when records were deleted before it read them, or a topic was "
+            "created again."
+        ),
+    )
+    commit_offsets: bool = setting(
+        True,
+        description=(
+            "Whether Kafka is told after each committed batch what was read, for tools that watch "
+            "consumer groups. The job itself goes on from its checkpoint alone."
+        ),
+    )
+    consumer_group: str | None = setting(
+        None,
+        description="Consumer group that the offsets are told of; absent: `spark.app_name`.",
+        min_length=1,
+    )
+
+    @model_validator(mode="after")
+    def _one_start(self) -> Source:
+        if self.starting_timestamp is not None and self.starting_positions is not None:
+            raise contradiction(
+                "either starting_timestamp or starting_positions", "starting_timestamp"
+            )
+        for topic, offsets in (self.starting_positions or {}).items():
+            for partition, offset in offsets.items():
+                if partition < 0 or offset < EARLIEST:
+                    raise contradiction(
+                        f"{topic}, partition {partition}: {offset} is not an offset (0 or more, "
+                        "-1 for the end, -2 for the beginning)",
+                        "starting_positions",
+                    )
+        return self
+
+
+class State(Section):
+    """Partial matches and waiting events. Keys are spread over key groups once and for all."""
+
+    checkpoint: Place = setting(
+        description="Folder or URI of the checkpoint (offsets, state, rules), for one job alone."
+    )
+    key_groups: int = setting(
+        16,
+        description=(
+            "Units that state is divided into; fixed for the life of a checkpoint, and the most "
+            "partitions it can ever have."
+        ),
+        unit="groups",
+        ge=1,
+        le=32_768,
+    )
+    bucket_size: Size = setting(
+        64 * 2**10,
+        description=(
+            "Keys of a key group share buckets of about so many bytes, which are read together; "
+            "there are more of them as the state grows."
+        ),
+        ge=1_024,
+    )
+    state_partitions: int = setting(
+        2,
+        description=(
+            "Tasks that match; each adds about 60 ms to a batch. `spark-cep rescale` changes the "
+            "number of a checkpoint."
+        ),
+        unit="partitions",
+        ge=1,
+        le=32_768,
+    )
+    rocksdb_memory: Size = setting(
+        512 * 2**20, description="Memory of RocksDB in one executor, all partitions together."
+    )
+    min_batches_to_retain: int = setting(
+        100, description="Batches that the checkpoint can be taken back.", unit="batches", ge=2
+    )
+    snapshot_after_batches: int = setting(
+        10, description="Change logs before a full snapshot of the state.", unit="batches", ge=1
+    )
+    maintenance_interval: PositiveDuration = setting(
+        60_000, description="How often snapshots are written and old files deleted."
+    )
+
+    @model_validator(mode="after")
+    def _enough_groups(self) -> State:
+        if self.state_partitions > self.key_groups:
+            raise contradiction(
+                f"{self.state_partitions} partitions cannot share {self.key_groups} key groups: at "
+                "most key_groups",
+                "state_partitions",
+            )
+        return self
+
+
+class Spark(Section):
+    """The Spark application."""
+
+    master: str = setting(
+        "local[*,4]",
+        description="Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
+        min_length=1,
+    )
+    app_name: str = setting("spark-cep", description="Name of the application.", min_length=1)
+    conf: Properties = setting({}, description="Any Spark settings; they win.")
+    classes_folder: Path | None = setting(
+        None,
+        description=(
+            "Folder with the archive of the classes that a start loads; absent: Java reads them"
+            " one by one."
+        ),
+    )
+    driver: Driver = setting(Driver(), description="Where executors call the driver.")
+    executors: Executors = setting(Executors(), description="Executors of their own.")
+    kubernetes: Kubernetes = setting(Kubernetes(), description="The executors' pods.")
+
+    @model_validator(mode="after")
+    def _fits_the_master(self) -> Spark:
+        check_cluster(self, {name: reveal(value) for name, value in self.conf.items()})
+        return self
+
+
+class Trigger(Section):
+    """When batches run."""
+
+    mode: Literal["continuous", "available_now"] = setting(
+        "continuous",
+        description=(
+            "`continuous`: micro-batches without end; `available_now`: what is there at the "
+            "start, then stop."
+        ),
+    )
+    at_end_of_input: Literal["wait", "decide"] = setting(
+        "wait",
+        description=(
+            "With `available_now`: whether what is still open at the end waits for a later run "
+            "(`wait`), or time moves to its end and everything is decided (`decide`, for "
+            "back-tests: a later run from the same checkpoint finds every event late)."
+        ),
+    )
+    interval: Duration = setting(
+        500,
+        description="Shortest time from batch to batch; `0 ms`: the next at once.",
+    )
+
+    @property
+    def ends(self) -> bool:
+        """Whether the input ends, and time with it."""
+        return self.mode == "available_now" and self.at_end_of_input == "decide"
+
+
+class CircuitBreaker(Section):
+    """When too much ends as dead letters."""
+
+    max_share: float | None = setting(
+        None,
+        description=(
+            "Largest share of records that may become dead letters (0.1: a tenth); with more, the "
+            "job stops after the batch with exit code 9. `null`: it goes on whatever comes."
+        ),
+        gt=0,
+        lt=1,
+    )
+    max_rule_share: float | None = setting(
+        None,
+        description=(
+            "Most dead letters of one rule, as a share of the events that went on to the matcher; "
+            "with more, that rule is paused until somebody resumes it. `null`: no rule is paused."
+        ),
+        gt=0,
+        lt=1,
+    )
+    window: PositiveDuration = setting(
+        300_000,
+        description="What the shares are of: the batches of so long, at least the newest one.",
+    )
+    min_records: int = setting(
+        1000,
+        description=(
+            "Fewest records (for a rule: events that went on to the matcher) in the window to "
+            "judge by, so that one bad record in a small batch does not count as a large share."
+        ),
+        unit="records",
+        ge=1,
+    )
+
+
+class Observability(Section):
+    """Metrics, health and logs."""
+
+    metrics_host: str = setting(
+        "0.0.0.0",  # noqa: S104 - scraped from outside the container by default
+        description="Address that metrics and health listen on.",
+        min_length=1,
+    )
+    metrics_port: int = setting(
+        9108,
+        description="Port of `/metrics`, `/livez`, `/readyz` and `/rules`; 0: none.",
+        ge=0,
+        le=65_535,
+    )
+    ssl_certificate_file: FilePath | None = setting(
+        None,
+        description="PEM file of the pages' certificate and its chain; absent: no TLS.",
+    )
+    ssl_key_file: FilePath | None = setting(
+        None, description="PEM file of the certificate's private key."
+    )
+    ssl_key_password: SecretStr | None = setting(
+        None, description="Password of an encrypted private key."
+    )
+    username: str | None = setting(
+        None, description="Name that readers of the pages give; absent: everybody may read."
+    )
+    password: SecretStr | None = setting(None, description="Password that goes with the name.")
+    open_probes: bool = setting(
+        True,
+        description="Whether `/livez` and `/readyz` answer without name and password all the same.",
+    )
+    max_rule_labels: int = setting(
+        500,
+        description="Rules that have series of their own in metrics; the rest are `other`.",
+        unit="rules",
+        ge=1,
+        le=10_000,
+    )
+    stall_limit: PositiveDuration = setting(
+        300_000, description="Without progress for so long, `/livez` fails."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", description="Least severe messages that are written."
+    )
+    log_format: Literal["auto", "json", "console"] = setting(
+        "auto", description="JSON lines, or text for people; `auto`: text on a terminal."
+    )
+
+    @model_validator(mode="after")
+    def _whole_access(self) -> Observability:
+        if (self.username is None) != (self.password is None):
+            raise contradiction("username and password go together", "username")
+        if self.username is not None and ":" in self.username:
+            raise contradiction("a colon cannot stand in the name", "username")
+        if self.password is not None and not self.password.get_secret_value():
+            raise contradiction("an empty password keeps nobody out", "password")
+        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
+            raise contradiction(
+                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
+            )
+        return self

@@ -1,0 +1,157 @@
+"""All settings of the service, and :func:`load`, the only reader of the environment.
+
+A setting is looked for in the environment (``SPARK_CEP__SECTION__SETTING``), then in the YAML file,
+then it has its default. Everything wrong is reported at once, with file and line or variable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from spark_cep.config.cluster import check_checkpoint, check_overhead, cluster_conf
+from spark_cep.config.engine import (
+    CircuitBreaker,
+    Observability,
+    Source,
+    Spark,
+    State,
+    Time,
+    Trigger,
+)
+from spark_cep.config.kafka import Kafka
+from spark_cep.config.lifecycle import Lifecycle
+from spark_cep.config.quantities import Section, setting
+from spark_cep.config.redaction import redact
+from spark_cep.config.rules import Rules
+from spark_cep.config.sources import Reader
+from spark_cep.config.topics import Input, Outputs, Registry, topic_name
+from spark_cep.documents.shapes import Form, Shape
+from spark_cep.documents.values import contradiction, refused
+from spark_cep.errors import ConfigurationError, rendered
+
+
+def _input_name(value: str) -> str:
+    parts = value.split("_")
+    if (
+        not value[:1].isalpha()
+        or not all(p.isalnum() and p.isascii() for p in parts)
+        or (value != value.lower())
+    ):
+        raise refused("a name of small letters, digits and single underscores")
+    return value
+
+
+class Settings(Section):
+    """Every setting of the service, by section."""
+
+    kafka: Kafka = setting(description="The Kafka cluster.")
+    inputs: dict[Annotated[str, AfterValidator(_input_name)], Input] = setting(
+        description="Inputs by name; rules call them by it.", min_length=1
+    )
+    outputs: Outputs = setting(Outputs(), description="Results.")
+    registry: Registry = setting(description="The schema registry.")
+    time: Time = setting(Time(), description="Event time.")
+    source: Source = setting(Source(), description="Reading.")
+    state: State = setting(description="State and checkpoint.")
+    spark: Spark = setting(Spark(), description="The Spark application.")
+    trigger: Trigger = setting(Trigger(), description="When batches run.")
+    lifecycle: Lifecycle = setting(Lifecycle(), description="Waiting and stopping.")
+    rules: Rules = setting(Rules(), description="The rule set.")
+    circuit_breaker: CircuitBreaker = setting(
+        CircuitBreaker(), description="Too many dead letters."
+    )
+    observability: Observability = setting(Observability(), description="Metrics, health and logs.")
+
+    @model_validator(mode="after")
+    def _no_circle(self) -> Settings:
+        outputs = set(self.outputs.topics.all())
+        for name, one in self.inputs.items():
+            for topic in one.topics:
+                if topic in outputs:
+                    raise contradiction(
+                        f"{topic} is an output topic as well", f"inputs.{name}.topics"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _named_transactions(self) -> Settings:
+        if self.outputs.delivery == "exactly_once" and self.outputs.transactional_id_prefix is None:
+            try:
+                topic_name(self.marks_prefix)
+            except PydanticCustomError:
+                raise contradiction(
+                    f"spark.app_name {self.spark.app_name!r} cannot be a part of a topic's name, "
+                    "so a prefix is needed",
+                    "outputs.transactional_id_prefix",
+                ) from None
+        return self
+
+    @model_validator(mode="after")
+    def _executors_can_work(self) -> Settings:
+        check_checkpoint(self.spark, str(self.state.checkpoint))
+        check_overhead(self.spark, self.state.rocksdb_memory)
+        return self
+
+    @property
+    def marks_prefix(self) -> str:
+        """What transactional ids and the topic of marks begin with."""
+        return self.outputs.transactional_id_prefix or self.spark.app_name
+
+    @property
+    def consumer_group(self) -> str | None:
+        """The group whose offsets Kafka is told, if it is."""
+        if not self.source.commit_offsets:
+            return None
+        return self.source.consumer_group or self.spark.app_name
+
+    def reader_config(self) -> dict[str, Any]:
+        """Configuration of the consumer that reads the input; holds secrets."""
+        gone = "error" if self.source.fail_on_data_loss else "earliest"
+        return {
+            **self.kafka.reader_config(),
+            "enable.partition.eof": True,
+            "auto.offset.reset": gone,
+        }
+
+    def cluster_conf(self) -> dict[str, str]:
+        """What Spark must know of its executors; nothing with a local master."""
+        return cluster_conf(self.spark, self.state.rocksdb_memory)
+
+    def redacted(self) -> dict[str, Any]:
+        """The settings as plain data for logs: durations as text, secrets masked."""
+        return {name: redact(part) for name, part in self.model_dump(mode="json").items()}
+
+
+ROOT = Shape(Form.SECTION, Settings)
+"""The shape of the whole."""
+
+
+def load(path: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of the file (if any) and the environment, which wins.
+
+    Relative paths start at the folder of the file, or at the working directory without one.
+    ``ConfigurationError`` lists everything that is wrong.
+    """
+    folder = Path.cwd() if path is None else path.absolute().parent
+    reader = Reader(ROOT, folder, os.environ if environ is None else environ)
+    reader.read_defaults()
+    if path is not None:
+        reader.read_file(path)
+    reader.read_environment()
+    problems = list(reader.problems)
+    settings = None
+    if reader.is_readable:
+        try:
+            settings = Settings.model_validate(reader.values)
+        except ValidationError as error:
+            problems += reader.explained(error)
+    if settings is None or problems:
+        problems.sort(key=lambda problem: problem.span.line if problem.span else 0)
+        raise ConfigurationError("\n".join(rendered(problems)), problems)
+    return settings

@@ -1,0 +1,99 @@
+"""Text that is not YAML: what is wrong, where, and the usual way out.
+
+Conditions are SQL, and SQL has quotes, colons and brackets that YAML takes for its own. So the
+commonest traps are explained in words of their own; what else the YAML parser says is passed on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import yaml
+
+from spark_cep.documents.places import split_lines
+from spark_cep.errors import Problem, Span
+
+_ALLOWED = "a YAML or JSON document"
+_IN_FLOW = (
+    "inside `{…}` and `[…]`, quotes around text that has a comma, a colon or a bracket in it;"
+    " or the keys on lines of their own"
+)
+_COMPLETE = (
+    "quotes around the whole value: one that begins with a quote or a bracket ends where that is"
+    " closed"
+)
+_KEY_AND_VALUE = re.compile(r"\s*(?:- +)*([^\s:#'\"]+): +(\S.*)")
+
+
+class LimitError(yaml.MarkedYAMLError):
+    """The text is larger than what is read; ``note`` says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is wrong, and where: 0-based."""
+
+    line: int
+    column: int
+    message: str
+    allowed: str = _ALLOWED
+
+
+def syntax_problem(
+    error: yaml.YAMLError, text: str, source: str, lines: tuple[str, ...]
+) -> Problem:
+    """What the YAML parser found, as a problem that underlines the place."""
+    fault = _Fault(0, 0, str(error))
+    if isinstance(error, yaml.MarkedYAMLError):
+        fault = _marked(error, lines)
+    elif isinstance(error, yaml.reader.ReaderError):
+        before = split_lines(text[: int(error.position)])
+        character = ord(text[int(error.position)])
+        message = f"the character U+{character:04X} is not allowed in YAML"
+        fault = _Fault(len(before) - 1, len(before[-1]), message)
+    # YAML may blame the place behind the end of the text.
+    line = min(fault.line, len(lines) - 1)
+    span = Span(line + 1, min(fault.column, len(lines[line])) + 1)
+    return Problem(fault.message, source, span, lines[line], allowed=fault.allowed)
+
+
+def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _Fault:
+    context, problem = error.context or "", error.problem or ""
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+    if isinstance(error, LimitError):
+        return _Fault(line, column, problem, str(error.note))
+    if context == "while scanning a quoted scalar" and error.context_mark is not None:
+        opened = error.context_mark
+        message = "the quote that opens here is not closed"
+        return _Fault(opened.line, opened.column, message, "the same quote at the end of the text")
+    if problem == "mapping values are not allowed here":
+        return _Fault(line, column, *_second_colon(lines[line], column))
+    if problem == "could not find expected ':'" and error.context_mark is not None:
+        key = error.context_mark
+        return _Fault(key.line, key.column, "`:` is missing after this key", "`key: value`")
+    if "cannot start any token" in problem:
+        sign = lines[line][column : column + 1]
+        if sign == "\t":
+            return _Fault(line, column, "a tab indents this line", "spaces")
+        message = f"a value cannot begin with {sign!r}"
+        return _Fault(line, column, message, "quotes around the whole value")
+    allowed = _ALLOWED
+    if problem.startswith("found undefined alias"):
+        message = "`*` begins an alias, and nothing has an anchor of that name"
+        return _Fault(line, column, message, "quotes around the whole value; or `&` and the name")
+    if context.startswith("while parsing a flow") and "<stream end>" not in problem:
+        allowed = _IN_FLOW
+    if problem == "expected <block end>, but found '<scalar>'":
+        return _Fault(line, column, "text follows a value that is complete", _COMPLETE)
+    return _Fault(line, column, ", ".join(filter(None, (context, problem))), allowed)
+
+
+def _second_colon(line: str, column: int) -> tuple[str, str]:
+    found = _KEY_AND_VALUE.fullmatch(line.rstrip())
+    if found is None or column < found.start(2):
+        message = "a key cannot stand here: the value above has begun already"
+        return message, "the same indentation for all keys of a mapping"
+    # The value itself is not repeated: it may be a secret of the settings.
+    return "text with `: ` in it needs quotes", f'quotes around the whole value: `{found[1]}: "…"`'

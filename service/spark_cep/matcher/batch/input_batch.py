@@ -1,0 +1,95 @@
+"""Events of many keys on their way to the rules, and which of them the watermark has reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spark_cep.columns.compilation import I64
+from spark_cep.columns.texts import with_more
+from spark_cep.columns.vectors import Bytes, no_texts, texts_of
+from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
+from spark_cep.model import Event
+
+
+def _no_numbers() -> I64:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(slots=True)
+class InputBatch:
+    """Events with their keys and what is true of them: ``keys`` and ``masks`` (sets of true
+    conditions) hold each once, ``key`` and ``mask`` are places in them."""
+
+    keys: Bytes = field(default_factory=no_texts)
+    masks: list[int] = field(default_factory=list)
+    key: I64 = field(default_factory=_no_numbers)
+    mask: I64 = field(default_factory=_no_numbers)
+    events: EventTable = field(default_factory=EventTable.empty)
+
+    @classmethod
+    def of(
+        cls,
+        events: Mapping[str | None, Sequence[Event]],
+        names: Names,
+        slots: Sequence[SlotType],
+    ) -> InputBatch:
+        """These events by key."""
+        masks: dict[int, int] = {}
+        every = [event for mine in events.values() for event in mine]
+        mask = [masks.setdefault(event.bits, len(masks)) for event in every]
+        counts = [len(mine) for mine in events.values()]
+        return cls(
+            texts_of(events),
+            list(masks),
+            np.repeat(np.arange(len(counts)), counts),
+            np.array(mask, np.int64),
+            EventTable.of(every, names, slots),
+        )
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def take(self, rows: I64) -> InputBatch:
+        """The events of these rows, with the keys and masks that they use."""
+        keys, key = np.unique(self.key[rows], return_inverse=True)
+        masks, mask = np.unique(self.mask[rows], return_inverse=True)
+        return InputBatch(
+            self.keys.take(keys),
+            [self.masks[number] for number in masks.tolist()],
+            key,
+            mask,
+            self.events.take(rows),
+        )
+
+
+def batches_together(parts: Sequence[InputBatch]) -> InputBatch:
+    """Several as one, in this order."""
+    if len(parts) == 1:
+        return parts[0]
+    keys = no_texts()
+    masks: dict[int, int] = {}
+    key, mask = [_no_numbers()], [_no_numbers()]
+    for part in parts:
+        keys, key_numbers = with_more(keys, part.keys)
+        mask_numbers = [masks.setdefault(each, len(masks)) for each in part.masks]
+        key.append(key_numbers[part.key])
+        mask.append(np.array(mask_numbers, np.int64)[part.mask])
+    return InputBatch(
+        keys,
+        list(masks),
+        np.concatenate(key),
+        np.concatenate(mask),
+        together([part.events for part in parts]),
+    )
+
+
+def reached(batch: InputBatch, watermark: int) -> tuple[InputBatch, InputBatch]:
+    """The events that the watermark has reached, and the others, sorted by time."""
+    ahead = np.flatnonzero(batch.events.time > watermark)
+    if not len(ahead):
+        return batch, InputBatch()
+    ahead = ahead[np.argsort(batch.events.time[ahead], kind="stable")]
+    return batch.take(np.flatnonzero(batch.events.time <= watermark)), batch.take(ahead)

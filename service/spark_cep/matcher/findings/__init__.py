@@ -1,0 +1,1 @@
+"""What both engines share: partial matches, findings, and the results made of them."""

@@ -1,0 +1,81 @@
+"""What was found for one rule and key: matches, timeouts, failures, counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from spark_cep.compiler.plan import Plan
+from spark_cep.matcher.findings.partial import Finished, Taken
+from spark_cep.model import Event
+
+
+class Expired(NamedTuple):
+    """A partial match that ran out of time."""
+
+    first: Event
+    last: Taken
+    deadline: int
+    matched: bool
+
+
+class Failure(NamedTuple):
+    """A condition, measure or skip strategy that could not be evaluated at ``event``."""
+
+    reason: str
+    step: str | None
+    event: Event
+    detail: str
+
+
+@dataclass(slots=True)
+class Found:
+    """What one call found; the caller empties it."""
+
+    matches: list[Finished] = field(default_factory=list)
+    timeouts: list[Expired] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    started: int = 0
+    pruned: int = 0
+    dropped: int = 0
+    dropped_matches: int = 0
+
+    @property
+    def something(self) -> bool:
+        """Whether there is anything to report."""
+        return bool(
+            self.started
+            or self.matches
+            or self.timeouts
+            or self.failures
+            or self.pruned
+            or self.dropped
+            or self.dropped_matches
+        )
+
+
+def limit_failure(plan: Plan, event: Event, dropped: int) -> Failure:
+    """A key holds more than its rule allows."""
+    limits = plan.rule.limits
+    detail = (
+        f"more than {limits.partial_matches} partial matches or {limits.events} events"
+        f" for one key: {limits.on_limit.value} dropped {dropped} partial matches"
+    )
+    return Failure("limit_reached", None, event, detail)
+
+
+def match_limit_failure(plan: Plan, event: Event, dropped: int) -> Failure:
+    """``event`` completes more matches of its key than the rule allows."""
+    limits = plan.rule.limits
+    detail = (
+        f"more than {limits.matches} matches of one key and event: {limits.on_limit.value} dropped"
+        f" {dropped} matches"
+    )
+    return Failure("limit_reached", None, event, detail)
+
+
+def skip_failure(plan: Plan, event: Event) -> Failure:
+    """The match that ends with ``event`` has no event to skip to."""
+    skip = plan.after_match
+    detail = f"{skip.strategy.value} {skip.step}: the match has no such event to skip to"
+    return Failure("skip_failed", skip.step, event, detail)

@@ -1,0 +1,98 @@
+"""What one key's state holds of one rule, in the author's terms: for test kits and explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from spark_cep.compiler.formula import FALSE
+from spark_cep.compiler.plan import Action, Kind, Plan
+from spark_cep.matcher.findings.partial import FOREVER, Finished, Partial, RuleState, Taken
+from spark_cep.model import TakenEvent
+
+
+@dataclass(frozen=True, slots=True)
+class PartialMatch:
+    """The events that a rule has taken for a key so far, and what may become of them.
+
+    ``steps``: events per step, in the order taken, without columns. ``deadline``: when it runs out
+    of time, ``None`` for never. ``waits_for``: the steps that could take an event next;
+    ``forbids``: the NOT steps whose event would end it; ``absence``: it is a match at its deadline.
+    ``already_matched``: its events, or the first of them, were a match. ``held_back``: it is
+    complete, and its skip strategy keeps it until earlier partial matches are decided.
+    """
+
+    rule_id: str
+    rule_version: int
+    key: str | None
+    steps: Mapping[str, Sequence[TakenEvent]]
+    deadline: int | None
+    waits_for: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()
+    absence: bool = False
+    already_matched: bool = False
+    held_back: bool = False
+
+
+def live_partials(plan: Plan, key: str | None, state: RuleState) -> Iterator[PartialMatch]:
+    """The partial matches of a rule's state, then the matches that are held back.
+
+    Branches that have taken the same events are one, which lives as long as the last of them.
+    """
+    branches: dict[int, list[Partial]] = {}
+    for partial in state.partials:
+        branches.setdefault(id(partial.last), []).append(partial)
+    for same in branches.values():
+        deadline = max(partial.deadline for partial in same)
+        waits, forbids = _ahead(plan, same)
+        yield PartialMatch(
+            plan.rule.id,
+            plan.rule.version,
+            key,
+            _steps(plan, same[0].last),
+            None if deadline == FOREVER else deadline,
+            waits,
+            forbids,
+            absence=any(plan.states[partial.state].absence for partial in same),
+            already_matched=any(partial.matched for partial in same),
+        )
+    for match in state.finished:
+        yield _held(plan, key, match)
+
+
+def _held(plan: Plan, key: str | None, match: Finished) -> PartialMatch:
+    steps = _steps(plan, match.last)
+    return PartialMatch(plan.rule.id, plan.rule.version, key, steps, None, held_back=True)
+
+
+def _steps(plan: Plan, last: Taken) -> dict[str, list[TakenEvent]]:
+    chain = [(taken.step, taken.event) for taken in last.chain()]
+    chain.reverse()
+    steps = {}
+    for number, name in enumerate(plan.steps):
+        events = [TakenEvent(e.at, e.time, type=e.type) for step, e in chain if step == number]
+        if events:
+            steps[name] = events
+    return steps
+
+
+def _ahead(plan: Plan, branches: Sequence[Partial]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The steps that may take the next event, and the NOT steps that it may violate."""
+    waits: set[str] = set()
+    forbids: dict[str, None] = {}
+    todo = [partial.state for partial in branches]
+    seen = set(todo)
+    while todo:
+        state = plan.states[todo.pop()]
+        for edge in state.edges:
+            target = plan.states[edge.target]
+            if edge.condition == FALSE:
+                continue
+            if edge.action is Action.TAKE:
+                waits.add(state.step)
+            elif target.kind is Kind.STOP:
+                forbids[target.step] = None
+            elif edge.action is Action.PROCEED and edge.target not in seen:
+                seen.add(edge.target)
+                todo.append(edge.target)
+    return tuple(name for name in plan.steps if name in waits), tuple(forbids)

@@ -1,0 +1,93 @@
+"""What the machine remembers of one key: partial matches that share their events.
+
+A partial match is a pointer to the last event taken; each taken event points to the one before.
+Branches that part share everything up to the fork, so an event is held once however many partial
+matches stand on it, and is freed with the last one. That does the work of Flink's ``SharedBuffer``
+(after SASE+, Agrawal et al., SIGMOD 2008) without version numbers: a chain belongs to the
+branches that point to it, so no pointer can be followed into another branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from spark_cep.model import Event
+
+FOREVER = (1 << 63) - 1
+#: A watermark beyond all event times: no event will follow.
+END_OF_TIME = 1 << 62
+#: Values of ``Partial.matched``.
+NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = range(3)
+
+
+class Taken:
+    """One event taken for step number ``step``, behind ``previous``. Immutable by convention.
+
+    Within one rule's state there is one object for each sequence of events taken, so two partial
+    matches have taken the same events for the same steps exactly when their ends are one object.
+    """
+
+    __slots__ = ("event", "previous", "step")
+
+    def __init__(self, previous: Taken | None, step: int, event: Event) -> None:
+        self.previous = previous
+        self.step = step
+        self.event = event
+
+    def chain(self) -> Iterator[Taken]:
+        """This event and those before it, last first."""
+        taken: Taken | None = self
+        while taken is not None:
+            yield taken
+            taken = taken.previous
+
+
+class Partial(NamedTuple):
+    """A partial match standing in ``state``. ``first`` opened it. ``deadline`` is when it runs
+    out of time (``FOREVER`` for never). ``matched``: 0, or 1 when a match was found on its way
+    here, or 2 when that was exactly what it has taken, which is then no match again."""
+
+    state: int
+    first: Event
+    last: Taken
+    deadline: int
+    matched: int
+
+
+class Finished(NamedTuple):
+    """A complete match: its last taken event and the time that completed it."""
+
+    first: Event
+    last: Taken
+    time: int
+
+
+@dataclass(slots=True)
+class RuleState:
+    """One rule's state for one key.
+
+    ``finished`` waits for the skip strategy; ``quiet_until`` is the end of the cooldown; ``paused``
+    is set by the limit policy; ``limited``: the last change met a limit, which has been reported.
+    ``events_at_most`` is no less than the number of events held.
+    """
+
+    partials: list[Partial] = field(default_factory=list)
+    finished: list[Finished] = field(default_factory=list)
+    deadline: int = FOREVER
+    quiet_until: int | None = None
+    paused: bool = False
+    limited: bool = False
+    events_at_most: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing needs to be remembered."""
+        return not (self.partials or self.finished or self.paused or self.quiet_until is not None)
+
+
+def order(event: Event) -> tuple[int, int, tuple[str, int, int]]:
+    """Events are applied, and starts compared, in this order: time, to the microsecond, then
+    coordinates."""
+    return event.time, event.micros, event.at

@@ -1,0 +1,343 @@
+"""What a run finds: results and output rows as columns, or the objects of the reference matcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from spark_cep.columns.compilation import I32, I64, NONE, Table
+from spark_cep.columns.vectors import Bytes, Numbers, Objects, Vector, nulls_like, reader, texts_of
+from spark_cep.compiler.row_pattern import RowPatternPlan
+from spark_cep.matcher.batch.events import EventTable, Names, SlotType
+from spark_cep.matcher.row_pattern.calls import KeyRows, places
+from spark_cep.matcher.row_pattern.evaluation import Remembered, Value, View
+from spark_cep.matcher.row_pattern.loops import tables
+from spark_cep.matcher.row_pattern.loops.found_loops import (
+    count_rows,
+    find_rows,
+    output_rows,
+    places_of,
+)
+from spark_cep.matcher.row_pattern.results import (
+    GivenUp,
+    MatchFound,
+    OutputRow,
+    Result,
+    SkipFailed,
+    SkipFault,
+    TimedOut,
+    Unmatched,
+)
+from spark_cep.matcher.row_pattern.states import limit_text, plain
+from spark_cep.model import Event
+from spark_cep.pattern.expressions.nodes import (
+    ClassifierAt,
+    ColumnAt,
+    ColumnPath,
+    MatchNumber,
+    RowAggregate,
+    RowPosition,
+    RowReference,
+    RowValue,
+)
+from spark_cep.pattern.types import SqlType
+
+if TYPE_CHECKING:
+    from spark_cep.matcher.row_pattern.lowering import Lowered
+
+_FAULTS = {
+    tables.TARGET_ABSENT: SkipFault.TARGET_ABSENT,
+    tables.TO_MATCH_START: SkipFault.TO_MATCH_START,
+}
+
+
+class ConditionFailure(NamedTuple):
+    """A condition of ``variable`` that could not be computed of a row; it was not true."""
+
+    variable: str
+    row: Event
+    error: str
+
+
+class MeasureFailure(NamedTuple):
+    """A measure that could not be computed on a row of the result number ``result`` of a piece; it
+    is NULL."""
+
+    measure: str
+    result: int
+    error: str
+
+
+class OutputColumns(NamedTuple):
+    """Rows of the result: for each the number of its result, its place in the match, the place of
+    the event, and a vector for each measure; and what could not be computed."""
+
+    result: I64
+    current: I64
+    event: I64
+    measures: tuple[Vector, ...]
+    failures: Sequence[MeasureFailure]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What belongs to a plan, for all its runs."""
+
+    plan: RowPatternPlan
+    lowered: Lowered
+    slots: Sequence[SlotType]
+    measures: Sequence[Value]
+    limits: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A piece of what a run found, in the order of keys, and of each key in the order in which it
+    became final. ``results`` is a table of ``tables.RESULT``, ``labels`` are the variables of their
+    rows; ``events`` are all rows of the run, ``rows`` those of each key, of which the first has the
+    number ``bases``."""
+
+    compiled: Compiled
+    results: Table
+    labels: I32
+    events: EventTable
+    names: Names
+    rows: tables.Rows
+    bases: I64
+    closed: bool
+    failures: Sequence[ConditionFailure]
+
+    @cached_property
+    def output(self) -> OutputColumns:
+        """The rows of the result."""
+        result_of, current = self._output_rows
+        first = self.results["row"][result_of]
+        own = np.empty(len(result_of), np.int64)
+        places_of(
+            self.results, result_of, self.rows.at, self.rows.ends, self.bases, current, 0, own
+        )
+        # A one-row match stands for its first row.
+        if int(self._clause["rows"]) == tables.ONE_ROW:
+            own = first
+        failures: list[MeasureFailure] = []
+        measures = tuple(
+            self._measure(number, failures) for number in range(len(self.compiled.measures))
+        )
+        return OutputColumns(result_of, current, own, measures, failures)
+
+    def objects(self) -> Iterator[tuple[int, Result]]:
+        """The number of the key, and what was found, as the reference matcher gives it."""
+        event = self._event
+        variables = self.compiled.plan.query.variables
+        output = self.output
+        ends = np.searchsorted(output.result, np.arange(len(self.results)), "right")
+        names = [variables[each] for each in (self.labels & (tables.EXCLUDED - 1)).tolist()]
+        own, at = output.event.tolist(), 0
+        one_row = int(self._clause["rows"]) == tables.ONE_ROW
+        current = [0] * len(own) if one_row else output.current.tolist()
+        measures = [
+            reader(vector, kind) for vector, kind in zip(output.measures, self._kinds, strict=True)
+        ]
+        for number, result in enumerate(self.results):
+            first, kind, key = int(result["first"]), int(result["kind"]), int(result["key"])
+            row, detail = int(result["row"]), int(result["detail"])
+            begin, length = int(result["labels"]), int(result["length"])
+            end = int(ends[number])
+            rows = tuple(
+                OutputRow(event(own[each]), tuple(read(each) for read in measures), current[each])
+                for each in range(at, end)
+            )
+            at = end
+            labels = tuple(names[begin : begin + length])
+            taken = self._taken(key, first, length)
+            if kind == tables.MATCH:
+                yield key, MatchFound(int(result["number"]), first, event(row), taken, labels, rows)
+            elif kind == tables.UNMATCHED:
+                yield key, Unmatched(first, rows)
+            elif kind == tables.TIMED_OUT:
+                yield key, TimedOut(first, event(row), taken, labels, detail)
+            elif kind == tables.GIVEN_UP:
+                yield key, GivenUp(first, event(row), limit_text(detail, self.compiled.limits))
+            else:
+                fault = _FAULTS[detail]
+                yield key, SkipFailed(int(result["number"]), first, event(row), fault)
+
+    def _taken(self, key: int, first: int, length: int) -> tuple[Event, ...]:
+        """So many rows of a key, from the one of a number on."""
+        begin = int(self.rows.ends[key - 1]) if key else 0
+        begin += first - int(self.bases[key])
+        return tuple(map(self._event, self.rows.at[begin : begin + length].tolist()))
+
+    def row(self, result: int) -> Event:
+        """The first row of a result."""
+        return self._event(int(self.results["row"][result]))
+
+    @property
+    def _clause(self) -> Any:
+        return self.compiled.lowered.program.clause[0]
+
+    @cached_property
+    def _output_rows(self) -> tuple[I64, I64]:
+        mode = int(self._clause["rows"])
+        count = len(self.results)
+        while True:
+            result_of, current = np.empty(count, np.int64), np.empty(count, np.int64)
+            need = output_rows(self.results, self.labels, mode, result_of, current)
+            if need <= count:
+                return result_of[:need], current[:need]
+            count = need
+
+    @cached_property
+    def _event(self) -> Callable[[int], Event]:
+        known: dict[int, Event] = {}
+        read = self.events.objects(self.names, self.compiled.slots)
+
+        def event(row: int) -> Event:
+            if row not in known:
+                known[row] = plain(read(row))
+            return known[row]
+
+        return event
+
+    @cached_property
+    def _kinds(self) -> list[SqlType | None]:
+        """The types of measures, as their vectors have them."""
+        kinds: list[SqlType | None] = []
+        for measure in self.compiled.plan.query.measures:
+            node = measure.expression.node
+            kind: SqlType | None = measure.type
+            if isinstance(node, RowReference) and isinstance(node.value, ColumnAt):
+                kind = self.compiled.slots[self._place(node.value.path)].kind
+            kinds.append(kind)
+        return kinds
+
+    def _place(self, path: ColumnPath) -> int:
+        return self.compiled.plan.columns.index(path)
+
+    # Measures
+
+    def _view(self, number: int) -> View | None:
+        """The match of a result, seen from its first row; ``None`` for an unmatched row."""
+        result = self.results[number]
+        if result["kind"] != tables.MATCH:
+            return None
+        key, first = int(result["key"]), int(result["first"])
+        begin = int(result["labels"])
+        labels = self.labels[begin : begin + int(result["length"])] & (tables.EXCLUDED - 1)
+        rows, match = self._key_rows(key), int(result["number"])
+        return View(rows, first, labels.tolist(), first, match, rows.end, self.closed, Remembered())
+
+    def _key_rows(self, key: int) -> KeyRows:
+        if key not in self._rows_by_key:
+            at = places(self.rows, key)
+            self._rows_by_key.clear()
+            self._rows_by_key[key] = KeyRows(at, int(self.bases[key]), self._event)
+        return self._rows_by_key[key]
+
+    @cached_property
+    def _rows_by_key(self) -> dict[int, KeyRows]:
+        return {}
+
+    def _measure(self, number: int, failures: list[MeasureFailure]) -> Vector:
+        """One measure of all output rows."""
+        measure = self.compiled.plan.query.measures[number]
+        node = measure.expression.node
+        if isinstance(node, RowReference):
+            found = self._vector(node.value)
+            if found is not None:
+                return self._of_matches(found)
+        compute = self.compiled.measures[number]
+        result_of, current = self._output_rows
+        values: list[Any] = []
+        view, seen = None, NONE
+        for result, place in zip(result_of.tolist(), current.tolist(), strict=True):
+            if result != seen:
+                view, seen = self._view(result), result
+            value = None
+            if view is not None:
+                view.current = view.start + place
+                try:
+                    value = compute(view)
+                except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                    failures.append(MeasureFailure(measure.name, result, repr(error)))
+            values.append(value)
+        return Objects(values)
+
+    def _of_matches(self, column: Vector) -> Vector:
+        """The same, with NULL for unmatched rows."""
+        result_of, _ = self._output_rows
+        unmatched = self.results["kind"][result_of] != tables.MATCH
+        if not unmatched.any():
+            return column
+        if isinstance(column, Objects):
+            pairs = zip(column.values, unmatched.tolist(), strict=True)
+            return Objects([None if null else value for value, null in pairs])
+        if isinstance(column, Numbers):
+            return Numbers(column.values, column.nulls | unmatched)
+        return Bytes(column.places, column.nulls | unmatched, column.data)
+
+    def _vector(self, value: RowValue) -> Vector | None:
+        """A value of all output rows; ``None`` where that takes Python."""
+        result_of, current = self._output_rows
+        count = len(result_of)
+        match value:
+            case MatchNumber():
+                return Numbers(self.results["number"][result_of], np.zeros(count, bool))
+            case RowAggregate(function="COUNT", arguments=(), variables=variables, final=final):
+                counts = np.zeros(count, np.int64)
+                inside = self._inside(variables)
+                count_rows(self.results, self.labels, result_of, current, inside, final, counts)
+                return Numbers(counts, np.zeros(count, bool))
+            case ClassifierAt(position=RowPosition() as position):
+                return self._classifier(position)
+            case ColumnAt(position=position, path=path):
+                return self._column(position, self._place(path))
+        return None
+
+    def _inside(self, variables: tuple[str, ...]) -> tables.Flags:
+        names = self.compiled.plan.query.variables
+        return np.array([not variables or name in variables for name in names], np.uint8)
+
+    def _find(self, position: RowPosition) -> I64:
+        """The place in the match of the row that a position counts from."""
+        result_of, current = self._output_rows
+        found = np.empty(len(result_of), np.int64)
+        find_rows(
+            self.results, self.labels, result_of, current, self._inside(position.variables),
+            position.pick == "FIRST", position.offset, position.final, found,
+        )  # fmt: skip
+        return found
+
+    def _classifier(self, position: RowPosition) -> Vector:
+        result_of, _ = self._output_rows
+        found = self._find(position)
+        at = found + position.shift
+        result = self.results[result_of]
+        nulls = (found == NONE) | (at < 0) | (at >= result["length"])
+        names = texts_of(self.compiled.plan.query.variables)
+        if not len(names) or nulls.all():
+            return nulls_like(names, len(at))
+        labels = self.labels[np.where(nulls, 0, result["labels"] + at)] & (tables.EXCLUDED - 1)
+        return Bytes(names.places[labels], nulls, names.data)
+
+    def _column(self, position: RowPosition, column: int) -> Vector:
+        result_of, _ = self._output_rows
+        at = np.empty(len(result_of), np.int64)
+        places_of(
+            self.results, result_of, self.rows.at, self.rows.ends, self.bases,
+            self._find(position), position.shift, at,
+        )  # fmt: skip
+        nulls = at == NONE
+        found = self.events.vectors(self.compiled.slots)[column].take(np.maximum(at, 0))
+        if not nulls.any():
+            return found
+        if isinstance(found, Objects):
+            pairs = zip(found.values, nulls.tolist(), strict=True)
+            return Objects([None if null else value for value, null in pairs])
+        if isinstance(found, Numbers):
+            return Numbers(found.values, found.nulls | nulls)
+        return Bytes(found.places, found.nulls | nulls, found.data)

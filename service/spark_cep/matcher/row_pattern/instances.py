@@ -1,0 +1,80 @@
+"""What is remembered of keys for rules in SQL, beside what is remembered for rules of steps.
+
+An *instance* is a rule for a key. Its rows are events of the key's state, which others may have,
+too; its threads and nodes are as in :mod:`spark_cep.matcher.row_pattern.loops.tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spark_cep.columns.compilation import I64, Table, record
+from spark_cep.columns.vectors import places_of
+from spark_cep.matcher.row_pattern.loops.tables import KEY, NODE, THREAD
+
+#: Which event a row is, the conditions on the row alone that are true of it, and its microseconds
+#: behind the millisecond.
+ROW = record(event="i8", bits="i8", micros="i8")
+_OF_KEY = [(name, KEY[name]) for name in KEY.names or ()]
+#: ``key`` and ``rule`` as in other instances; ``due``: the watermark at which something is due. The
+#: rest is as in ``KEY``.
+INSTANCE = np.dtype([("key", "i8"), ("rule", "i8"), ("due", "i8"), *_OF_KEY], align=True)
+
+
+def _nothing(kind: np.dtype[np.void]) -> Table:
+    return np.zeros(0, kind)
+
+
+@dataclass(slots=True)
+class RowPatternInstances:
+    """Instances, sorted by key and rule, and their threads, nodes and rows in the same order, as
+    many as they say."""
+
+    instances: Table = field(default_factory=lambda: _nothing(INSTANCE))
+    threads: Table = field(default_factory=lambda: _nothing(THREAD))
+    nodes: Table = field(default_factory=lambda: _nothing(NODE))
+    rows: Table = field(default_factory=lambda: _nothing(ROW))
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    @property
+    def live(self) -> I64:
+        """How many partial matches each has: threads, or a match that waits for further rows."""
+        live: I64 = np.maximum(self.instances["threads"], self.instances["attempt"] != 0).astype(
+            np.int64
+        )
+        return live
+
+    def take(self, chosen: I64) -> RowPatternInstances:
+        """Those of some places, in this order."""
+        threads, nodes, rows = (
+            places_of(self.instances[name].astype(np.int64), chosen)
+            for name in ("threads", "nodes", "rows")
+        )
+        return RowPatternInstances(
+            self.instances[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows]
+        )
+
+
+def moved_rows(rows: Table, numbers: I64) -> Table:
+    """Rows whose events have other numbers: those that stand at the old ones."""
+    moved = rows.copy()
+    moved["event"] = numbers[rows["event"]]
+    return moved
+
+
+def instances_together(parts: Sequence[RowPatternInstances]) -> RowPatternInstances:
+    """Several as one, in this order."""
+    parts = [part for part in parts if len(part)]
+    if len(parts) <= 1:
+        return parts[0] if parts else RowPatternInstances()
+    return RowPatternInstances(
+        np.concatenate([part.instances for part in parts]),
+        np.concatenate([part.threads for part in parts]),
+        np.concatenate([part.nodes for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+    )

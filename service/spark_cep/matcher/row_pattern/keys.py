@@ -1,0 +1,245 @@
+"""The rules of a partitioning that are in SQL, applied to many keys at once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spark_cep.columns.compilation import FOREVER, I64, Table
+from spark_cep.columns.vectors import Bytes
+from spark_cep.compiler.row_pattern import RowPatternPlan
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.findings.partial import END_OF_TIME
+from spark_cep.matcher.row_pattern.instances import (
+    INSTANCE,
+    ROW,
+    RowPatternInstances,
+    instances_together,
+)
+from spark_cep.matcher.row_pattern.live import live_attempt
+from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.naive.matcher import Limits
+from spark_cep.matcher.row_pattern.reporting import ResultReporter
+from spark_cep.matcher.row_pattern.states import RowPatternStates
+
+#: Outputs are handed out when the results in them have so many rows.
+_MOST_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class NewEvents:
+    """Events of a run: ``events`` are those that are held from before, and behind them the new
+    ones, in order of application within each key. ``key``, ``mask`` and ``micros`` are of the new
+    ones: places in ``keys`` and ``masks`` (sets of true conditions), microseconds behind the
+    millisecond."""
+
+    events: EventTable
+    keys: Bytes
+    masks: Sequence[int]
+    key: I64
+    mask: I64
+    micros: I64
+
+    @property
+    def held(self) -> int:
+        """How many events are held from before."""
+        return len(self.events) - len(self.key)
+
+
+class RowPatternRules:
+    """The rules in SQL of one partitioning. Holds no state."""
+
+    def __init__(self, partitioning: Partitioning) -> None:
+        self.rules = [
+            _Rule(number, plan, partitioning) for number, _, plan in partitioning.row_pattern_rules
+        ]
+
+    def live(
+        self,
+        instances: RowPatternInstances,
+        events: EventTable,
+        keys: Bytes,
+        names: Names,
+    ) -> Iterator[PartialMatch]:
+        """The attempts under way, rule by rule and key by key."""
+        for rule in self.rules:
+            mine = instances.take(np.flatnonzero(instances.instances["rule"] == rule.number))
+            yield from rule.live(mine, events, keys, names)
+
+    def run(
+        self, instances: RowPatternInstances, fresh: NewEvents, watermark: int, names: Names
+    ) -> RowPatternRun:
+        """Apply new events and move all keys to ``watermark``."""
+        return RowPatternRun(self.rules, instances, fresh, watermark, names)
+
+
+class RowPatternRun:
+    """One run: an iterator over outputs, then the new state in ``instances``, whose rows are
+    numbers of the run's events."""
+
+    def __init__(
+        self,
+        rules: Sequence[_Rule],
+        instances: RowPatternInstances,
+        fresh: NewEvents,
+        watermark: int,
+        names: Names,
+    ) -> None:
+        self.instances = instances
+        self._rules, self._fresh, self._names = rules, fresh, names
+        self._watermark = watermark
+
+    def __iter__(self) -> Iterator[Outputs]:
+        parts = []
+        for rule in self._rules:
+            mine = self.instances.take(
+                np.flatnonzero(self.instances.instances["rule"] == rule.number)
+            )
+            rows, bits = self._rows(rule)
+            active = np.union1d(
+                self._fresh.key[rows],
+                mine.instances["key"][mine.instances["due"] <= self._watermark],
+            )
+            runs = np.isin(mine.instances["key"], active)
+            parts.append(mine.take(np.flatnonzero(~runs)))
+            if len(active):
+                known = mine.take(np.flatnonzero(runs))
+                parts.append((yield from self._advance(rule, known, active, rows, bits)))
+        instances = instances_together(parts)
+        self.instances = instances.take(
+            np.lexsort((instances.instances["rule"], instances.instances["key"]))
+        )
+
+    def _rows(self, rule: _Rule) -> tuple[I64, I64]:
+        """Which of the new events a rule reads, and the bits of each. Events before the rule's
+        `effective_from` are no rows of it."""
+        masks = [rule.bits(mask) for mask in self._fresh.masks]
+        read = np.array([bits is not None for bits in masks], bool)
+        bits = np.array([bits or 0 for bits in masks], np.int64)
+        if not read.any():
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows = np.flatnonzero(read[self._fresh.mask])
+        if rule.effective_from is not None:
+            time = self._fresh.events.time[self._fresh.held + rows]
+            rows = rows[time >= rule.effective_from]
+        return rows, bits[self._fresh.mask[rows]]
+
+    def _advance(
+        self, rule: _Rule, known: RowPatternInstances, active: I64, rows: I64, bits: I64
+    ) -> Generator[Outputs, None, RowPatternInstances]:
+        fresh, watermark, closed = self._fresh, self._watermark, self._watermark >= END_OF_TIME
+        events = rule.columns_of(fresh.events)
+        states = rule.states(known, events)
+        # Those that are known come first.
+        keys = np.concatenate(
+            [known.instances["key"], np.setdiff1d(active, known.instances["key"])]
+        )
+        number = np.argsort(keys, kind="stable")
+        key = number[np.searchsorted(keys[number], fresh.key[rows])]
+        at = fresh.held + rows
+        run = rule.matcher.run(
+            states, replace(events.take(at), micros=fresh.micros[rows]), key, watermark,
+            self._names, bits=bits, closed=closed,
+        )  # fmt: skip
+        for found in run:
+            outputs, size = Outputs(), 0
+            rule.reporter.failures(found.failures, outputs)
+            for place, result in found.objects():
+                size += rule.reporter.report(fresh.keys.text(int(keys[place])), [result], outputs)
+                if size >= _MOST_ROWS:
+                    yield outputs
+                    outputs, size = Outputs(), 0
+            for name, result_number, error in found.output.failures:
+                rule.reporter.measure_failed(name, found.row(result_number), error, outputs)
+            yield outputs
+        if closed:
+            return RowPatternInstances()
+        source = np.concatenate([known.rows["event"], at])
+        return rule.instances(run.states, keys, source[run.kept_rows])
+
+
+class _Rule:
+    """One rule, bound to the columns of its partitioning."""
+
+    def __init__(self, number: int, plan: RowPatternPlan, partitioning: Partitioning) -> None:
+        self.number, self._plan = number, plan
+        self._partitioning = partitioning
+        self.effective_from = plan.rule.effective_from_ms
+        limits = plan.rule.limits
+        self.matcher = CompiledRowPattern(plan, Limits(limits.events, limits.partial_matches))
+        self.reporter = ResultReporter(plan)
+        places = {
+            slot.path: place
+            for place, slot in enumerate(partitioning.slots)
+            if slot.events == plan.rule.events and slot.of_type is None
+        }
+        self._places = [places[path] for path in plan.columns]
+        atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
+        self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
+
+    def bits(self, mask: int) -> int | None:
+        """The bits of a row of which these conditions are true; ``None`` where the rule does not
+        read it."""
+        own = self._partitioning.own_bits(self.number, mask)
+        if own is None:
+            return None
+        closed = CLOSED if own & self._plan.closed else 0
+        return closed | sum(bit for atom, bit in self._bits if own & atom)
+
+    def columns_of(self, events: EventTable) -> EventTable:
+        """Events with the columns of the plan."""
+        columns = None
+        if events.columns is not None:
+            columns = [events.columns[place] for place in self._places]
+        return replace(events, columns=columns, payload=None)
+
+    def states(self, known: RowPatternInstances, events: EventTable) -> RowPatternStates:
+        """The states of instances as the matcher has them."""
+        keys: Table = np.zeros(len(known), KEY)
+        for name in KEY.names or ():
+            keys[name] = known.instances[name]
+        rows = replace(events.take(known.rows["event"]), micros=known.rows["micros"].copy())
+        bits = known.rows["bits"].copy()
+        return RowPatternStates(keys, known.threads, known.nodes, rows, bits)
+
+    def instances(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternInstances:
+        """The instances of states, but for those of which nothing counts any more. ``keys``: by
+        state; ``events``: the number of each row's."""
+        instances = np.zeros(len(states.keys), INSTANCE)
+        for name in KEY.names or ():
+            instances[name] = states.keys[name]
+        instances["key"], instances["rule"] = keys, self.number
+        under_way = states.keys["attempt"] != 0
+        deadlines = self.matcher.deadlines(states)
+        open_ended = under_way & (deadlines == FOREVER)
+        instances["due"] = np.where(open_ended, END_OF_TIME, deadlines)
+        rows = np.zeros(len(events), ROW)
+        rows["event"], rows["bits"] = events, states.bits
+        rows["micros"] = states.rows.all_micros
+        whole = RowPatternInstances(instances, states.threads, states.nodes, rows)
+        return whole if self._plan.remembers else whole.take(np.flatnonzero(under_way))
+
+    def live(
+        self,
+        instances: RowPatternInstances,
+        events: EventTable,
+        keys: Bytes,
+        names: Names,
+    ) -> Iterator[PartialMatch]:
+        """The attempts of some instances."""
+        states = self.states(instances, self.columns_of(events))
+        deadlines = self.matcher.deadlines(states).tolist()
+        for key, deadline, state in zip(
+            instances.instances["key"].tolist(),
+            deadlines,
+            self.matcher.key_states(states, names),
+            strict=True,
+        ):
+            due = None if deadline == FOREVER else deadline
+            yield from live_attempt(self._plan, keys.text(key), state, due)

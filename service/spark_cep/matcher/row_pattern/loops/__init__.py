@@ -1,0 +1,1 @@
+"""The compiled loops of row patterns: rows of many keys to results."""

@@ -1,0 +1,410 @@
+"""Rows of many keys to results, compiled: what :mod:`spark_cep.matcher.row_pattern.naive.matcher`
+does.
+
+``run`` works until it is done, or returns between two steps because a table is full (``FULL_…``:
+the caller makes it larger) or because much has been found (``DRAIN``: the caller takes it out).
+Called again, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
+from spark_cep.matcher.row_pattern.loops.condition_loop import clear, take
+from spark_cep.matcher.row_pattern.loops.tables import (
+    CLOSED,
+    EDGE,
+    EXCLUDED,
+    GIVEN_UP,
+    MATCH,
+    ONE_ROW,
+    PAST_LAST_ROW,
+    ROWS_LIMIT,
+    SKIP_FAILED,
+    TARGET_ABSENT,
+    THREADS_LIMIT,
+    TIMED_OUT,
+    TO_FIRST,
+    TO_MATCH_START,
+    TO_NEXT_ROW,
+    UNMATCHED,
+    WITH_UNMATCHED,
+)
+from spark_cep.matcher.row_pattern.loops.thread_loop import (
+    FULL_NODES,
+    FULL_REGISTERS,
+    FULL_THREADS,
+    STEPPED,
+    keep_nodes,
+    keep_slots,
+    labels_of,
+    run_threads,
+)
+from spark_cep.matcher.row_pattern.naive.matcher import MOST_AGAIN, TRIED_AGAIN
+
+DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
+
+
+@compiled
+def run(program, programs, columns, rows, work, out, ask, controls):
+    """Apply all rows; see the module's text."""
+    control = controls[0]
+    while control.key < len(work.keys):
+        key = work.keys[control.key]
+        if not control.open:
+            if key.nodes > len(work.nodes):
+                return FULL_NODES
+            if key.threads > len(work.threads):
+                return FULL_THREADS
+            if program.clause[0].words and key.threads >= len(work.registers):
+                return FULL_REGISTERS
+            _open(program, columns, rows, work, control, key)
+        status = _apply(program, programs, columns, rows, work, out, ask, control, key)
+        if status != DONE:
+            return status
+        if control.nodes:
+            keep_nodes(work, control, key)
+        if (
+            control.kept_threads + control.threads > len(out.kept_threads)
+            or control.kept_nodes + control.nodes > len(out.kept_nodes)
+        ):  # fmt: skip
+            return FULL_KEPT
+        _close(work, out, control, key)
+        control.key += 1
+    return DONE
+
+
+@compiled
+def _open(program, columns, rows, work, control, key):
+    """Take up what the key remembers."""
+    control.first_row = rows.ends[control.key - 1] if control.key else 0
+    control.base = key.first
+    control.end = key.first + rows.ends[control.key] - control.first_row
+    control.start = key.start
+    for place in range(key.nodes):
+        held = work.held_nodes[control.first_node + place]
+        work.nodes[place].previous, work.nodes[place].label = held.previous, held.label
+    for place in range(key.threads):
+        held = work.held_threads[control.first_thread + place]
+        thread = work.threads[place]
+        thread.at, thread.node, thread.length = held.at, held.node, held.length
+        thread.slot = 0
+    control.first_node += key.nodes
+    control.first_thread += key.threads
+    control.nodes, control.threads, control.slots = key.nodes, key.threads, 1
+    if program.clause[0].words and key.threads:
+        _replay(program, columns, rows, work, control)
+    key.time = max(key.time, control.watermark)
+    control.attempt += 1
+    control.failing = control.attempt
+    control.open = 1
+
+
+@compiled
+def _replay(program, columns, rows, work, control):
+    """Give each thread the registers of its rows."""
+    clear(program, work)
+    for place in range(control.threads):
+        thread = work.threads[place]
+        slot = place + 1
+        for word in range(program.clause[0].words):
+            work.registers[slot, word] = work.registers[0, word]
+        labels_of(work.nodes, thread.node, thread.length, work.one)
+        for length in range(thread.length):
+            row = control.start + length
+            at = rows.at[control.first_row + row - control.base]
+            take(program, columns, work, slot, slot, work.one[length], row, at)
+        thread.slot = slot
+    control.slots = control.threads + 1
+
+
+@compiled
+def _close(work, out, control, key):
+    """Put away what the key remembers from here on."""
+    for place in range(control.threads):
+        kept = out.kept_threads[control.kept_threads + place]
+        thread = work.threads[place]
+        kept.at, kept.node, kept.length = thread.at, thread.node, thread.length
+    for place in range(control.nodes):
+        kept = out.kept_nodes[control.kept_nodes + place]
+        kept.previous, kept.label = work.nodes[place].previous, work.nodes[place].label
+    control.kept_threads += control.threads
+    control.kept_nodes += control.nodes
+    key.threads, key.nodes = control.threads, control.nodes
+    key.rows = control.end - key.first
+    control.open = 0
+
+
+@compiled
+def _apply(program, programs, columns, rows, work, out, ask, control, key):
+    """One attempt after the other, as far as the rows go."""
+    clause = program.clause[0]
+    offset = control.first_row - control.base
+    while True:
+        control.number = key.matches + 1
+        if not key.attempt:
+            status = _pass_over(clause, rows, out, control, key)
+            if status != DONE:
+                return status
+            if key.next_start >= control.end:
+                return DONE
+            _begin(program, work, control, key)
+        begun = rows.at[offset + control.start]
+        deadline = FOREVER
+        if clause.within != FOREVER:
+            deadline = rows.time[begun] + clause.within
+        while control.threads:
+            until = key.next_row + 1
+            of_row = key.attempt and key.next_row < control.end
+            if of_row:
+                inside = True
+                if deadline != FOREVER:
+                    at = rows.at[offset + key.next_row]
+                    inside = rows.time[at] < deadline or (
+                        rows.time[at] == deadline and rows.micros[at] < rows.micros[begun]
+                    )
+                if not inside:
+                    _drop_threads(work, control, key)
+                    break
+            elif key.attempt:
+                if deadline != FOREVER and deadline <= key.time:
+                    _drop_threads(work, control, key)
+                    break
+                if not control.closed:
+                    return DONE
+            tidied = 0
+            while True:
+                status = run_threads(
+                    program, programs, columns, rows, work, ask, control, key, until
+                )
+                if status == FULL_NODES and tidied != status:
+                    keep_nodes(work, control, key)
+                    if 2 * control.nodes > len(work.nodes):
+                        break
+                elif status == FULL_REGISTERS and tidied != status:
+                    keep_slots(program, work, control)
+                    if 2 * control.slots > len(work.registers):
+                        break
+                else:
+                    break
+                tidied = status
+            if status != STEPPED:
+                return status
+            if key.attempt:
+                if until - key.start > clause.most_rows and _is_long(clause, work, control, key):
+                    key.limit = ROWS_LIMIT
+                elif control.threads > clause.most_threads:
+                    key.limit = THREADS_LIMIT
+                if key.limit:
+                    _drop_threads(work, control, key)
+            key.attempt = 1
+            key.next_row = until
+        sees_ahead = key.found and not key.limit and len(program.ahead)
+        if sees_ahead and not _is_known(program, work, control, key):
+            return DONE
+        status = _room_to_settle(clause, out, control, key)
+        if status != DONE:
+            return status
+        _settle(program, rows, work, out, control, key)
+        control.attempt += 1
+        if key.limit or key.found or key.dropped:
+            # It did not fail, or not everywhere.
+            control.failing = control.attempt
+        key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
+        control.nodes, control.threads, control.slots = 0, 0, 1
+        _drop_rows(clause, control, key)
+
+
+@compiled
+def _pass_over(clause, rows, out, control, key):
+    """Go on to the next row that may begin a match."""
+    wanted = clause.first_bits
+    first, row = key.next_start, key.next_start
+    offset = control.first_row - control.base
+    while row < control.end:
+        bits = rows.bits[rows.at[offset + row]]
+        closed = bits & CLOSED != 0
+        if not closed and (wanted == 0 or bits & wanted != 0):
+            break
+        if clause.rows == WITH_UNMATCHED and row >= key.covered and not closed:
+            if control.results >= len(out.results):
+                key.next_start = row
+                return DRAIN if control.results >= control.drain_at else FULL_RESULTS
+            _put(out, control, UNMATCHED, row, row, 0, 0, rows)
+        row += 1
+    if row > first:
+        key.next_start = row
+        _drop_rows(clause, control, key)
+    return DONE
+
+
+@inlined
+def _begin(program, work, control, key):
+    """The attempt at the next row: its only thread stands before it, and at the beginning of the
+    program."""
+    control.start = key.next_start
+    control.nodes, control.slots, control.threads = 0, 1, 1
+    thread = work.threads[0]
+    thread.at, thread.node, thread.length, thread.slot = 0, NONE, 0, 0
+    if program.clause[0].words:
+        clear(program, work)
+    key.start, key.next_row = control.start, control.start - 1
+    key.found, key.dropped, key.limit = 0, 0, 0
+
+
+@inlined
+def _drop_rows(clause, control, key):
+    key.first = max(key.first, min(key.next_start - clause.reach, control.end))
+
+
+@compiled
+def _drop_threads(work, control, key):
+    if control.threads:
+        thread = work.threads[0]
+        key.dropped, key.dropped_at = 1, thread.at
+        key.dropped_node, key.dropped_length = thread.node, thread.length
+    control.threads = 0
+
+
+@compiled
+def _is_long(clause, work, control, key):
+    """Whether a thread, or the match so far, has more rows than are allowed."""
+    longest = key.found_length if key.found else 0
+    for place in range(control.threads):
+        longest = max(longest, work.threads[place].length)
+    return longest > clause.most_rows
+
+
+@compiled
+def _is_known(program, work, control, key):
+    """Whether the rows are there that the measures of a match read."""
+    if key.found_length == 0 or control.closed:
+        return True
+    length = key.found_length
+    labels = work.one
+    labels_of(work.nodes, key.found_node, length, labels)
+    first = length - 1
+    if program.clause[0].rows != ONE_ROW:
+        first = 0
+        _exclude(work, key.found_node, length, labels)
+    for current in range(first, length):
+        if labels[current] < EXCLUDED:
+            for number in range(len(program.ahead)):
+                place = _position(program, program.ahead[number], current, length, labels)
+                if place != NONE and key.start + place >= control.end:
+                    return False
+    return True
+
+
+@compiled
+def _position(program, ahead, current, length, labels):
+    """The row that a measure reads, counted from the match's first; ``NONE`` for none."""
+    last = length - 1 if ahead.final else current
+    left = ahead.offset
+    for number in range(last + 1):
+        at = number if ahead.first else last - number
+        variable = labels[at] & (EXCLUDED - 1)
+        if ahead.variables == NONE or program.sets[ahead.variables, variable]:
+            if left == 0:
+                return at + ahead.shift
+            left -= 1
+    return NONE
+
+
+@compiled
+def _exclude(work, node, length, labels):
+    """Mark the labels of rows between edges. From behind, the first edge ends an exclusion."""
+    inside, place = False, length
+    while node != NONE:
+        if work.nodes[node].label == EDGE:
+            inside = not inside
+        else:
+            place -= 1
+            if inside:
+                labels[place] |= EXCLUDED
+        node = work.nodes[node].previous
+
+
+@compiled
+def _room_to_settle(clause, out, control, key):
+    """Whether there is room for all that comes of an attempt."""
+    results = control.results + 3
+    if clause.rows == WITH_UNMATCHED:
+        results += max(1, key.next_row - key.start)
+    if control.results >= control.drain_at or control.labels >= 4 * control.drain_at:
+        return DRAIN
+    if results > len(out.results):
+        return FULL_RESULTS
+    if control.labels + max(key.found_length, key.dropped_length) > len(out.labels):
+        return FULL_LABELS
+    return DONE
+
+
+@compiled
+def _put(out, control, kind, first, number, length, detail, rows):
+    result = out.results[control.results]
+    result.kind, result.first, result.number = kind, first, number
+    result.length, result.detail = length, detail
+    result.key, result.labels = control.key, control.labels
+    result.row = rows.at[control.first_row + first - control.base]
+    control.results += 1
+
+
+@compiled
+def _put_labels(work, out, control, node, length):
+    """Write the variables of a thread, behind its result."""
+    labels = out.labels[control.labels :]
+    labels_of(work.nodes, node, length, labels)
+    _exclude(work, node, length, labels)
+    control.labels += length
+
+
+@compiled
+def _settle(program, rows, work, out, control, key):
+    """Write what came of an attempt, and say where the next one begins."""
+    clause = program.clause[0]
+    start = key.start
+    after = start + 1
+    if key.limit:
+        _put(out, control, GIVEN_UP, start, 0, 0, key.limit, rows)
+        seen = key.next_row - start
+        after = start + max(1, seen // TRIED_AGAIN)
+        if key.limit == THREADS_LIMIT and seen * clause.most_threads > MOST_AGAIN:
+            after = key.next_row
+    elif key.found:
+        _match(program, rows, work, out, control, key)
+        return
+    elif key.dropped:
+        deadline = rows.time[rows.at[control.first_row + start - control.base]] + clause.within
+        _put(out, control, TIMED_OUT, start, 0, key.dropped_length, deadline, rows)
+        _put_labels(work, out, control, key.dropped_node, key.dropped_length)
+    if clause.rows == WITH_UNMATCHED:
+        for row in range(max(start, key.covered), after):
+            _put(out, control, UNMATCHED, row, row, 0, 0, rows)
+    key.next_start = after
+
+
+@compiled
+def _match(program, rows, work, out, control, key):
+    clause = program.clause[0]
+    length, start = key.found_length, key.start
+    labels = control.labels
+    _put(out, control, MATCH, start, control.number, length, 0, rows)
+    _put_labels(work, out, control, key.found_node, length)
+    key.matches = control.number
+    key.next_start = start + 1
+    if length == 0:
+        return
+    key.covered = max(key.covered, start + length)
+    if clause.skip == PAST_LAST_ROW:
+        key.next_start = start + length
+    elif clause.skip != TO_NEXT_ROW:
+        place = NONE
+        for at in range(length):
+            variable = out.labels[labels + at] & (EXCLUDED - 1)
+            if program.sets[clause.target, variable] and (clause.skip != TO_FIRST or place == NONE):
+                place = at
+        if place > 0:
+            key.next_start = start + place
+        else:
+            fault = TARGET_ABSENT if place == NONE else TO_MATCH_START
+            _put(out, control, SKIP_FAILED, start, control.number, 0, fault, rows)

@@ -1,0 +1,178 @@
+"""The tables that the compiled loops work on: arrays of records, and how they belong together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_cep.columns.compilation import I64, Table, record
+
+Flags = NDArray[np.uint8]
+
+LABEL, SPLIT, JUMP, START, END, SAVE, DONE = range(7)
+#: An instruction. ``first``: the variable of LABEL, where SPLIT and JUMP go; ``second``: where
+#: SPLIT goes rather not. The rows of ``DISTINCTION`` say what tells threads apart there.
+INSTRUCTION = record(
+    code="i4", first="i4", second="i4", first_distinction="i4", end_distinction="i4"
+)
+#: The condition of a variable: ``bits`` that must be set, and the rest as ``TEST``.
+VARIABLE = record(bits="i8", first_test="i4", end_test="i4")
+OF_BIT, OF_PROGRAM, OF_PYTHON, OF_ALL, OF_ANY, PAST_NO, PAST_YES = range(7)
+#: A part of a condition, which leaves an answer (``NO``, ``YES``, ``OPEN``) on a stack: a bit, a
+#: condition of ``expression_loop``, a call of Python; or what AND and OR make of the last two.
+#: Where the last answer decides them, the test of that number comes next.
+TEST = record(operand="i8", code="i4")
+NO, YES, OPEN = 0, 1, 2
+
+# Where a row is counted from.
+FROM_CURRENT, FROM_START, FROM_REGISTER = range(3)
+# What is read of it; the others need no row.
+COLUMN, CLASSIFIER, NUMBER, COUNTED, TOTAL, MEAN, BEST = range(7)
+#: A value that a program reads of the past, or of rows to come. ``place`` is one of the three
+#: above, ``word`` that of a register.
+LOAD = record(
+    code="i4", place="i4", word="i4", offset="i4", shift="i4", column="i4", double="u1"
+)  # fmt: skip
+
+LAST_ROWS, FIRST_ROWS, COUNT, SUM, AVERAGE, LEAST, GREATEST, TRACE = range(8)
+#: What a thread keeps of its rows of a set of variables, in ``words`` numbers from ``word`` on: the
+#: numbers of the last or first rows; how many (of which ``column`` is not NULL, if it is one), and
+#: their sum, or the best of them; or a trace that is the same for the same rows.
+REGISTER = record(kind="i4", variables="i4", word="i4", words="i4", column="i4", double="u1")
+
+SAME_WORDS, SAME_ROWS, SAME_LABELS = range(3)
+#: See :class:`spark_cep.compiler.row_pattern.distinction.Distinction`; ``word``: of the register
+#: with the rows, or with their trace. ``last``: 1 for the last ``count`` rows, 0 for the first, -1:
+#: all.
+DISTINCTION = record(kind="i4", word="i4", count="i4", variables="i4", shift="i4", last="i4")
+#: A row beyond the match that measures read: of ``variables`` (``NONE``: of all).
+AHEAD = record(variables="i4", offset="i4", shift="i4", first="u1", final="u1")
+
+ONE_ROW, SHOW_EMPTY, OMIT_EMPTY, WITH_UNMATCHED = range(4)
+TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
+#: One row: what of the clause and of the limits the loops need. ``within``: ``FOREVER`` for none.
+#: ``first_bits``: a row that has none of them begins no match; 0: any row may.
+CLAUSE = record(
+    within="i8", most_rows="i8", most_threads="i8", reach="i8", first_bits="i8", rows="i4",
+    skip="i4", target="i4", words="i4",
+)  # fmt: skip
+
+#: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
+#: ``attempt`` is 1 where one is under way; ``found``, ``dropped`` and ``limit`` (1: rows, 2:
+#: threads) are of that. Nodes count from the key's first.
+KEY = record(
+    **dict.fromkeys(
+        (
+            "first", "rows", "matches", "covered", "next_start", "time", "start", "next_row",
+            "threads", "nodes",
+        ),
+        "i8",
+    ),
+    **dict.fromkeys(
+        (
+            "attempt", "limit", "found", "found_at", "found_node", "found_length",
+            "dropped", "dropped_at", "dropped_node", "dropped_length",
+        ),
+        "i4",
+    ),
+)  # fmt: skip
+#: One way through the program; ``node`` is the last label or edge of an exclusion, ``length`` the
+#: rows taken, ``slot`` the row of its registers.
+THREAD = record(at="i4", node="i4", length="i4", slot="i4")
+#: A row taken as a variable, or ``EDGE``, behind ``previous``.
+NODE = record(previous="i4", label="i4")
+EDGE = -1
+#: A thread that was seen at an instruction, and the one before it in its list.
+SEEN = record(at="i4", node="i4", length="i4", slot="i4", next="i4")
+
+#: Of the bits of a row: no match may begin at it.
+CLOSED = 1 << 62
+
+MATCH, UNMATCHED, TIMED_OUT, GIVEN_UP, SKIP_FAILED = range(5)
+ROWS_LIMIT, THREADS_LIMIT = 1, 2
+TARGET_ABSENT, TO_MATCH_START = 0, 1
+#: What was found. ``row`` is the place of row number ``first`` among all rows, ``labels`` that of
+#: its variables among all labels; ``detail``: deadline, limit or fault.
+RESULT = record(
+    first="i8", number="i8", row="i8", labels="i8", detail="i8", key="i4", length="i4", kind="i4"
+)
+#: A label of a row that an exclusion has is higher by this.
+EXCLUDED = 1 << 16
+
+#: Where a run stands. One row.
+CONTROL = record(
+    **dict.fromkeys(
+        (
+            "key", "open", "closed", "watermark", "first_row", "base", "end", "threads", "nodes",
+            "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
+            "first_node", "drain_at", "ended", "known", "number", "start", "attempt", "failing",
+        ),
+        "i8",
+    )
+)  # fmt: skip
+
+
+class Program(NamedTuple):
+    """A plan: tables of ``INSTRUCTION``, ``VARIABLE``, ``TEST``, ``LOAD``, ``REGISTER``,
+    ``DISTINCTION``, ``AHEAD`` and ``CLAUSE``; ``sets`` of variables, a row each; and the numbers
+    that the variables' names have among the texts of the run."""
+
+    instructions: Table
+    variables: Table
+    tests: Table
+    loads: Table
+    registers: Table
+    distinctions: Table
+    ahead: Table
+    clause: Table
+    sets: Flags
+    names: I64
+
+
+class Rows(NamedTuple):
+    """The rows of all keys: ``at`` has those of a key together, in order, as places in the other
+    arrays; ``ends`` by key where they end."""
+
+    at: I64
+    ends: I64
+    time: I64
+    micros: I64
+    bits: I64
+
+
+class Work(NamedTuple):
+    """Keys, with what they remember, and tables of the attempt under way.
+
+    ``tried`` has the number of the attempt that stood last at an instruction (column) before a row
+    of the key; those from number ``failing`` of ``CONTROL`` on have failed. Empty where a failure
+    says nothing of later attempts.
+    """
+
+    keys: Table
+    held_threads: Table
+    held_nodes: Table
+    threads: Table
+    following: Table
+    stack: Table
+    seen: Table
+    heads: I64
+    nodes: Table
+    moved: I64
+    registers: NDArray[np.int64]
+    doubles: NDArray[np.float64]
+    answers: I64
+    values: Table
+    one: I64
+    other: I64
+    tried: NDArray[np.int32]
+
+
+class Out(NamedTuple):
+    """What a run writes: ``RESULT`` with the labels, and what the keys remember then."""
+
+    results: Table
+    labels: NDArray[np.int32]
+    kept_threads: Table
+    kept_nodes: Table

@@ -1,0 +1,370 @@
+"""Runs one plan over arrays: many keys, one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spark_cep.columns.compilation import FOREVER, I64, Table
+from spark_cep.columns.texts import Texts
+from spark_cep.columns.vectors import Bytes, Numbers, Vector
+from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.compiler.row_pattern.plan import columns_of
+from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
+from spark_cep.matcher.row_pattern.calls import Calls, KeyRows, places
+from spark_cep.matcher.row_pattern.evaluation import Binder
+from spark_cep.matcher.row_pattern.found import Compiled, ConditionFailure, Found
+from spark_cep.matcher.row_pattern.loops import key_loop, tables, thread_loop
+from spark_cep.matcher.row_pattern.lowering import lower
+from spark_cep.matcher.row_pattern.naive.matcher import Limits
+from spark_cep.matcher.row_pattern.row_bits import RowBits
+from spark_cep.matcher.row_pattern.state import KeyState
+from spark_cep.matcher.row_pattern.states import RowPatternStates, key_states, new_keys, states_of
+from spark_cep.pattern.expressions import ColumnPath, Expression
+from spark_cep.pattern.expressions.canonical import expression
+from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowReference
+from spark_cep.pattern.sql.query import Measure, Query
+from spark_cep.pattern.sql.row_pattern import Variable
+from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
+from spark_cep.pattern.types import STRING, RecordType, column_type
+from spark_cep.programs.loops import expression_loop
+
+#: Results are handed out when there are so many, so that they never pile up.
+_DRAIN_AT = 65_536
+#: So many rows of tables are there at first; they grow as they must.
+_ROOM = 64
+#: Where attempts have failed is remembered of at most so many instructions before rows.
+_MOST_TRIED = 1 << 23
+
+
+class CompiledRowPattern:
+    """A plan, ready to run. Holds tables, no state."""
+
+    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        query = plan.query
+        self.plan = plan
+        #: The columns of rows.
+        self.slots = [
+            SlotType(
+                ".".join(path), None if query.event is None else column_type(query.event, path)
+            )
+            for path in plan.columns
+        ]
+        lowered, binder = lower(plan, limits), Binder(plan)
+        measures = [binder.expression(each.expression) for each in query.measures]
+        bounds = limits.rows, limits.threads
+        self.compiled = Compiled(plan, lowered, self.slots, measures, bounds)
+        self.calls = [binder.expression(expression) for _, expression in lowered.calls]
+        self._bits = RowBits(lowered.bits, query.event, self.slots, plan.columns)
+
+    @property
+    def row_bits(self) -> Sequence[Expression]:
+        """The conditions on the row alone, by bit."""
+        return self.compiled.lowered.bits
+
+    @property
+    def computed_by_python(self) -> Sequence[tuple[str, str]]:
+        """The parts of conditions that have no compiled form: variable and text."""
+        return [(name, part.canonical) for name, part in self.compiled.lowered.calls]
+
+    @cached_property
+    def columns_read(self) -> frozenset[ColumnPath]:
+        """The columns that are read with the bits of all rows known: any others may be NULL then,
+        as long as no state goes on as one of the reference matcher."""
+        lowered, query = self.compiled.lowered, self.plan.query
+        expressions = [expression for _, expression in lowered.calls]
+        expressions += [measure.expression for measure in query.measures]
+        return frozenset(
+            [
+                *(self.plan.columns[place] for place in lowered.columns),
+                *(path for each in expressions for path in columns_of(each)),
+                *(each.source for each in query.outputs if isinstance(each.source, tuple)),
+            ]
+        )
+
+    def bits(self, events: EventTable, names: Names) -> tuple[I64, list[ConditionFailure]]:
+        """The bits of rows, from their columns, and what could not be computed."""
+        bits, failures = self._bits.of(events.vectors(self.slots), len(events))
+        read = events.objects(names, self.slots)
+        told = []
+        for mask, row, error in failures:
+            (variable, *_) = self._variables_of(mask)
+            told.append(ConditionFailure(variable, read(row), error))
+        return bits, told
+
+    def _variables_of(self, mask: int) -> Sequence[str]:
+        needed = self.compiled.lowered.program.variables["bits"].tolist()
+        names = self.plan.query.variables
+        return [name for name, bits in zip(names, needed, strict=True) if bits & mask] or names
+
+    def run(
+        self,
+        states: RowPatternStates,
+        events: EventTable,
+        key: I64,
+        watermark: int,
+        names: Names,
+        *,
+        bits: I64 | None = None,
+        closed: bool = False,
+    ) -> Run:
+        """Apply new rows and move all keys of ``states`` to ``watermark``.
+
+        ``key`` is the number of each row's key; a number beyond those of ``states`` is a new key.
+        Of one key, rows are in their order, and behind those that ``states`` has. ``bits`` are
+        those of the rows, where they are known. ``closed``: no row of any key will follow. Iterate
+        over what is returned for what was found; after that it has the new states.
+        """
+        return Run(self, states, events, key, watermark, names, bits, closed=closed)
+
+    def deadlines(self, states: RowPatternStates) -> I64:
+        """By key, the watermark at which the attempt under way is settled; ``FOREVER``: never."""
+        keys, within = states.keys, self.plan.query.within_ms
+        found = np.full(len(keys), FOREVER, np.int64)
+        if within is not None:
+            open_ = np.flatnonzero((keys["attempt"] != 0) & (keys["threads"] > 0))
+            starts = np.cumsum(keys["rows"]) - keys["rows"]
+            at = (starts + keys["start"] - keys["first"])[open_]
+            found[open_] = states.rows.time[at] + within
+        return found
+
+    def states_of(self, given: Sequence[KeyState], names: Names) -> RowPatternStates:
+        """The states of the reference matcher as arrays."""
+        states = states_of(given, names, self.slots)
+        states.bits, _ = self.bits(states.rows, names)
+        return states
+
+    def key_states(self, states: RowPatternStates, names: Names) -> list[KeyState]:
+        """The states as the reference matcher has them."""
+        return list(key_states(states, names, self.slots, self.compiled.limits))
+
+
+class Run:
+    """One run: an iterator over what is found, then the new state in ``states``."""
+
+    states: RowPatternStates
+    #: Which of the rows, those of the states first, the new states have.
+    kept_rows: I64
+
+    def __init__(
+        self,
+        matcher: CompiledRowPattern,
+        states: RowPatternStates,
+        events: EventTable,
+        key: I64,
+        watermark: int,
+        names: Names,
+        bits: I64 | None,
+        *,
+        closed: bool,
+    ) -> None:
+        self._matcher, self._names, self._closed = matcher, names, closed
+        self._failures: list[ConditionFailure] = []
+        if bits is None:
+            bits, self._failures = matcher.bits(events, names)
+        keys = states.keys.copy()
+        count = max(len(keys), int(key.max(initial=-1)) + 1)
+        keys = np.concatenate([keys, new_keys(count - len(keys))])
+        self._events = together([states.rows, events])
+        all_bits = np.concatenate([states.bits, bits])
+        key_of = np.concatenate([np.repeat(np.arange(count), keys["rows"]), key])
+        at = np.argsort(key_of, kind="stable")
+        ends = np.cumsum(np.bincount(key_of, minlength=count))
+        self._rows = tables.Rows(
+            at, ends, np.array(self._events.time), np.array(self._events.all_micros), all_bits
+        )
+        self._bases = keys["first"].copy()
+        self._controls = np.zeros(1, tables.CONTROL)
+        control = self._controls[0]
+        control["closed"], control["watermark"] = closed, watermark
+        control["drain_at"] = _DRAIN_AT
+        self._arrange(keys, states)
+        self._values()
+        self._key_rows: dict[int, KeyRows] = {}
+        self._calls = Calls(matcher.calls, self._controls, self._rows_of, self._nodes)
+
+    def _arrange(self, keys: Table, states: RowPatternStates) -> None:
+        program = self._matcher.compiled.lowered.program
+        longest = int(np.diff(self._rows.ends, prepend=0).max(initial=0)) + 1
+        instructions = len(program.instructions)
+        lowered, most = self._matcher.compiled.lowered, self._matcher.compiled.limits[1]
+        remembers = (
+            lowered.failures_last and instructions <= most and longest * instructions <= _MOST_TRIED
+        )
+        registers = np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64)
+        self._work = tables.Work(
+            keys=keys,
+            held_threads=states.threads,
+            held_nodes=states.nodes,
+            threads=np.zeros(_ROOM + instructions, tables.THREAD),
+            following=np.zeros(_ROOM + instructions, tables.THREAD),
+            stack=np.zeros(2 * (_ROOM + instructions), tables.THREAD),
+            seen=np.zeros(2 * (_ROOM + instructions), tables.SEEN),
+            heads=np.zeros((_ROOM + instructions, 2), np.int64),
+            nodes=np.zeros(max(1024, 4 * instructions), tables.NODE),
+            moved=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
+            registers=registers,
+            doubles=registers.view(np.float64),
+            answers=np.zeros(len(program.tests) + 1, np.int64),
+            values=np.zeros(expression_loop.STACK, expression_loop.VALUE),
+            one=np.zeros(longest, np.int64),
+            other=np.zeros(longest, np.int64),
+            tried=np.zeros((longest if remembers else 0, instructions), np.int32),
+        )
+        rows = len(self._rows.at)
+        self._out = tables.Out(
+            np.zeros(min(rows, _DRAIN_AT) + _ROOM, tables.RESULT),
+            np.zeros(min(rows, _DRAIN_AT) + _ROOM, np.int32),
+            np.zeros(len(states.threads) + len(keys) + _ROOM, tables.THREAD),
+            np.zeros(len(states.nodes) + 2 * len(keys) + _ROOM, tables.NODE),
+        )
+
+    def _values(self) -> None:
+        """The columns that programs read, as numbers."""
+        lowered = self._matcher.compiled.lowered
+        vectors = self._events.vectors(self._matcher.slots)
+        count = len(self._events)
+        wholes = np.zeros((count, max(1, len(lowered.columns))), np.int64)
+        doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
+        texts: list[tuple[int, Bytes]] = []
+        for place, number in enumerate(lowered.columns):
+            column: Vector = vectors[number]
+            if isinstance(column, Numbers):
+                target = doubles if column.values.dtype == np.float64 else wholes
+                target[:, place] = column.values
+                nulls[:, place] = column.nulls
+            elif isinstance(column, Bytes):
+                texts.append((place, column))
+                nulls[:, place] = column.nulls
+        operations, program = lowered.operations, lowered.program
+        if lowered.numbers_texts:
+            variables = self._matcher.plan.query.variables
+            constants = [*variables, *(text for _, text in lowered.texts)]
+            numbered = Texts([column for _, column in texts], constants, ordered=False)
+            for (place, _), numbers in zip(texts, numbered.columns, strict=True):
+                wholes[:, place] = numbers
+            operations = operations.copy()
+            rows = [row for row, _ in lowered.texts]
+            operations["whole"][rows] = numbered.constants[len(variables) :]
+            names = np.ascontiguousarray(numbered.constants[: len(variables)])
+            program = program._replace(names=names)
+        self._program = program
+        self._programs = expression_loop.Programs(
+            lowered.conditions, operations, np.zeros(0, expression_loop.LOOK)
+        )
+        self._columns = expression_loop.Columns(wholes, doubles, nulls)
+
+    def __iter__(self) -> Iterator[Found]:
+        control = self._controls[0]
+        while True:
+            status = key_loop.run(
+                self._program, self._programs, self._columns, self._rows, self._work, self._out,
+                self._calls, self._controls,
+            )  # fmt: skip
+            if status not in (key_loop.DONE, key_loop.DRAIN):
+                self._grow(status)
+                continue
+            yield self._found()
+            control["results"] = control["labels"] = 0
+            if status == key_loop.DONE:
+                break
+        self._settle()
+
+    def _grow(self, status: int) -> None:
+        work, out, control = self._work, self._out, self._controls[0]
+        names: dict[int, tuple[str, ...]] = {
+            thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen", "heads"),
+            thread_loop.FULL_NODES: ("nodes", "moved"),
+            thread_loop.FULL_REGISTERS: ("registers", "moved"),
+        }
+        if status in names:
+            larger = {name: _doubled(getattr(work, name)) for name in names[status]}
+            if "registers" in larger:
+                larger["doubles"] = larger["registers"].view(np.float64)
+            self._work = work._replace(**larger)
+        elif status == key_loop.FULL_KEPT:
+            self._out = out._replace(
+                kept_threads=_doubled(out.kept_threads, int(control["threads"])),
+                kept_nodes=_doubled(out.kept_nodes, int(control["nodes"])),
+            )
+        elif status == key_loop.FULL_RESULTS:
+            self._out = out._replace(results=_doubled(out.results))
+        else:
+            self._out = out._replace(labels=_doubled(out.labels))
+
+    def _nodes(self) -> Table:
+        return self._work.nodes
+
+    def _rows_of(self, key: int) -> KeyRows:
+        if key not in self._key_rows:
+            self._key_rows.clear()
+            read = self._events.objects(self._names, self._matcher.slots)
+            at = places(self._rows, key)
+            self._key_rows[key] = KeyRows(at, int(self._bases[key]), read)
+        return self._key_rows[key]
+
+    def _found(self) -> Found:
+        control = self._controls[0]
+        failures, self._failures = self._failures, []
+        read = self._events.objects(self._names, self._matcher.slots)
+        calls = self._matcher.compiled.lowered.calls
+        failures += [
+            ConditionFailure(calls[each.call][0], read(each.row), each.error)
+            for each in self._calls.failures()
+        ]
+        return Found(
+            self._matcher.compiled,
+            self._out.results[: control["results"]].copy(),
+            self._out.labels[: control["labels"]].copy(),
+            self._events,
+            self._names,
+            self._rows,
+            self._bases,
+            self._closed,
+            failures,
+        )
+
+    def _settle(self) -> None:
+        """Put together what is remembered."""
+        control, keys, rows = self._controls[0], self._work.keys, self._rows
+        kept = keys["rows"].astype(np.int64)
+        at = np.repeat(rows.ends - np.cumsum(kept), kept) + np.arange(kept.sum())
+        chosen = self.kept_rows = rows.at[at]
+        self.states = RowPatternStates(
+            keys,
+            self._out.kept_threads[: control["kept_threads"]],
+            self._out.kept_nodes[: control["kept_nodes"]],
+            self._events.take(chosen),
+            rows.bits[chosen],
+        )
+
+
+def _doubled(table: Any, more: int = 0) -> Any:
+    larger = np.zeros((2 * len(table) + more, *table.shape[1:]), table.dtype)
+    larger[: len(table)] = table
+    return larger
+
+
+def prepare() -> None:
+    """Compile the loops, or load what was compiled before; they are the same for every plan.
+
+    Raises OSError when they would have to be kept in a cache that cannot be written.
+    """
+    values = ColumnAt(RowPosition(), ("s",)), RowAggregate("COUNT")
+    measures = [Measure("m", expression(RowReference(value)), STRING) for value in values]
+    # Not from a text: to make the parser of statements takes longer than all of this.
+    query = Query(
+        text="", source="", input="", partition=(), order=(), measures=tuple(measures),
+        rows=RowsPerMatch.ONE_ROW, skip=SkipTo.PAST_LAST_ROW, target=(), pattern=Variable("A"),
+        within_ms=None, variables=("A",), unions={}, defines={}, outputs=(),
+        event=RecordType({"s": STRING}),
+    )  # fmt: skip
+    matcher = CompiledRowPattern(plan_query(query))
+    nothing = np.zeros(0, np.int64)
+    states, events = RowPatternStates(), EventTable.of([], Names(), matcher.slots)
+    for found in matcher.run(states, events, nothing, 0, Names()):
+        assert not len(found.output.result)

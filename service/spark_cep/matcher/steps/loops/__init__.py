@@ -1,0 +1,1 @@
+"""The compiled kernel: events and deadlines applied to partial matches."""

@@ -1,0 +1,121 @@
+"""The tables that the kernel works on: arrays of records, and how they belong together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from spark_cep.columns.compilation import I32, I64, Table, record
+
+NO_SKIP, TO_NEXT, PAST_LAST_EVENT, TO_FIRST, TO_LAST = 0, 1, 2, 3, 4
+DROP_OLDEST, REJECT_NEW, PAUSE_RULE = 0, 1, 2
+UNCHANGED, STOPS, TAKES = 1, 2, 4
+PASS = -1
+SKIP_FAILED, LIMIT_REACHED, MATCH_LIMIT_REACHED = 0, 1, 2
+NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = 0, 1, 2
+
+#: A rule. A missing duration is ``FOREVER``, a missing time ``NEVER``; ``tables`` go on at its
+#: ``first_state`` and ``first_condition``.
+RULE = record(
+    window="i8", cooldown="i8", effective_from="i8", most_partials="i8", most_events="i8",
+    most_matches="i8", start="i4", first_state="i4", first_condition="i4", conditions="i4",
+    skip="i4", skip_step="i4", on_limit="i4", error_on_miss="u1", step_gaps="u1", sparse="u1",
+)  # fmt: skip
+#: A state of a plan; see :class:`spark_cep.compiler.plan.State`.
+STATE = record(gap="i8", taking_gap="i8", absence="u1", live="u1", final="u1")
+#: What an event does to a partial match: rows of ``MOVE``.
+OUTCOME = record(first_move="i4", end_move="i4", flags="u1")
+#: See :class:`spark_cep.matcher.steps.transitions.Move`.
+MOVE = record(step="i4", target="i4", completes="u1")
+#: A kind of event, by what is true of it for a rule. The outcome for a state and the answers of the
+#: rule's iterative conditions is at ``first_outcome + (state << conditions) + answers``, the mask
+#: of those that matter at ``first_asked + state``. Of a ``sparse`` rule, one with many of them, it
+#: is in the table of ``ANSWERED``, at the hash of ``first_outcome + state`` and the answers.
+CLASS = record(first_outcome="i4", first_asked="i4")
+ANSWERED = record(state="i8", answers="i8", outcome="i4")
+#: An event that touches an instance's rule.
+FEED = record(event="i4", event_class="i4")
+#: An instance: what it is given (places in ``FEED`` and among the partial and finished matches) and
+#: what it remembers, before the run and after.
+INSTANCE = record(
+    first_event="i8", end_event="i8", first_partial="i8", end_partial="i8", first_finished="i8",
+    end_finished="i8", deadline="i8", quiet="i8", events_bound="i8", rule="i4", partials="i4",
+    finished="i4", paused="u1", limited="u1",
+)  # fmt: skip
+#: A partial match. ``same`` is the kernel's own.
+PARTIAL = record(deadline="i8", state="i4", first="i4", last="i4", same="i4", matched="u1")
+#: A complete match that waits for the skip strategy.
+FINISHED = record(time="i8", first="i4", last="i4")
+#: An event taken, behind ``previous`` (``NONE`` for the first). The other fields are the kernel's
+#: own.
+NODE = record(
+    previous="i4", step="i4", event="i4", mark="i4", completed="i4", taking="i4", child="i4",
+    sibling="i4", standing="i4", partial="i4",
+)  # fmt: skip
+MATCH = record(time="i8", instance="i4", first="i4", last="i4")
+TIMEOUT = record(deadline="i8", instance="i4", first="i4", last="i4", matched="u1")
+FAILURE = record(detail="i8", instance="i4", kind="i4", event="i4", last="i4")
+#: Counts per rule: events, partial matches that they were tested against (with those that might
+#: begin), partial matches begun, those and complete ones that the skip strategy ended, those
+#: dropped by a limit, and matches dropped by a limit.
+TALLY = record(
+    events="i8", tested="i8", started="i8", pruned="i8", dropped="i8", dropped_matches="i8"
+)
+#: Where a run stands, what the open instance is like, how full the tables are and must be. One row.
+CONTROL = record(
+    **dict.fromkeys(
+        (
+            "instance", "position", "watermark", "drain_at", "most_moves",
+            "open", "deadline", "quiet", "paused", "limited", "events_bound", "pruned",
+            "serial", "first_node", "live_nodes",
+            "nodes", "partials", "following", "finished", "matches", "timeouts", "failures",
+            "kept_partials", "kept_finished",
+            "need_nodes", "need_partials", "need_finished", "need_matches", "need_timeouts",
+            "need_failures", "need_kept_partials", "need_kept_finished",
+            "unresolved_state", "unresolved_answers",
+        ),
+        "i8",
+    )
+)  # fmt: skip
+
+
+class Plans(NamedTuple):
+    """The rules: tables of ``RULE``, ``STATE``, ``OUTCOME``, ``MOVE`` and ``CLASS``, and what
+    ``CLASS`` says is in ``outcome_of``, ``answered`` and ``asked``."""
+
+    rules: Table
+    states: Table
+    outcomes: Table
+    moves: Table
+    classes: Table
+    outcome_of: I32
+    answered: Table
+    asked: I64
+
+
+class Work(NamedTuple):
+    """What a run is given: times of all events, ``FEED``, ``INSTANCE``, partial and finished
+    matches that are remembered."""
+
+    time_of: I64
+    feed: Table
+    instances: Table
+    held: Table
+    held_finished: Table
+
+
+class Tables(NamedTuple):
+    """What a run writes."""
+
+    nodes: Table
+    partials: Table
+    following: Table
+    finished: Table
+    event_mark: I32
+    matches: Table
+    timeouts: Table
+    failures: Table
+    tallies: Table
+    kept_partials: Table
+    kept_finished: Table
+    stack: Table
+    path: I32

@@ -1,0 +1,394 @@
+"""Runs a partitioning's rules over arrays: many keys, many rules, one call.
+
+Events and keys are numbers here: the caller knows which event and which key a number means. Events
+``0 … known - 1`` are those held from before, the others are new; of one key, the one with the
+lower number is applied first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_cep.columns.compilation import I32, I64, NEVER, Table
+from spark_cep.columns.texts import Texts
+from spark_cep.columns.vectors import Bytes
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.matcher.batch.events import EventTable, SlotType
+from spark_cep.matcher.findings.chains import Chains
+from spark_cep.matcher.steps.calls import CallFailure
+from spark_cep.matcher.steps.loops import event_loop, kernel, kernel_tables
+from spark_cep.matcher.steps.loops.collector import compact
+from spark_cep.matcher.steps.tables import Tables
+from spark_cep.programs.loops import expression_loop
+
+#: Findings are handed out when there are so many, so that they never pile up.
+_DRAIN_AT = 65_536
+#: So many rows more than events make necessary are there at first; tables grow as they must.
+_ROOM = 64
+
+#: An instance that something is remembered of: rule and key, and as in ``kernel_tables.INSTANCE``.
+INSTANCE = np.dtype(
+    [
+        ("key", "i8"), ("deadline", "i8"), ("quiet", "i8"), ("events_bound", "i8"),
+        ("rule", "i4"), ("partials", "i4"), ("finished", "i4"), ("paused", "u1"),
+        ("limited", "u1"),
+    ],
+    align=True,
+)  # fmt: skip
+NODE = np.dtype([("previous", "i4"), ("step", "i4"), ("event", "i4")])
+_KEPT = ("deadline", "quiet", "events_bound", "rule", "partials", "finished", "paused", "limited")
+
+
+class Held(NamedTuple):
+    """What is remembered between runs, as records. ``instances`` are sorted by key and rule;
+    ``partials`` and ``finished`` are in their order, as many as they say. Nodes stand before those
+    behind them."""
+
+    instances: Table
+    partials: Table
+    finished: Table
+    nodes: Table
+
+    @classmethod
+    def nothing(cls) -> Held:
+        """What is remembered at first."""
+        kinds = (INSTANCE, kernel_tables.PARTIAL, kernel_tables.FINISHED, NODE)
+        return cls(*(np.zeros(0, kind) for kind in kinds))
+
+    @property
+    def due(self) -> I64:
+        """Per instance, the watermark at which something is due."""
+        return due_of(*(self.instances[name] for name in ("deadline", "quiet", "finished")))
+
+
+def due_of(deadline: I64, quiet: I64, finished: I64) -> I64:
+    """The watermark at which something is due in each, of its deadline, of when it is quiet no
+    more, and of how many complete matches wait."""
+    waits = (quiet != NEVER) & (finished == 0)
+    return np.where(waits, np.minimum(deadline, quiet), deadline)
+
+
+class Findings(NamedTuple):
+    """What was found, in arrays by kind; ``match_chains`` and ``timeout_chains`` in their order."""
+
+    match_key: I64
+    match_rule: I32
+    match_time: I64
+    match_chains: Chains
+    timeout_key: I64
+    timeout_rule: I32
+    timeout_deadline: I64
+    timeout_matched: NDArray[np.uint8]
+    timeout_chains: Chains
+    failure_key: I64
+    failure_rule: I32
+    failure_kind: I32
+    failure_event: I32
+    failure_detail: I64
+    call_failures: Sequence[CallFailure]
+    tallies: Table
+
+    def of_rules(self, wanted: NDArray[np.bool_]) -> Findings:
+        """With the matches and timeouts of the rules that are ``wanted`` alone."""
+        match, timeout = wanted[self.match_rule], wanted[self.timeout_rule]
+        return self._replace(
+            match_key=self.match_key[match],
+            match_rule=self.match_rule[match],
+            match_time=self.match_time[match],
+            match_chains=self.match_chains.of(match),
+            timeout_key=self.timeout_key[timeout],
+            timeout_rule=self.timeout_rule[timeout],
+            timeout_deadline=self.timeout_deadline[timeout],
+            timeout_matched=self.timeout_matched[timeout],
+            timeout_chains=self.timeout_chains.of(timeout),
+        )
+
+
+class ColumnarMatcher:
+    """The rules of one partitioning, ready to run. Holds tables, no state."""
+
+    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
+        self.partitioning = partitioning
+        self._tables = Tables(partitioning, types)
+
+    @property
+    def slots(self) -> Sequence[SlotType]:
+        """The columns of events."""
+        return self._tables.slots
+
+    def run(
+        self,
+        held: Held,
+        events: EventTable,
+        keys: I64,
+        masks: Sequence[int],
+        mask_numbers: I64,
+        watermark: int,
+    ) -> Run:
+        """Apply new events and move all keys to ``watermark``.
+
+        ``events`` are all, held ones first; ``keys`` and ``mask_numbers`` (places in ``masks``, the
+        sets of true conditions) are of the new ones. Iterate over what is returned for the
+        findings; after that it has the new state.
+        """
+        return Run(self._tables, held, events, keys, masks, mask_numbers, watermark)
+
+
+class Run:
+    """One run: an iterator over findings, then the new state in ``held``.
+
+    ``kept_events`` are the numbers of the events that the new state holds, in ascending order:
+    it numbers them by their place there.
+    """
+
+    held: Held
+    kept_events: I64
+
+    def __init__(
+        self,
+        tables: Tables,
+        held: Held,
+        events: EventTable,
+        keys: I64,
+        masks: Sequence[int],
+        mask_numbers: I64,
+        watermark: int,
+    ) -> None:
+        self._before = held
+        self._rule_count = tables.rule_count
+        known = len(events) - len(keys)
+        touched = tables.touched(masks)
+        self._tables = tables
+        pair_event, pair_instance, pair_class = self._pairs(touched, keys, mask_numbers, known)
+        codes = held.instances["key"] * self._rule_count + held.instances["rule"]
+        active = (held.due <= watermark) | np.isin(codes, pair_instance)
+        self._active = active
+        self._codes = np.union1d(codes[active], pair_instance)
+        feed = np.zeros(len(pair_event), kernel_tables.FEED)
+        feed["event"] = pair_event
+        feed["event_class"] = pair_class
+        self._arrange(codes, active, feed, pair_instance, events.time, watermark)
+        columns = events.vectors(tables.slots)
+        values = tables.values(columns, len(events))
+        self._programs, self._columns = tables.programs(values), values.columns
+        self._calls = tables.calls(values, columns, self._out.stack, lambda: self._out.nodes)
+
+    def _pairs(
+        self,
+        touched: Sequence[tuple[Sequence[int], Sequence[int]]],
+        keys: I64,
+        mask_numbers: I64,
+        known: int,
+    ) -> tuple[I32, I64, I32]:
+        """Events with the rules that they touch, sorted by instance and then in order."""
+        counts = np.array([len(rules) for rules, _ in touched], np.int64)
+        firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rules = np.array([r for each, _ in touched for r in each], np.int64)
+        classes = np.array([c for _, each in touched for c in each], np.int32)
+        if len(touched) and (counts == 1).all():
+            # One rule: no event is repeated.
+            events = np.arange(len(keys))
+            places = firsts[mask_numbers]
+        else:
+            repeats = counts[mask_numbers]
+            events = np.repeat(np.arange(len(keys)), repeats)
+            within = np.arange(len(events)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+            places = firsts[mask_numbers[events]] + within
+        instances = keys[events] * self._rule_count + rules[places]
+        if len(instances) > 1 and (instances[1:] < instances[:-1]).any():
+            order = np.argsort(instances, kind="stable")
+            instances, events, places = instances[order], events[order], places[order]
+        return (events + known).astype(np.int32), instances, classes[places]
+
+    def _arrange(
+        self, codes: I64, active: Any, feed: Table, pair_instance: I64, times: I64, watermark: int
+    ) -> None:
+        before = self._before
+        instances = np.zeros(len(self._codes), kernel_tables.INSTANCE)
+        instances["rule"] = self._codes % self._rule_count
+        instances["quiet"] = NEVER
+        instances["first_event"] = np.searchsorted(pair_instance, self._codes, "left")
+        instances["end_event"] = np.searchsorted(pair_instance, self._codes, "right")
+        places = np.searchsorted(self._codes, codes[active])
+        for kind in ("partial", "finished"):
+            counts = before.instances["partials" if kind == "partial" else kind].astype(np.int64)
+            ends = np.cumsum(counts)
+            instances[f"first_{kind}"][places] = (ends - counts)[active]
+            instances[f"end_{kind}"][places] = ends[active]
+        for name in ("quiet", "events_bound", "paused", "limited"):
+            instances[name][places] = before.instances[name][active]
+        self._work = kernel_tables.Work(times, feed, instances, before.partials, before.finished)
+        known = len(before.nodes)
+        nodes = np.zeros(known + 2 * len(feed) + _ROOM, kernel_tables.NODE)
+        for name in ("previous", "step", "event"):
+            nodes[name][:known] = before.nodes[name]
+        few = min(len(feed), _DRAIN_AT) + _ROOM
+        self._out = kernel_tables.Tables(
+            nodes=nodes,
+            partials=np.zeros(_ROOM, kernel_tables.PARTIAL),
+            following=np.zeros(_ROOM, kernel_tables.PARTIAL),
+            finished=np.zeros(_ROOM, kernel_tables.FINISHED),
+            event_mark=np.zeros(len(times), np.int32),
+            matches=np.zeros(few, kernel_tables.MATCH),
+            timeouts=np.zeros(few, kernel_tables.TIMEOUT),
+            failures=np.zeros(_ROOM, kernel_tables.FAILURE),
+            tallies=np.zeros(self._rule_count, kernel_tables.TALLY),
+            kept_partials=np.zeros(len(feed) + _ROOM, kernel_tables.PARTIAL),
+            kept_finished=np.zeros(_ROOM, kernel_tables.FINISHED),
+            stack=np.zeros(expression_loop.STACK, expression_loop.VALUE),
+            path=np.zeros(len(times), np.int32),
+        )
+        self._controls = np.zeros(1, kernel_tables.CONTROL)
+        control = self._controls[0]
+        control["watermark"] = watermark
+        control["drain_at"] = _DRAIN_AT
+        control["most_moves"] = self._tables.most_moves
+        control["nodes"] = known
+
+    def __iter__(self) -> Iterator[Findings]:
+        control = self._controls[0]
+        while True:
+            status = kernel.run(
+                self._tables.plans, self._programs, self._columns, self._work, self._out,
+                self._calls, self._controls,
+            )  # fmt: skip
+            if status == kernel.GROW:
+                self._grow()
+                continue
+            if status == kernel.RESOLVE:
+                state, answers = control["unresolved_state"], control["unresolved_answers"]
+                self._tables.resolve(int(state), int(answers))
+                control["most_moves"] = self._tables.most_moves
+                continue
+            yield self._findings()
+            if status == kernel.DONE:
+                break
+        self._settle()
+
+    def _grow(self) -> None:
+        need = {name: int(self._controls[name][0]) for name in kernel_tables.CONTROL.names or ()}
+        need["need_following"] = need["need_partials"]
+        larger: dict[str, Any] = {
+            name: _grown(getattr(self._out, name), need[f"need_{name}"])
+            for name in self._out._fields
+            if f"need_{name}" in need
+        }
+        self._out = self._out._replace(**larger)
+
+    def _findings(self) -> Findings:
+        control = self._controls[0]
+        out, instances = self._out, self._work.instances
+        matches = out.matches[: control["matches"]]
+        timeouts = out.timeouts[: control["timeouts"]]
+        failures = out.failures[: control["failures"]]
+        findings = Findings(
+            match_key=self._codes[matches["instance"]] // self._rule_count,
+            match_rule=instances["rule"][matches["instance"]],
+            match_time=matches["time"].copy(),
+            match_chains=self._chains(matches),
+            timeout_key=self._codes[timeouts["instance"]] // self._rule_count,
+            timeout_rule=instances["rule"][timeouts["instance"]],
+            timeout_deadline=timeouts["deadline"].copy(),
+            timeout_matched=timeouts["matched"].copy(),
+            timeout_chains=self._chains(timeouts),
+            failure_key=self._codes[failures["instance"]] // self._rule_count,
+            failure_rule=instances["rule"][failures["instance"]],
+            failure_kind=failures["kind"].copy(),
+            failure_event=failures["event"].copy(),
+            failure_detail=failures["detail"].copy(),
+            call_failures=list(self._calls.failures()),
+            tallies=out.tallies.copy(),
+        )
+        control["matches"] = control["timeouts"] = control["failures"] = 0
+        out.tallies[:] = 0
+        return findings
+
+    def _chains(self, found: Table) -> Chains:
+        ends = np.zeros(len(found), np.int64)
+        kernel.chain_lengths(self._out.nodes, found, ends)
+        ends = np.cumsum(ends)
+        total = int(ends[-1]) if len(ends) else 0
+        steps, events = np.empty(total, np.int32), np.empty(total, np.int32)
+        kernel.chains(self._out.nodes, found, ends, steps, events)
+        return Chains(ends, steps, events)
+
+    def _settle(self) -> None:
+        """Put what has run and what has not together, and let go what nothing points to."""
+        before, instances, out = self._before, self._work.instances, self._out
+        control = self._controls[0]
+        passive = ~self._active
+        remembers = (
+            (instances["partials"] > 0)
+            | (instances["finished"] > 0)
+            | (instances["paused"] > 0)
+            | (instances["quiet"] != NEVER)
+        )
+        ran = np.zeros(int(remembers.sum()), INSTANCE)
+        ran["key"] = self._codes[remembers] // self._rule_count
+        for name in _KEPT:
+            ran[name] = instances[name][remembers]
+        merged = np.concatenate([before.instances[passive], ran])
+        order = np.lexsort((merged["rule"], merged["key"]))
+        partials = _reordered(
+            before.partials[np.repeat(passive, before.instances["partials"])],
+            out.kept_partials[: control["kept_partials"]], merged["partials"], order,
+        )  # fmt: skip
+        finished = _reordered(
+            before.finished[np.repeat(passive, before.instances["finished"])],
+            out.kept_finished[: control["kept_finished"]], merged["finished"], order,
+        )  # fmt: skip
+        serial = int(control["serial"]) + 1
+        count = compact(
+            out.nodes, int(control["nodes"]), partials, finished, out.event_mark, serial
+        )
+        self.kept_events = np.flatnonzero(out.event_mark == serial)
+        renumbered = np.zeros(len(out.event_mark), np.int32)
+        renumbered[self.kept_events] = np.arange(len(self.kept_events))
+        partials["first"] = renumbered[partials["first"]]
+        finished["first"] = renumbered[finished["first"]]
+        nodes = np.zeros(count, NODE)
+        nodes["previous"] = out.nodes["previous"][:count]
+        nodes["step"] = out.nodes["step"][:count]
+        nodes["event"] = renumbered[out.nodes["event"][:count]]
+        self.held = Held(merged[order], partials, finished, nodes)
+
+
+def _grown(table: Table, need: int) -> Table:
+    """The table with room for at least ``need`` rows, twice that where it grows."""
+    if len(table) >= need:
+        return table
+    larger = np.zeros(2 * need, table.dtype)
+    larger[: len(table)] = table
+    return larger
+
+
+def _reordered(old: Table, new: Table, counts: I32, order: I64) -> Table:
+    """Rows of the instances that did not run and of those that did, in the instances' order."""
+    lengths = counts[order].astype(np.int64)
+    starts = (np.cumsum(counts, dtype=np.int64) - counts)[order]
+    rows = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    ordered: Table = np.concatenate([old, new])[rows]
+    return ordered
+
+
+def prepare() -> None:
+    """Compile everything, or load what was compiled before, so that no batch waits for it.
+
+    Raises OSError when it would have to be kept in a cache that cannot be written.
+    """
+    nothing = Partitioning((), (), (), (), keeps_payload=False)
+    none = np.zeros(0, np.int64)
+    run = ColumnarMatcher(nothing, RecordTypes()).run(
+        Held.nothing(), EventTable.empty(), none, (), none, 0
+    )
+    for _ in run:
+        pass
+    event_loop.answered_at(0, 0)
+    text = Bytes.of([b"", None])
+    Texts([text], (), ordered=False).number("a")
+    text.compacted()

@@ -1,0 +1,328 @@
+"""Plans as the arrays that the kernel reads.
+
+What depends on the rules alone is written once. What depends on which conditions are true of an
+event (a *class* of events, per rule) is resolved by :mod:`spark_cep.matcher.steps.transitions` when
+the class is first met; the arrays hold what has occurred, up to a bound. A rule with many
+conditions that look back has its outcomes resolved answer by answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from spark_cep.columns.compilation import FOREVER, NEVER, NONE, Table
+from spark_cep.columns.texts import Texts
+from spark_cep.columns.vectors import Bytes, Numbers, Vector
+from spark_cep.compiler.plan import GapAtom, Kind, LookBackAtom, Plan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.matcher.batch.events import SlotType, slot_types
+from spark_cep.matcher.steps.calls import BoundCall, Calls
+from spark_cep.matcher.steps.look_back_programs import program
+from spark_cep.matcher.steps.loops import event_loop, kernel_tables
+from spark_cep.matcher.steps.transitions import Outcome, Transitions
+from spark_cep.pattern.tree import OnLimit, Skip
+from spark_cep.programs.loops import expression_loop
+from spark_cep.programs.loops.expression_loop import Columns
+from spark_cep.programs.programs import Program
+
+#: Of a rule with more conditions that look back, outcomes are resolved answer by answer.
+_MOST_TABLED = 6
+#: Outcomes are forgotten, and resolved again, when there are more.
+MOST_ENTRIES = 1 << 20
+#: And so is, beyond so many sets of true conditions, which rules they concern.
+_MOST_MASKS = 1 << 16
+#: Rows of the first table of answers.
+_FEW_ANSWERS = 64
+
+_SKIP = {
+    Skip.NO_SKIP: kernel_tables.NO_SKIP,
+    Skip.TO_NEXT: kernel_tables.TO_NEXT,
+    Skip.PAST_LAST_EVENT: kernel_tables.PAST_LAST_EVENT,
+    Skip.TO_FIRST: kernel_tables.TO_FIRST,
+    Skip.TO_LAST: kernel_tables.TO_LAST,
+}
+_ON_LIMIT = {
+    OnLimit.DROP_OLDEST: kernel_tables.DROP_OLDEST,
+    OnLimit.REJECT_NEW: kernel_tables.REJECT_NEW,
+    OnLimit.PAUSE_RULE: kernel_tables.PAUSE_RULE,
+}
+
+
+class Values:
+    """What programs compute with in one run: the columns of its events as numbers, the operations
+    with texts numbered as these are, and the texts."""
+
+    def __init__(self, columns: Columns, operations: Table, texts: Texts) -> None:
+        self.columns, self.operations, self.texts = columns, operations, texts
+
+
+class Tables:
+    """The arrays of a partitioning's rules."""
+
+    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
+        self._partitioning = partitioning
+        #: The columns of events.
+        self.slots: list[SlotType] = slot_types(partitioning.slots, types)
+        self._plans = partitioning.step_plans
+        self._transitions = [Transitions(plan) for plan in self._plans]
+        self._rules = _rules(self._plans)
+        self._states = _states(self._plans)
+        self._write_programs(types)
+        self._forget()
+        self._freeze()
+
+    @property
+    def rule_count(self) -> int:
+        """How many rules there are."""
+        return len(self._plans)
+
+    def _write_programs(self, types: RecordTypes) -> None:
+        slots = {
+            (slot.events, slot.of_type, slot.path): number
+            for number, slot in enumerate(self._partitioning.slots)
+        }
+        programs: list[tuple[int, Plan, LookBackAtom, Program] | GapAtom] = []
+        for rule, plan in enumerate(self._plans):
+            for atom in plan.atoms:
+                if isinstance(atom, GapAtom):
+                    programs.append(atom)
+                elif isinstance(atom, LookBackAtom):
+                    programs.append((rule, plan, atom, program(atom, plan, slots, types)))
+        written = [each for each in programs if not isinstance(each, GapAtom)]
+        read = sorted({number for *_, each in written for number in each.columns})
+        #: The slots that programs read, in the order of their columns in the kernel.
+        self._read = read
+        self._orders_texts = any(each.orders_texts for *_, each in written)
+        self._texts: list[tuple[int, str]] = []
+        self._calls: list[BoundCall] = []
+        column_of = {number: place for place, number in enumerate(read)} | {NONE: NONE}
+        conditions: list[tuple[int, int, int, int, int]] = []
+        operations: list[tuple[int, float, int, int]] = []
+        looks: list[tuple[int, int, int, int, bool]] = []
+        for one in programs:
+            if isinstance(one, GapAtom):
+                conditions.append((one.gap_ms, 0, 0, 0, 0))
+                continue
+            rule, plan, atom, found = one
+            first = len(operations)
+            for operation in found.operations:
+                code = operation.code & (expression_loop.DOUBLE - 1)
+                whole, double, full, operand = operation.row
+                if code == expression_loop.TEXT:
+                    self._texts.append((len(operations), found.texts[operand]))
+                if code == expression_loop.COLUMN:
+                    operand = column_of[operand]
+                operations.append((whole, double, full, operand))
+            conditions.append((FOREVER, first, len(operations), len(looks), len(self._calls)))
+            for look in found.looks:
+                function, step, column, offset, as_double = look.row
+                looks.append((function, step, column_of[column], offset, as_double))
+            self._calls += [BoundCall(call, rule, atom, plan, slots, types) for call in found.calls]
+        self._conditions = np.array(conditions, expression_loop.CONDITION)
+        self._operations = np.array(operations, expression_loop.OPERATION)
+        self._looks = np.array(looks, expression_loop.LOOK)
+
+    def values(self, columns: Sequence[Vector], count: int) -> Values:
+        """The columns that programs read, of ``count`` events, as numbers."""
+        width = max(1, len(self._read))
+        wholes = np.zeros((count, width), np.int64)
+        doubles = wholes.view(np.float64)
+        nulls = np.ones((count, width), np.uint8)
+        texts: list[tuple[int, Bytes]] = []
+        for place, number in enumerate(self._read):
+            column = columns[number]
+            if isinstance(column, Numbers):
+                target = doubles if column.values.dtype == np.float64 else wholes
+                target[:, place] = column.values
+                nulls[:, place] = column.nulls
+            elif isinstance(column, Bytes):
+                texts.append((place, column))
+                nulls[:, place] = column.nulls
+            else:
+                # Python finds the value by the event.
+                wholes[:, place] = np.arange(count)
+                nulls[:, place] = [value is None for value in column.values]
+        constants = [text for _, text in self._texts]
+        numbered = Texts([column for _, column in texts], constants, ordered=self._orders_texts)
+        for (place, _), numbers in zip(texts, numbered.columns, strict=True):
+            wholes[:, place] = numbers
+        operations = self._operations
+        if constants:
+            operations = operations.copy()
+            operations["whole"][[row for row, _ in self._texts]] = numbered.constants
+        return Values(Columns(wholes, doubles, nulls), operations, numbered)
+
+    def calls(
+        self,
+        values: Values,
+        columns: Sequence[Vector],
+        stack: Table,
+        nodes: Callable[[], Table],
+    ) -> Calls:
+        """What the kernel calls for what programs leave to Python."""
+        return Calls(self._calls, columns, self.slots, values.texts, stack, nodes)
+
+    def programs(self, values: Values) -> expression_loop.Programs:
+        """The programs with the texts of a run."""
+        return expression_loop.Programs(self._conditions, values.operations, self._looks)
+
+    def _forget(self) -> None:
+        self._touched: dict[int, tuple[Sequence[int], Sequence[int]]] = {}
+        self._class_numbers: dict[tuple[int, int], int] = {}
+        self._first_outcome: list[int] = []
+        self._outcome: list[int] = []
+        self._first_asked: list[int] = []
+        self._asked: list[int] = []
+        self._outcome_numbers: dict[Outcome, int] = {}
+        #: Of rules with many conditions, the rule, state and own bits by number.
+        self._sparse: list[tuple[int, int, int]] = []
+        self._answered: dict[tuple[int, int], int] = {}
+
+    def touched(self, masks: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
+        """For each mask of true conditions, the rules that such an event can concern and its
+        class for each. What the arrays hold is for these."""
+        if len(self._outcome) + len(self._answered) > MOST_ENTRIES:
+            self._forget()
+        if len(self._touched) > _MOST_MASKS:
+            self._touched.clear()
+        known = len(self._class_numbers)
+        found = []
+        for mask in masks:
+            each = self._touched.get(mask)
+            if each is None:
+                each = self._touched[mask] = self._resolve(mask)
+            found.append(each)
+        if len(self._class_numbers) > known:
+            self._freeze()
+        return found
+
+    def _resolve(self, mask: int) -> tuple[Sequence[int], Sequence[int]]:
+        touched = list(self._partitioning.touched(mask))
+        return [rule for rule, _ in touched], [self._class(rule, own) for rule, own in touched]
+
+    def _class(self, rule: int, own: int) -> int:
+        number = self._class_numbers.get((rule, own))
+        if number is None:
+            number = self._class_numbers[rule, own] = len(self._class_numbers)
+            plan, transitions = self._plans[rule], self._transitions[rule]
+            first_condition = len(plan.event_atoms)
+            conditions = len(plan.atoms) - first_condition
+            sparse = conditions > _MOST_TABLED
+            self._first_outcome.append(len(self._sparse if sparse else self._outcome))
+            self._first_asked.append(len(self._asked))
+            for state in plan.states:
+                if sparse:
+                    self._sparse.append((rule, state.number, own))
+                else:
+                    for answers in range(1 << conditions):
+                        outcome = transitions.outcome(
+                            state.number, own | answers << first_condition
+                        )
+                        self._outcome.append(self._number(outcome))
+                asked = transitions.conditions(state.number, own) if conditions else 0
+                self._asked.append(asked >> first_condition)
+        return number
+
+    def _number(self, outcome: Outcome) -> int:
+        return self._outcome_numbers.setdefault(outcome, len(self._outcome_numbers))
+
+    def resolve(self, state: int, answers: int) -> None:
+        """Table the outcome that the kernel has met (``unresolved_…`` of its control)."""
+        rule, number, own = self._sparse[state]
+        first_condition = len(self._plans[rule].event_atoms)
+        outcome = self._transitions[rule].outcome(number, own | answers << first_condition)
+        self._answered[state, answers] = self._number(outcome)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        outcomes = list(self._outcome_numbers)
+        self.most_moves = max((len(outcome.moves) for outcome in outcomes), default=1) or 1
+        ends = np.cumsum([0, *(len(outcome.moves) for outcome in outcomes)]).tolist()
+        firsts = list(zip(self._first_outcome, self._first_asked, strict=True))
+        self.plans = kernel_tables.Plans(
+            rules=self._rules,
+            states=self._states,
+            outcomes=np.array(
+                [(*span, _flags(o)) for span, o in zip(pairwise(ends), outcomes, strict=True)],
+                kernel_tables.OUTCOME,
+            ),
+            moves=np.array([move for o in outcomes for move in o.moves], kernel_tables.MOVE),
+            classes=np.array(firsts, kernel_tables.CLASS),
+            outcome_of=np.array(self._outcome, np.int32),
+            answered=self._answers(),
+            asked=np.array(self._asked, np.int64),
+        )
+
+    def _answers(self) -> Table:
+        """The outcomes of rules with many conditions, where the kernel looks for them."""
+        size = max(_FEW_ANSWERS, 1 << (2 * len(self._answered)).bit_length())
+        table = np.zeros(size, kernel_tables.ANSWERED)
+        table["outcome"] = NONE
+        for (state, answers), outcome in self._answered.items():
+            row = int(event_loop.answered_at(state, answers)) & size - 1
+            while table["outcome"][row] != NONE:
+                row = row + 1 & size - 1
+            table[row] = (state, answers, outcome)
+        return table
+
+
+def _flags(outcome: Outcome) -> int:
+    return (
+        (kernel_tables.UNCHANGED if outcome.unchanged else 0)
+        | (kernel_tables.STOPS if outcome.stops else 0)
+        | (kernel_tables.TAKES if outcome.takes else 0)
+    )
+
+
+def _or_forever(duration: int | None) -> int:
+    return FOREVER if duration is None else duration
+
+
+def _rules(plans: Sequence[Plan]) -> Table:
+    table = np.zeros(len(plans), kernel_tables.RULE)
+    first_state = first_condition = 0
+    for row, plan in zip(table, plans, strict=True):
+        rule, skip, limits = plan.rule, plan.after_match, plan.rule.limits
+        conditions = len(plan.atoms) - len(plan.event_atoms)
+        effective = rule.effective_from_ms
+        row["start"] = plan.start
+        row["first_state"] = first_state
+        row["first_condition"] = first_condition
+        row["conditions"] = conditions
+        row["window"] = _or_forever(plan.window_ms)
+        row["cooldown"] = _or_forever(rule.cooldown_ms)
+        row["effective_from"] = NEVER if effective is None else effective
+        row["skip"] = _SKIP[skip.strategy]
+        row["skip_step"] = NONE if skip.step is None else plan.steps.index(skip.step)
+        row["error_on_miss"] = skip.error_on_miss
+        row["most_partials"] = limits.partial_matches
+        row["most_events"] = limits.events
+        row["most_matches"] = limits.matches
+        row["on_limit"] = _ON_LIMIT[limits.on_limit]
+        row["step_gaps"] = any(isinstance(atom, GapAtom) for atom in plan.atoms)
+        row["sparse"] = conditions > _MOST_TABLED
+        first_state += len(plan.states)
+        first_condition += conditions
+    return table
+
+
+def _states(plans: Sequence[Plan]) -> Table:
+    live = (Kind.START, Kind.NORMAL)
+    return np.array(
+        [
+            (
+                _or_forever(state.gap_ms),
+                _or_forever(state.taking_gap_ms),
+                state.absence,
+                state.kind in live,
+                state.kind is Kind.FINAL,
+            )
+            for plan in plans
+            for state in plan.states
+        ],
+        kernel_tables.STATE,
+    )

@@ -1,0 +1,76 @@
+"""What a check of a rule's tree yields, and how it names the part that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from spark_cep.documents.places import Path
+from spark_cep.pattern.tree import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing found in a rule: a reason to refuse it, or a warning.
+
+    ``path`` names the part, ``offsets`` characters of its expression.
+    """
+
+    message: str
+    path: Path
+    allowed: str | None = None
+    step: str | None = None
+    warning: bool = False
+    at: Literal["key", "value"] = "value"
+    offsets: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A step with its surroundings.
+
+    ``previous`` is the step before it, ``parents`` are the groups around it (outermost first), and
+    ``last`` says whether it is the last of its list.
+    """
+
+    step: Step
+    path: Path
+    previous: Step | None
+    last: bool
+    parents: tuple[Placed, ...] = ()
+
+    def finding(
+        self, message: str, field: str, allowed: str | None = None, *, warning: bool = False
+    ) -> Finding:
+        """A finding about one of the step's fields."""
+        return Finding(message, (*self.path, field), allowed, self.step.name, warning)
+
+
+def place_steps(
+    steps: tuple[Step, ...], path: Path = ("pattern",), parents: tuple[Placed, ...] = ()
+) -> Iterator[Placed]:
+    """Every step and group with its surroundings, depth first, in the author's order."""
+    for number, step in enumerate(steps):
+        placed = Placed(
+            step=step,
+            path=(*path, number),
+            previous=steps[number - 1] if number else None,
+            last=number == len(steps) - 1,
+            parents=parents,
+        )
+        yield placed
+        if step.group is not None:
+            yield from place_steps(step.group, (*placed.path, "group"), (*parents, placed))
+
+
+def repeats(step: Step) -> bool:
+    """Whether a step or group can be taken more than once."""
+    return step.times is not None and step.times.maximum != 1
+
+
+def is_last_event(placed: Placed) -> bool:
+    """Whether nothing of the pattern follows the step, not even a next round of a group."""
+    return placed.last and all(
+        parent.last and not repeats(parent.step) for parent in placed.parents
+    )

@@ -1,0 +1,74 @@
+"""The JSON Schema of a rule document, made from its shape."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from spark_cep.pattern.checks.sql_rule import FIELD, SAID_BY_STATEMENT
+from spark_cep.pattern.document.shape import RuleShape, SqlRuleShape
+from spark_cep.pattern.ververica.format import FormatShape
+
+SCHEMA_ID: Final = "urn:spark-cep:rule"
+
+
+def rule_schema() -> dict[str, Any]:
+    """The JSON Schema of a rule document."""
+    schema: dict[str, Any] = RuleShape.model_json_schema()
+    foreign = {name: schema["$defs"][name] for name in _names_below(FormatShape)}
+    of_sql = SqlRuleShape.model_json_schema()["properties"]
+    schema["properties"][FIELD] = of_sql[FIELD]
+    schema = _without_nulls(schema)
+    # Its nulls say something, and are written by the programs that make it.
+    schema["$defs"] |= {name: _without_titles(part) for name, part in foreign.items()}
+    schema["required"] = ["id"]
+    schema["oneOf"] = [{"required": [name]} for name in ("pattern", "ververica", FIELD)]
+    others = {"ververica": ("pattern", "within", "after_match"), FIELD: SAID_BY_STATEMENT}
+    schema["dependentSchemas"] = {
+        kind: {"properties": dict.fromkeys(names, False)} for kind, names in others.items()
+    }
+    schema["dependentRequired"] = {"java_classes": ["ververica"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        "title": "spark-cep rule",
+        **schema,
+    }
+
+
+def _names_below(model: type[BaseModel]) -> list[str]:
+    return sorted(below.__name__ for below in model.__subclasses__())
+
+
+def _without_titles(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_without_titles(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        name: _without_titles(value)
+        for name, value in part.items()
+        if not (name == "title" and isinstance(value, str))
+    }
+
+
+def _without_nulls(part: Any) -> Any:
+    """The schema without ``null``: an absent key is the only way to say nothing."""
+    if isinstance(part, list):
+        return [_without_nulls(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    cleaned = {
+        name: _without_nulls(value)
+        for name, value in part.items()
+        if not (name == "default" and value is None)
+        and not (name == "title" and isinstance(value, str))
+    }
+    choices = [choice for choice in cleaned.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        del cleaned["anyOf"]
+        return {**choices[0], **cleaned}
+    if choices:
+        cleaned["anyOf"] = choices
+    return cleaned

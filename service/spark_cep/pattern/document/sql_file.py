@@ -1,0 +1,82 @@
+"""A file with a rule in SQL: one statement, and before it the rule's other fields as a comment.
+
+::
+
+    -- id: v-shape
+    -- version: 2
+    SELECT … FROM ticks MATCH_RECOGNIZE ( … )
+
+The comment is all lines that begin with ``--`` at the file's beginning; without the dashes they are
+a mapping in YAML. What it says and the statement are read as the document ``{id: …, sql: …}``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import MappingProxyType
+
+from spark_cep.documents.places import Mark, Path, Places
+from spark_cep.documents.reading import Document, read_documents
+from spark_cep.errors import Problem
+from spark_cep.pattern.checks.sql_rule import FIELD, PATH
+
+SUFFIX = ".sql"
+
+_DASHES = re.compile(r"(\s*)--(.*)", re.DOTALL)
+_LINE_END = re.compile("\r\n|[\n\r]")
+_ALLOWED = "`-- id: NAME`, and other fields of a rule in YAML, at the file's beginning"
+
+
+def read_sql_file(text: str, source: str) -> Document:
+    """The document that the text of a file says."""
+    lines = tuple(_LINE_END.split(text.removeprefix("\ufeff")))
+    begins = _length_of_comment(lines)
+    fields, places, problems = _read_comment(lines[:begins], source)
+    statement = "\n".join(lines[begins:])
+    places = replace(
+        places,
+        lines=lines,
+        values=MappingProxyType(
+            {
+                (): Mark(0, 0, 0, len(lines[0])),
+                **places.values,
+                # As a block scalar that begins in the line before.
+                PATH: Mark(begins - 1, 0, len(lines), 0, statement, "|"),
+            }
+        ),
+    )
+    if FIELD in fields:
+        message, allowed = f"`{FIELD}` is the file itself", "the statement, behind the comment"
+        problems[PATH] = places.problem(message, PATH, allowed=allowed, at="key")
+    if "id" not in fields and not problems:
+        problems["id",] = places.problem("`id` is missing", (), allowed=_ALLOWED)
+    return Document({**fields, FIELD: statement}, places, problems)
+
+
+def _length_of_comment(lines: tuple[str, ...]) -> int:
+    begins = next((n for n, line in enumerate(lines) if line.strip()), 0)
+    found = (n for n in range(begins, len(lines)) if not _DASHES.fullmatch(lines[n]))
+    return next(found, len(lines))
+
+
+def _read_comment(
+    lines: tuple[str, ...], source: str
+) -> tuple[dict[str, object], Places, dict[Path, Problem]]:
+    """The fields, where they stand, and what is wrong with them."""
+    # Blanks for dashes, so that each character stays in its place.
+    read = read_documents("\n".join(_DASHES.sub(r"\1  \2", line) for line in lines), source)
+    if not read:
+        return {}, Places(source, lines), {}
+    document = read[0]
+    problems = {
+        path or ("id",): replace(p, excerpt=lines[p.span.line - 1]) if p.span is not None else p
+        for path, p in document.problems.items()
+    }
+    if isinstance(document.data, dict):
+        return document.data, document.places, problems
+    places = replace(document.places, lines=lines)
+    if not problems:
+        message = "the comment at the file's beginning must be fields of a rule"
+        problems["id",] = places.problem(message, (), allowed=_ALLOWED)
+    return {}, places, problems

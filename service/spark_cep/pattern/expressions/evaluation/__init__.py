@@ -1,0 +1,1 @@
+"""Expressions as Python functions of the values that they read."""

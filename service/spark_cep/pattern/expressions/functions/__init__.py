@@ -1,0 +1,63 @@
+"""The functions an expression may call: the allow-list, one row a function.
+
+``row`` says what a row holds; the rows are in one module for each kind of value. What is not in the
+list cannot be called. ``withheld`` names functions that people will look for, with the reason why
+they are not here. ``python -m spark_cep.pattern.expressions.functions docs/rules.md`` writes the
+tables of the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_cep.pattern.expressions.functions.arrays import ARRAYS, LAMBDAS, at_index, element
+from spark_cep.pattern.expressions.functions.generic import GENERIC
+from spark_cep.pattern.expressions.functions.numeric import NUMERIC
+from spark_cep.pattern.expressions.functions.patterns import PATTERNS
+from spark_cep.pattern.expressions.functions.row import Function
+from spark_cep.pattern.expressions.functions.text import TEXT
+from spark_cep.pattern.expressions.functions.times import TIMES
+
+__all__ = [
+    "ALIASES",
+    "FAMILIES",
+    "FUNCTIONS",
+    "LAMBDAS",
+    "SPECIAL_CALLS",
+    "Function",
+    "at_index",
+    "element",
+]
+
+FAMILIES: Mapping[str, Mapping[str, Function]] = {
+    "Any type": GENERIC,
+    "Numbers": NUMERIC,
+    "Text": TEXT,
+    "Regular expressions": PATTERNS,
+    "Dates and timestamps": TIMES,
+    "Arrays and maps": ARRAYS,
+}
+FUNCTIONS: Mapping[str, Function] = {
+    name: row for family in FAMILIES.values() for name, row in family.items()
+}
+ALIASES: Mapping[str, str] = {
+    "NVL": "COALESCE",
+    "IFNULL": "COALESCE",
+    "CEILING": "CEIL",
+    "SIGNUM": "SIGN",
+    "POW": "POWER",
+    "SUBSTR": "SUBSTRING",
+    "CHAR_LENGTH": "LENGTH",
+    "CHARACTER_LENGTH": "LENGTH",
+    "LEN": "LENGTH",
+    "UCASE": "UPPER",
+    "LCASE": "LOWER",
+    "POSITION": "LOCATE",
+    "REGEXP_LIKE": "RLIKE",
+    "REGEXP": "RLIKE",
+    "CARDINALITY": "SIZE",
+    "DAYOFMONTH": "DAY",
+    "DATE_DIFF": "DATEDIFF",
+}
+SPECIAL_CALLS: Mapping[str, tuple[int, int]] = {"IF": (2, 3), "MOD": (2, 2), "INTERVAL": (1, 1)}
+"""Functions that are another way to write an operator or a constant; ``calls`` rewrites them."""

@@ -1,0 +1,442 @@
+"""The functions over the events that a step has taken: their types, and their values.
+
+``AGGREGATES`` is the table, one row a function; FIRST and LAST, which pick one event, are here too.
+All but ``COUNT(step.*)``, FIRST and LAST skip NULLs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any, Protocol
+
+from spark_cep.pattern.expressions.nodes import LookBack
+from spark_cep.pattern.expressions.values import arithmetic as values
+from spark_cep.pattern.expressions.values import type_rules as rules
+from spark_cep.pattern.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    MAX_DECIMAL_DIGITS,
+    ArrayType,
+    DecimalType,
+    SqlType,
+)
+
+COUNT_DISTINCT = "COUNT DISTINCT"
+MAX_COLLECTED = 1_000
+_MORE_SCALE = 4
+
+
+class Accumulator(Protocol):
+    """One aggregate under way, value by value: so a running aggregate over the rows of a match
+    takes each row once, and not all rows before it again."""
+
+    def add(self, value: Any, /) -> None:
+        """Take one more value."""
+        ...
+
+    def result(self) -> Any:
+        """The aggregate of the values so far. It may be asked for after each of them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """One function over events; what ``start`` makes is given the values that are not NULL, in
+    order.
+
+    ``example`` runs over a step ``a`` with the prices of ``EXAMPLE_PRICES``.
+    """
+
+    result: Callable[[SqlType], SqlType | str]
+    start: Callable[[], Accumulator]
+    doc: str
+    example: str
+    expected: Any
+
+
+EXAMPLE_PRICES = (2.0, 4.0, None, 4.0)
+
+
+def aggregate(look_back: LookBack, values: Sequence[Any]) -> Any:
+    """The look-back's value; ``values`` are the argument's on each taken event, in order.
+
+    ``COUNT(step.*)`` counts ``values``. Without any value COUNT is 0, COLLECT an empty array, and
+    the others are NULL. FIRST and LAST do not skip NULLs; beyond the events they are NULL. A sum of
+    whole numbers beyond BIGINT is NULL.
+    """
+    function, offset = look_back.function, look_back.offset
+    if function in PICKS:
+        if offset >= len(values):
+            return None
+        return values[offset] if function == "FIRST" else values[-1 - offset]
+    if function == "COUNT" and look_back.argument is None:
+        return len(values)
+    found = AGGREGATES[function].start()
+    for value in values:
+        if value is not None:
+            found.add(value)
+    return found.result()[: look_back.limit] if function == "COLLECT" else found.result()
+
+
+def _count(_: SqlType) -> SqlType:
+    return BIGINT
+
+
+def _ordered(kind: SqlType) -> SqlType | str:
+    return kind if rules.is_ordered(kind) else f"needs values with an order, not {kind}"
+
+
+def _comparable(kind: SqlType) -> SqlType | str:
+    return BIGINT if rules.is_ordered(kind) else f"needs values that can be compared, not {kind}"
+
+
+def _number(gives: Callable[[SqlType], SqlType]) -> Callable[[SqlType], SqlType | str]:
+    def result(kind: SqlType) -> SqlType | str:
+        if rules.is_open(kind):
+            return kind
+        return gives(kind) if rules.is_number(kind) else f"needs numbers, not {kind}"
+
+    return result
+
+
+def _sum_type(kind: SqlType) -> SqlType:
+    if isinstance(kind, DecimalType):
+        return rules.bounded(min(kind.precision + 10, MAX_DECIMAL_DIGITS), kind.scale)
+    return BIGINT if kind in rules.INTEGRAL else DOUBLE
+
+
+def _average_type(kind: SqlType) -> SqlType:
+    if isinstance(kind, DecimalType):
+        precision = min(kind.precision + _MORE_SCALE, MAX_DECIMAL_DIGITS)
+        return rules.bounded(precision, min(kind.scale + _MORE_SCALE, MAX_DECIMAL_DIGITS))
+    return DOUBLE
+
+
+class _Total:
+    """How many values there are, and their sum, exact for whole numbers and decimals."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._total: Any = 0
+        self._scale = 0
+
+    def add(self, value: Any) -> None:
+        if not self._count:
+            self._total = Decimal(0) if isinstance(value, Decimal) else self._nothing(value)
+        if isinstance(self._total, Decimal):
+            self._total = values.EXACT.add(self._total, value)
+            self._scale = max(self._scale, values.decimal_type_of(value).scale)
+        else:
+            self._total += value
+        self._count += 1
+
+    def _nothing(self, value: Any) -> float:
+        return 0.0 if isinstance(value, float) else 0
+
+    def _decimal(self) -> Decimal | None:
+        return values.fit_decimal(self._total, DecimalType(MAX_DECIMAL_DIGITS, self._scale))
+
+
+class _Sum(_Total):
+    """SUM. Of whole numbers beyond BIGINT it is NULL."""
+
+    def result(self) -> Any:
+        total = self._total
+        if not self._count:
+            return None
+        if isinstance(total, Decimal):
+            return self._decimal()
+        low, high = values.BIGINT_RANGE
+        return None if isinstance(total, int) and not low <= total <= high else total
+
+
+class _Average(_Total):
+    """AVG."""
+
+    def _nothing(self, _: Any) -> float:
+        return 0.0
+
+    def result(self) -> Any:
+        if not self._count:
+            return None
+        if not isinstance(self._total, Decimal):
+            return self._total / self._count
+        total = self._decimal()
+        if total is None:
+            return None
+        mean = values.EXACT.divide(total, Decimal(self._count))
+        scale = min(MAX_DECIMAL_DIGITS, self._scale + _MORE_SCALE)
+        return values.fit_decimal(mean, DecimalType(MAX_DECIMAL_DIGITS, scale))
+
+
+class _Fold:
+    """What a function of two values makes of them, from the first on; NULL of none."""
+
+    def __init__(self, combine: Callable[[Any, Any], Any]) -> None:
+        self._combine = combine
+        self._found: Any = None
+
+    def add(self, value: Any) -> None:
+        self._found = value if self._found is None else self._combine(self._found, value)
+
+    def result(self) -> Any:
+        return self._found
+
+
+class _Best(_Fold):
+    """MIN and MAX: the first value in an order."""
+
+    def __init__(self, before: Callable[[Any, Any], bool]) -> None:
+        super().__init__(lambda best, value: value if before(value, best) else best)
+
+
+class _BestBy:
+    """MIN_BY and MAX_BY, of pairs: the first value where the second is first in an order; of equal
+    ones that of the first row."""
+
+    def __init__(self, before: Callable[[Any, Any], bool]) -> None:
+        self._before = before
+        self._best: tuple[Any, Any] | None = None
+
+    def add(self, value: tuple[Any, Any]) -> None:
+        if value[1] is None:
+            return
+        if self._best is None or self._before(value[1], self._best[1]):
+            self._best = value
+
+    def result(self) -> Any:
+        return None if self._best is None else self._best[0]
+
+
+class _Count:
+    """COUNT."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, _: Any) -> None:
+        self._count += 1
+
+    def result(self) -> int:
+        return self._count
+
+
+class _TrueCount(_Count):
+    """COUNT_IF."""
+
+    def add(self, value: Any) -> None:
+        self._count += value is True
+
+
+class _DistinctCount:
+    """COUNT(DISTINCT …)."""
+
+    def __init__(self) -> None:
+        self._seen: set[Hashable] = set()
+
+    def add(self, value: Any) -> None:
+        self._seen.add(_identity(value))
+
+    def result(self) -> int:
+        return len(self._seen)
+
+
+def _identity(value: Any) -> Hashable:
+    """What tells values apart as SQL's equality does: NaN is one value."""
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN", None
+    return tuple(map(_identity, value)) if isinstance(value, list) else value
+
+
+class _Collection:
+    """COLLECT and ARRAY_AGG: the first ``most`` values; ``empty``: whether none are an array or
+    NULL."""
+
+    def __init__(self, most: int, *, empty: bool = True) -> None:
+        self._most, self._empty = most, empty
+        self._values: list[Any] = []
+
+    def add(self, value: Any) -> None:
+        if len(self._values) < self._most:
+            self._values.append(value)
+
+    def result(self) -> list[Any] | None:
+        """One array for all rows once it is full, so that the rows of a long match share it."""
+        if not self._values and not self._empty:
+            return None
+        return self._values if len(self._values) == self._most else self._values.copy()
+
+
+class _Spread:
+    """The mean square of the distances from the mean, or its root, by Welford's method; NULL of no
+    more than ``fewer`` values."""
+
+    def __init__(self, fewer: int, *, root: bool) -> None:
+        self._fewer, self._root = fewer, root
+        self._count = 0
+        self._mean = self._squares = 0.0
+
+    def add(self, value: Any) -> None:
+        self._count += 1
+        distance = float(value) - self._mean
+        self._mean += distance / self._count
+        self._squares += distance * (float(value) - self._mean)
+
+    def result(self) -> float | None:
+        if self._count <= self._fewer:
+            return None
+        variance = self._squares / (self._count - self._fewer)
+        return math.sqrt(variance) if self._root else variance
+
+
+def _spread_row(fewer: int, doc: str, example: str, expected: float, *, root: bool) -> Aggregate:
+    return Aggregate(
+        result=_number(lambda _: DOUBLE),
+        start=partial(_Spread, fewer, root=root),
+        doc=doc,
+        example=example,
+        expected=expected,
+    )
+
+
+PICKS = ("FIRST", "LAST")
+AGGREGATES: dict[str, Aggregate] = {
+    "SUM": Aggregate(
+        result=_number(_sum_type),
+        start=_Sum,
+        doc="The sum.",
+        example="SUM(a.price)",
+        expected=10.0,
+    ),
+    "AVG": Aggregate(
+        result=_number(_average_type),
+        start=_Average,
+        doc="The mean.",
+        example="AVG(a.price)",
+        expected=10 / 3,
+    ),
+    "MIN": Aggregate(
+        result=_ordered,
+        start=partial(_Best, values.less),
+        doc="The least.",
+        example="MIN(a.price)",
+        expected=2.0,
+    ),
+    "MAX": Aggregate(
+        result=_ordered,
+        start=partial(_Best, values.greater),
+        doc="The greatest.",
+        example="MAX(a.price)",
+        expected=4.0,
+    ),
+    "COUNT": Aggregate(
+        result=_count,
+        start=_Count,
+        doc="How many are not NULL; `COUNT(a.*)`: how many events.",
+        example="COUNT(a.price)",
+        expected=3,
+    ),
+    COUNT_DISTINCT: Aggregate(
+        result=_comparable,
+        start=_DistinctCount,
+        doc="How many different values.",
+        example="COUNT(DISTINCT a.price)",
+        expected=2,
+    ),
+    "COLLECT": Aggregate(
+        result=ArrayType,
+        start=partial(_Collection, MAX_COLLECTED),
+        doc="An array of the values in their order. `COLLECT(a.price, 10)` keeps the first 10; "
+        f"at most, and by default, it is {MAX_COLLECTED:,}.",
+        example="COLLECT(a.price, 2)",
+        expected=[2.0, 4.0],
+    ),
+    "STDDEV_SAMP": _spread_row(
+        1,
+        "The standard deviation of a sample; NULL of fewer than two values.",
+        "STDDEV(a.price)",
+        math.sqrt(4 / 3),
+        root=True,
+    ),
+    "STDDEV_POP": _spread_row(
+        0,
+        "The standard deviation of the whole population.",
+        "STDDEV_POP(a.price)",
+        math.sqrt(8 / 9),
+        root=True,
+    ),
+    "VAR_SAMP": _spread_row(
+        1,
+        "The variance of a sample; NULL of fewer than two values.",
+        "VARIANCE(a.price)",
+        4 / 3,
+        root=False,
+    ),
+    "VAR_POP": _spread_row(
+        0, "The variance of the whole population.", "VAR_POP(a.price)", 8 / 9, root=False
+    ),
+}
+LOOK_BACK_ALIASES = {
+    "STDDEV": "STDDEV_SAMP",
+    "STD": "STDDEV_SAMP",
+    "VARIANCE": "VAR_SAMP",
+    "ARRAY_AGG": "COLLECT",
+    "COLLECT_LIST": "COLLECT",
+    "MEAN": "AVG",
+}
+LOOK_BACK_FUNCTIONS = frozenset({*PICKS, *AGGREGATES}) - {COUNT_DISTINCT}
+
+
+@dataclass(frozen=True, slots=True)
+class RowPatternAggregate:
+    """One function over a match's rows; what ``start`` makes is given what its arguments are on
+    each row of its variable, in order, a tuple of values for several arguments; NULL only where
+    ``takes_nulls``."""
+
+    result: Callable[..., SqlType | str]
+    start: Callable[[], Accumulator]
+    arguments: int = 1
+    takes_nulls: bool = False
+
+
+def _by_type(value: SqlType, order: SqlType) -> SqlType | str:
+    return value if rules.is_ordered(order) else f"needs values with an order, not {order}"
+
+
+def _truth(kind: SqlType) -> SqlType | str:
+    return BOOLEAN if kind == BOOLEAN or rules.is_open(kind) else f"needs a condition, not {kind}"
+
+
+def _counted_truth(kind: SqlType) -> SqlType | str:
+    wrong = _truth(kind)
+    return wrong if isinstance(wrong, str) else BIGINT
+
+
+ROW_AGGREGATES: dict[str, RowPatternAggregate] = {
+    **{
+        name: RowPatternAggregate(row.result, row.start)
+        for name, row in AGGREGATES.items()
+        if name != "COLLECT"
+    },
+    # As in standard SQL, and unlike COLLECT_LIST: NULLs are kept, and of no rows it is NULL.
+    "ARRAY_AGG": RowPatternAggregate(
+        ArrayType, partial(_Collection, MAX_COLLECTED, empty=False), takes_nulls=True
+    ),
+    "ANY_VALUE": RowPatternAggregate(lambda kind: kind, partial(_Fold, lambda first, _: first)),
+    "BOOL_AND": RowPatternAggregate(_truth, partial(_Fold, lambda one, other: one and other)),
+    "BOOL_OR": RowPatternAggregate(_truth, partial(_Fold, lambda one, other: one or other)),
+    "COUNT_IF": RowPatternAggregate(_counted_truth, _TrueCount),
+    "MAX_BY": RowPatternAggregate(_by_type, partial(_BestBy, values.greater), 2),
+    "MIN_BY": RowPatternAggregate(_by_type, partial(_BestBy, values.less), 2),
+}
+"""What may stand in MATCH_RECOGNIZE."""
+ROW_AGGREGATE_ALIASES = {
+    **{alias: name for alias, name in LOOK_BACK_ALIASES.items() if name != "COLLECT"},
+    "EVERY": "BOOL_AND",
+    "ARBITRARY": "ANY_VALUE",
+}

@@ -1,0 +1,1 @@
+"""Text to expression: tokens, syntax, names."""

@@ -1,0 +1,146 @@
+"""Which row a name belongs to in MATCH_RECOGNIZE: a row of the match, or one near it.
+
+Every column is read at a position (``RowPosition``). Navigation and aggregates say for all columns
+within them which; a *frame* holds that while their argument is read. A plain ``A.price`` is
+``RUNNING LAST(A.price)``, a plain ``price`` the same over all rows of the match. In the condition
+of a variable such a position is that of the row under test, which is then read as an event's column
+is read everywhere else, so that a condition that looks at nothing but its row is event-only.
+
+Names of variables and columns match without regard to case where they do not match exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from spark_cep.documents.nearest import nearest
+from spark_cep.pattern.expressions.canonical import name
+from spark_cep.pattern.expressions.nodes import (
+    ClassifierAt,
+    Column,
+    ColumnAt,
+    ColumnPath,
+    Literal,
+    Member,
+    Node,
+    RowPosition,
+    RowReference,
+    Span,
+    Variable,
+)
+from spark_cep.pattern.types import STRING, RecordType
+
+
+@dataclass(slots=True)
+class Frame:
+    """A navigation or an aggregate (without ``position``) whose argument is being read.
+
+    ``named`` are the variables that it has named, ``""`` for none.
+    """
+
+    position: RowPosition | None
+    named: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RowPatternScope:
+    """Resolves names. ``unions`` maps each variable, and each SUBSET, to its primary variables;
+    ``defined`` is the variable whose condition it is, ``None`` in a measure; ``variables`` are the
+    parameters of the lambdas around. ``respelt``: the columns, behind their variables, that the
+    text spells otherwise than the event, with the places of both."""
+
+    COUNTED: ClassVar[str] = "A.*"
+
+    unions: Mapping[str, tuple[str, ...]]
+    defined: str | None = None
+    event: RecordType | None = None
+    frame: Frame | None = None
+    variables: tuple[str, ...] = ()
+    respelt: list[tuple[Span, ColumnPath]] = field(default_factory=list)
+
+    def variable(self, written: str) -> str | None:
+        """The variable or SUBSET of a name."""
+        return next((each for each in (written, written.upper()) if each in self.unions), None)
+
+    def column(self, path: ColumnPath, span: Span) -> Node | str:
+        """What a dotted name stands for, or what is wrong with it."""
+        if path[0] in self.variables:
+            node: Node = Variable(path[0], span)
+            for part in path[1:]:
+                node = Member(node, part, span)
+            return node
+        variable = self.variable(path[0]) if len(path) > 1 else None
+        written = path[1:] if variable else path
+        found = column_of(self.event, written)
+        if found != written:
+            self.respelt.append((span, found))
+        known = self.event is None or found[0] in self.event.fields
+        if len(path) > 1 and not variable and not known:
+            return self._unknown(path)
+        if not known and self.variable(path[0]):
+            wrong = self._taken_for_column(path, variable)
+            if wrong is not None:
+                return wrong
+        if self.frame is not None and self.frame.position is None:
+            self.frame.named.append(variable or "")
+            return Column(found, span)
+        position = self.at(variable)
+        if position == RowPosition() and self.defined is not None:
+            return Column(found, span)
+        return RowReference(ColumnAt(position, found), span)
+
+    def classifier(self, variable: str | None, span: Span) -> Node:
+        """CLASSIFIER at the position of a variable."""
+        if self.frame is not None and self.frame.position is None:
+            self.frame.named.append(variable or "")
+            return RowReference(ClassifierAt(None), span)
+        position = self.at(variable)
+        if position == RowPosition() and self.defined is not None:
+            return Literal(self.defined, STRING, span)
+        return RowReference(ClassifierAt(position), span)
+
+    def at(self, variable: str | None) -> RowPosition:
+        """The position that the frame, if any, gives to what is read of a variable."""
+        position = RowPosition()
+        if self.frame is not None and self.frame.position is not None:
+            self.frame.named.append(variable or "")
+            position = self.frame.position
+        under_test = position.pick == "LAST" and not position.offset and not position.final
+        of = self.unions[variable] if variable else ()
+        if under_test and self.defined is not None and self.defined in of:
+            return position
+        return replace(position, variables=of)
+
+    def _taken_for_column(self, path: ColumnPath, variable: str | None) -> str | None:
+        """What is wrong where a variable's name was meant as a column, or a column's so named."""
+        if variable is None:
+            return (
+                f"{path[0]} is a pattern variable, not a column: COUNT({path[0]}.*) counts its rows"
+            )
+        if self.event is not None and column_of(self.event, path)[0] in self.event.fields:
+            written = name(path)
+            return f"{written}: {path[0]} is the pattern variable here; write {variable}.{written}"
+        return None
+
+    def _unknown(self, path: ColumnPath) -> str:
+        columns = self.event.fields if self.event is not None else ()
+        near = nearest(path[0], [*self.unions, *columns])
+        hint = f"; did you mean {near}?" if near else ""
+        return f"{name(path)}: {path[0]} is neither a pattern variable nor a column{hint}"
+
+
+def column_of(record: RecordType | None, path: ColumnPath) -> ColumnPath:
+    """The path with each part spelt as the record spells it, where case alone makes the
+    difference."""
+    found: list[str] = []
+    for part in path:
+        spelt = part
+        if isinstance(record, RecordType) and part not in record.fields:
+            alike = [field for field in record.fields if field.lower() == part.lower()]
+            spelt = alike[0] if len(alike) == 1 else part
+        found.append(spelt)
+        inner = record.fields.get(spelt) if isinstance(record, RecordType) else None
+        record = inner if isinstance(inner, RecordType) else None
+    return tuple(found)

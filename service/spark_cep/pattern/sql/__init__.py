@@ -1,0 +1,44 @@
+"""A rule written in SQL: ``SELECT … FROM input MATCH_RECOGNIZE ( … )``, the standard's clause.
+
+``syntax`` reads the text with a grammar (``grammar.lark``) into a *statement*, whose expressions
+are cut out and not yet read. ``analysis`` reads those in their places, holds the statement against
+the rules of the standard and, where it is known, the type of the input's events, and gives a
+*query*, in which every name is resolved. All mistakes are told at once, each with its place.
+``cautions`` says what a stream, which has no end, would never decide; ``spelling`` writes out what
+only the type of the events says.
+
+**Meaning.** Names, RUNNING and FINAL, navigation, aggregates and skipping are those of the standard
+(ISO/IEC 19075-5), and the preferred match is the first in the order of the pattern, not the
+longest. Expressions are those of all rules (:mod:`spark_cep.pattern.expressions`): Spark's
+functions and its arithmetic, so ``7 / 2`` is ``3.5``. Beyond the standard: ``WITHIN INTERVAL …``
+after the pattern, as Flink SQL has it, and ``COUNT(DISTINCT …)``. ``"price"`` and ```price``` are
+names, ``'price'`` is text.
+
+**Left out.** ``INITIAL`` and ``SEEK``, which are for windows; FILTER and ORDER BY in aggregates; a
+SELECT list of anything but the columns that the clause gives, and clauses behind it.
+"""
+
+from spark_cep.pattern.sql.analysis import examine_query, load_query
+from spark_cep.pattern.sql.cautions import (
+    found_endless,
+    found_order,
+    found_warnings,
+    stream_refusals,
+    stream_warnings,
+)
+from spark_cep.pattern.sql.query import Query
+from spark_cep.pattern.sql.spelling import spelled_out
+from spark_cep.pattern.sql.syntax import plain_text
+
+__all__ = [
+    "Query",
+    "examine_query",
+    "found_endless",
+    "found_order",
+    "found_warnings",
+    "load_query",
+    "plain_text",
+    "spelled_out",
+    "stream_refusals",
+    "stream_warnings",
+]

@@ -1,0 +1,419 @@
+"""Text to statement: Lark parses by ``grammar.lark``; its tree becomes the statement's own.
+
+Lark's LALR parser takes linear time and does not recurse; what it is given is bounded:
+``MAX_TEXT`` characters, ``MAX_NESTING`` open brackets. A single thing that is not expected is
+skipped, so that the mistakes behind it are told too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from lark import Lark, Token, Transformer, v_args
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.tree import Meta
+
+from spark_cep.pattern.expressions.canonical import name as canonical_name
+from spark_cep.pattern.sql.around import around_clause, parts_out_of_order
+from spark_cep.pattern.sql.places import Found
+from spark_cep.pattern.sql.row_pattern import (
+    Alternation,
+    Anchor,
+    Concatenation,
+    Empty,
+    Exclusion,
+    Permutation,
+    Quantified,
+    RowPattern,
+    Span,
+    Variable,
+)
+from spark_cep.pattern.sql.statement import (
+    AfterMatch,
+    Define,
+    Fragment,
+    Named,
+    RowsPerMatch,
+    Selected,
+    SkipTo,
+    SortItem,
+    Statement,
+    Subset,
+    WrittenMeasure,
+)
+
+MAX_TEXT = 50_000
+MAX_NESTING = 64
+_MOST_SYNTAX_ERRORS = 20
+_MOST_EXPECTED = 8
+_MOST_DIGITS = 9
+# What is not closed reaches to the end of the text, so that this takes linear time.
+_NOT_CODE = re.compile(
+    r"(?P<string>'(?:[^'\\]|\\.|'')*(?:'|\Z))"
+    r'|(?P<quoted>"(?:[^"]|"")*(?:"|\Z)|`(?:[^`]|``)*(?:`|\Z))'
+    r"|(?P<comment>--[^\n]*|/\*(?!\+)(?:[^*]|\*(?!/))*(?:\*/)?)",
+    re.DOTALL,
+)
+_TERMINALS = {
+    "WORD": "a name",
+    "QUOTED": "a name",
+    "NUMBER": "an expression",
+    "STRING": "an expression",
+    "SIGN": "an expression",
+    "DISTINCT_FROM": "an expression",
+    "COUNT": "a whole number",
+    "RELUCTANT": "?",
+    "$END": "the end",
+}
+
+
+def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found]]:
+    """The statement as far as it can be read, and what breaks the grammar; ``source`` names the
+    text in messages."""
+    too_much = _beyond_limits(text)
+    if too_much is not None:
+        return None, [too_much]
+    code = _NOT_CODE.sub(_placeholder, text)
+    misplaced = parts_out_of_order(code)
+    if misplaced is not None:
+        return None, [misplaced]
+    within, found = around_clause(text, code)
+
+    def skip(error: UnexpectedInput) -> bool:
+        if _at_end(error):
+            if not found:
+                found.append(_syntax_error(within, error))
+            return False
+        new = _syntax_error(within, error)
+        if found and not within[found[-1].span[1] : new.span[0]].strip():
+            # More than one thing too many: what follows would be read as what it is not.
+            return False
+        found.append(new)
+        return len(found) < _MOST_SYNTAX_ERRORS
+
+    try:
+        tree = _parser().parse(within, on_error=skip)
+    except UnexpectedInput:
+        return None, sorted(found, key=lambda each: each.span)
+    reader = _Reader(text, source)
+    statement: Statement = reader.transform(tree)
+    # Without its variables, all that names them would be told to be wrong.
+    return None if reader.lacks_variables else statement, found + reader.found
+
+
+def _placeholder(part: re.Match[str]) -> str:
+    return ("_" if part["quoted"] else " ") * len(part[0])
+
+
+def plain_text(text: str) -> str:
+    """The statement without comments, blanks at ends of lines, empty lines and the semicolon. What
+    stands in quotes is left as it is."""
+    code = _NOT_CODE.sub(lambda part: " " if part["comment"] else part[0], text)
+    parts: list[str] = []
+    at = 0
+    for quoted in _NOT_CODE.finditer(code):
+        parts += [_plain_code(code[at : quoted.start()]), quoted[0]]
+        at = quoted.end()
+    parts.append(_plain_code(code[at:]))
+    return "".join(parts).strip().removesuffix(";").rstrip()
+
+
+def _plain_code(code: str) -> str:
+    first, *others = re.sub(r"[^\S\n]", " ", code).split("\n")
+    if not others:
+        return first
+    lines = [first.rstrip(" "), *(each.rstrip(" ") for each in others[:-1] if each.strip(" "))]
+    return "\n".join([*lines, others[-1]])
+
+
+def quoted_name(name: str) -> str:
+    """A name as a statement has it: in backticks, where it cannot stand without."""
+    quoted = canonical_name((name,)) != name or name.upper() in _keywords()
+    return f"`{name.replace('`', '``')}`" if quoted else name
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    values = (terminal.pattern.value for terminal in _parser().terminals)
+    return frozenset(value for value in values if value.isupper())
+
+
+@cache
+def _parser() -> Lark:
+    grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", propagate_positions=True)
+
+
+def _beyond_limits(text: str) -> Found | None:
+    if len(text) > MAX_TEXT:
+        message = f"the statement has {len(text)} characters; the limit is {MAX_TEXT}"
+        return Found(message, (0, 0))
+    depth = 0
+    for place, sign in enumerate(_NOT_CODE.sub(lambda part: " " * len(part[0]), text)):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth > MAX_NESTING:
+            message = f"brackets are nested too deeply; the limit is {MAX_NESTING}"
+            return Found(message, (place, place + 1))
+    return None
+
+
+def _at_end(error: UnexpectedInput) -> bool:
+    return isinstance(error, UnexpectedToken) and error.token.type == "$END"
+
+
+def _syntax_error(text: str, error: UnexpectedInput) -> Found:
+    if _at_end(error):
+        return Found("the statement is not complete", (len(text), len(text)), _expected(error))
+    start = error.pos_in_stream or 0
+    if isinstance(error, UnexpectedToken):
+        if error.token.type == "RPAR" and "DEFINE" in error.accepts:
+            allowed = "DEFINE A AS condition; A AS TRUE, where any row is one"
+            return Found("DEFINE is missing", (start, start + 1), allowed)
+        return Found(
+            f"`{error.token}` is not expected here",
+            (start, start + len(error.token)),
+            _expected(error),
+        )
+    quote = text[start]
+    if quote in "'\"`":
+        return Found(f"what is opened with {quote} is not closed", (start, len(text)))
+    return Found(f"`{quote}` is not expected here", (start, start + 1), _expected(error))
+
+
+def _expected(error: UnexpectedInput) -> str | None:
+    names: Iterable[str] | None = None
+    if isinstance(error, UnexpectedCharacters):
+        names = error.allowed
+    elif isinstance(error, UnexpectedToken):
+        names = error.accepts
+    if not names:
+        return None
+    signs = {terminal.name: terminal.pattern.value for terminal in _parser().terminals}
+    shown = {_TERMINALS.get(name) or signs[name] for name in names}
+    words = sorted(shown - {"an expression"}) + ["an expression"] * ("an expression" in shown)
+    return " or ".join(words) if len(words) <= _MOST_EXPECTED else None
+
+
+class _PermuteOfOne(Concatenation):
+    """``PERMUTE(A)``."""
+
+    __slots__ = ()
+
+    @property
+    def variable(self) -> RowPattern:
+        """The variable of that name."""
+        return self.parts[0]
+
+    @property
+    def group(self) -> RowPattern:
+        """What stands in brackets behind it."""
+        return self.parts[1]
+
+
+def _span(meta: Meta) -> Span:
+    return (0, 0) if meta.empty else (meta.start_pos, meta.end_pos)
+
+
+def _fragment_text(text: str) -> str:
+    """An expression's text for the reader of expressions, every character in its place."""
+
+    def replace(part: re.Match[str]) -> str:
+        if part["comment"]:
+            return re.sub(r"[^\n]", " ", part[0])
+        if part["quoted"]:
+            return f"`{part[0][1:-1]}`"
+        return part[0]
+
+    return _NOT_CODE.sub(replace, text)
+
+
+@v_args(meta=True)
+class _Reader(Transformer[Token, Any]):
+    """Lark's tree to the statement's; a method a rule of the grammar."""
+
+    def __init__(self, text: str, source: str) -> None:
+        super().__init__()
+        self.found: list[Found] = []
+        self.lacks_variables = False
+        self._text = text
+        self._source = source
+
+    def name(self, meta: Meta, children: list[Token]) -> Named:
+        written = str(children[0])
+        if written[0] in '"`':
+            name = written[1:-1].replace(written[0] * 2, written[0])
+            return Named(name, name, _span(meta))
+        return Named(written.upper(), written, _span(meta))
+
+    def expression(self, meta: Meta, _: list[Any]) -> Fragment:
+        start, end = _span(meta)
+        return Fragment(_fragment_text(self._text[start:end]), (start, end))
+
+    def piece(self, _: Meta, __: list[Any]) -> None:
+        return None
+
+    inner = piece
+
+    def item(self, _: Meta, children: list[Any]) -> Selected:
+        return Selected(*children)
+
+    def table(self, meta: Meta, children: list[Named]) -> Named:
+        written = ".".join(each.written for each in children)
+        return Named(written, written, _span(meta))
+
+    def partition(self, _: Meta, children: list[Fragment]) -> tuple[Fragment, ...]:
+        return tuple(children)
+
+    def sort(self, _: Meta, children: list[Any]) -> SortItem:
+        column, direction, nulls = children
+        descending = direction is not None and direction.type == "DESC"
+        return SortItem(column, descending, None if nulls is None else nulls.type == "FIRST")
+
+    def measure(self, _: Meta, children: list[Any]) -> WrittenMeasure:
+        return WrittenMeasure(*children)
+
+    def one_row(self, _: Meta, __: list[Any]) -> RowsPerMatch:
+        return RowsPerMatch.ONE_ROW
+
+    def show_empty(self, _: Meta, __: list[Any]) -> RowsPerMatch:
+        return RowsPerMatch.SHOW_EMPTY
+
+    def omit_empty(self, _: Meta, __: list[Any]) -> RowsPerMatch:
+        return RowsPerMatch.OMIT_EMPTY
+
+    def with_unmatched(self, _: Meta, __: list[Any]) -> RowsPerMatch:
+        return RowsPerMatch.WITH_UNMATCHED
+
+    def past_last_row(self, _: Meta, __: list[Any]) -> AfterMatch:
+        return AfterMatch(SkipTo.PAST_LAST_ROW)
+
+    def to_next_row(self, _: Meta, __: list[Any]) -> AfterMatch:
+        return AfterMatch(SkipTo.NEXT_ROW)
+
+    def to_first(self, _: Meta, children: list[Any]) -> AfterMatch:
+        return AfterMatch(SkipTo.FIRST, children[-1])
+
+    def to_last(self, _: Meta, children: list[Any]) -> AfterMatch:
+        return AfterMatch(SkipTo.LAST, children[-1])
+
+    def mode(self, meta: Meta, children: list[Token]) -> Named:
+        return Named(children[0].upper(), str(children[0]), _span(meta))
+
+    def after(self, _: Meta, children: list[Any]) -> Any:
+        return children[0]
+
+    within = after
+    pattern = after
+
+    def variable(self, meta: Meta, children: list[Named]) -> RowPattern:
+        return Variable(children[0].name, _span(meta))
+
+    def empty(self, meta: Meta, _: list[Any]) -> RowPattern:
+        return Empty(_span(meta))
+
+    def anchor_start(self, meta: Meta, _: list[Any]) -> RowPattern:
+        return Anchor("^", _span(meta))
+
+    def anchor_end(self, meta: Meta, _: list[Any]) -> RowPattern:
+        return Anchor("$", _span(meta))
+
+    def concatenation(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
+        return Concatenation(tuple(children), _span(meta))
+
+    def alternation(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
+        return Alternation(tuple(children), _span(meta))
+
+    def exclusion(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
+        return Exclusion(children[0], _span(meta))
+
+    def permutation(self, meta: Meta, children: list[Any]) -> RowPattern:
+        word, *parts = children
+        if len(parts) > 1:
+            return Permutation(tuple(parts), _span(meta))
+        # The standard wants two or more: this is a variable of that name, and a group.
+        return _PermuteOfOne((Variable(str(word).upper(), _span(meta)), *parts), _span(meta))
+
+    def permutation_of_none(self, meta: Meta, _: list[Token]) -> RowPattern:
+        self.found.append(Found("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
+        self.lacks_variables = True
+        return Empty(_span(meta))
+
+    def star(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
+        return 0, None
+
+    def plus(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
+        return 1, None
+
+    def optional(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
+        return 0, 1
+
+    def exactly(self, meta: Meta, children: list[Token]) -> tuple[int, int | None]:
+        return self._bounds(meta, children[0], children[0])
+
+    def between(self, meta: Meta, children: list[Token | None]) -> tuple[int, int | None]:
+        return self._bounds(meta, *children)
+
+    def _bounds(self, meta: Meta, low: Token | None, high: Token | None) -> tuple[int, int | None]:
+        for bound in (low, high):
+            if bound is not None and len(bound) > _MOST_DIGITS:
+                message = f"`{bound[:_MOST_DIGITS]}…` is too large a number"
+                allowed = f"a number of at most {_MOST_DIGITS} digits"
+                self.found.append(Found(message, _span(meta), allowed))
+                return 1, 1
+        least, most = int(low or 0), None if high is None else int(high)
+        if most == 0:
+            allowed = "an upper bound of 1 or more"
+            self.found.append(Found("the upper bound is 0", _span(meta), allowed))
+        elif most is not None and most < least:
+            message = f"the bounds are reversed: {least} is more than {most}"
+            self.found.append(Found(message, _span(meta), f"{{{most},{least}}}"))
+        return least, most
+
+    def repeated(self, meta: Meta, children: list[Any]) -> RowPattern:
+        part, (least, most), reluctant = children
+        if isinstance(part, _PermuteOfOne):
+            # The quantifier is that of the group.
+            group = Quantified(part.group, least, most, reluctant is not None, _span(meta))
+            return Concatenation((part.variable, group), _span(meta))
+        return Quantified(part, least, most, reluctant is not None, _span(meta))
+
+    def subset(self, _: Meta, children: list[Named]) -> Subset:
+        return Subset(children[0], tuple(children[1:]))
+
+    def define(self, _: Meta, children: list[Any]) -> Define:
+        return Define(*children)
+
+    order = partition
+    measures = partition
+    subsets = partition
+    defines = partition
+
+    def clause(self, _: Meta, children: list[Any]) -> list[Any]:
+        return children
+
+    def start(self, _: Meta, children: list[Any]) -> Statement:
+        first_alias, clause, last_alias = children[-3:]
+        *select, table = children[:-3]
+        (partition, order, measures, rows, after, mode, pattern, within, subsets, defines) = clause
+        del first_alias  # the input's other name; nothing can refer to it
+        return Statement(
+            text=self._text,
+            source=self._source,
+            select=tuple(select),
+            input=table,
+            alias=last_alias,
+            partition=partition or (),
+            order=order or (),
+            measures=measures or (),
+            rows=rows or RowsPerMatch.ONE_ROW,
+            after_match=after or AfterMatch(),
+            mode=mode,
+            pattern=pattern,
+            within=within,
+            subsets=subsets or (),
+            defines=defines,
+        )

@@ -1,0 +1,117 @@
+"""A rule in SQL against the type of its input's events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from spark_cep.errors import Problem
+from spark_cep.pattern.checks.sql_rule import PATH, finding
+from spark_cep.pattern.checks.validation import place_findings
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pattern.document.rule_of_shape import with_query
+from spark_cep.pattern.expressions import ColumnPath
+from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
+from spark_cep.pattern.key_types import key_problem
+from spark_cep.pattern.several_types import AnyRecord
+from spark_cep.pattern.sql import Query, examine_query, found_endless, found_order, spelled_out
+from spark_cep.pattern.sql.places import Found
+from spark_cep.pattern.sql.spelling import leaves_columns_open
+from spark_cep.pattern.types import RecordType, column_type
+
+_MOST_STATEMENTS = 4_096
+
+
+def check_statement(
+    loaded: LoadedRule, event: RecordType, event_time: ColumnPath | None = None
+) -> list[Problem]:
+    """What of the statement does not fit events of that type, and is not wrong in itself.
+    ``event_time``: the column of their time, an empty path where that is no column; ``None``: not
+    known."""
+    text = statement_of(loaded)
+    query, found = examine_query(text, loaded.places.source, event)
+    _, known = examine_query(text, loaded.places.source)
+    new = [each for each in found if not any(map(each.overlaps, known))]
+    if query is not None:
+        if not known:
+            said = found_order(query)
+            of_time = [each for each in found_order(query, event_time) if each not in said]
+            new += [each for each in of_time if not any(map(each.overlaps, new))]
+        new += _keys(query, event)
+    ordered = sorted(dict.fromkeys(new), key=lambda each: each.span)
+    return place_findings(map(finding, ordered), loaded.places)[0]
+
+
+def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
+    """What is not wrong with events of that type, and can hardly be meant."""
+    query, found = examine_query(statement_of(loaded), loaded.places.source, event)
+    if query is None or found:
+        return []
+    expressions = [(each.expression, each.start) for each in query.measures]
+    expressions += [(e, query.define_starts[variable]) for variable, e in query.defines.items()]
+    warnings = [
+        Found(each.message, (start + each.start, start + each.end), each.allowed)
+        for expression, start in expressions
+        for each in unknown_symbols(expression, event, {})
+    ]
+    ordered = sorted(dict.fromkeys(warnings), key=lambda each: each.span)
+    return place_findings(map(finding, ordered), loaded.places)[0]
+
+
+def endless(loaded: LoadedRule) -> list[Problem]:
+    """What of the statement only the end of the input decides."""
+    assert loaded.rule.query is not None
+    return place_findings(map(finding, found_endless(loaded.rule.query)), loaded.places)[0]
+
+
+def statement_of(loaded: LoadedRule) -> str:
+    """The text that its places are about."""
+    assert loaded.rule.query is not None
+    return loaded.places.texts.get(PATH, loaded.rule.query.text)
+
+
+def at_input(loaded: LoadedRule, message: str, allowed: str) -> Problem:
+    """A problem of what FROM names."""
+    assert loaded.rule.query is not None
+    found = Found(message, loaded.rule.query.input_span, allowed)
+    return place_findings([finding(found)], loaded.places)[0][0]
+
+
+def with_columns(loaded: LoadedRule, event: RecordType, running: Query | None = None) -> LoadedRule:
+    """The same rule with a statement that says the same without the type of the events: ``*`` of
+    ALL ROWS PER MATCH is their columns. As it is, if it does not fit them.
+
+    ``running``: the query of this version that runs already. Where the events have got more columns
+    since, ``*`` is still the columns that it has: what a version means does not change.
+    """
+    query = loaded.rule.query
+    assert query is not None
+    spelled = _spelled_out(query.text, event)
+    if running is not None and spelled != running and leaves_columns_open(query):
+        names = tuple(each.name for each in running.outputs)
+        before = _spelled_out(query.text, event, names)
+        spelled = before if before == running else spelled
+    return loaded if spelled is None else replace(loaded, rule=with_query(loaded.rule, spelled))
+
+
+@lru_cache(maxsize=_MOST_STATEMENTS)
+def _spelled_out(
+    text: str, event: RecordType, names: tuple[str, ...] | None = None
+) -> Query | None:
+    _, found = examine_query(text, "", event)
+    if found:
+        return None
+    spelled = spelled_out(text, "", event, names)
+    if spelled == text:
+        return None
+    query, found = examine_query(spelled, "")
+    return None if found else query
+
+
+def _keys(query: Query, event: RecordType) -> Iterator[Found]:
+    for path, span in zip(query.partition, query.partition_spans, strict=True):
+        kind = column_type(event, path) if path else None
+        wrong = None if kind is None else key_problem(kind)
+        if wrong is not None:
+            yield Found(wrong[0], span, wrong[1])

@@ -1,0 +1,169 @@
+"""Checks a loaded rule's expressions against the record types that its events may have.
+
+A step with ``of_type`` sees the columns of that type; any other step sees the columns of all the
+types together, each of which must be in at least one of them, and is NULL in the events that do not
+have it. A column of several types is refused (:mod:`spark_cep.pattern.several_types`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from spark_cep.documents.nearest import instead
+from spark_cep.documents.places import Path, Places
+from spark_cep.errors import MOST_PROBLEMS, Problem
+from spark_cep.pattern.checks.findings import Placed, place_steps
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pattern.expressions import ALL_STEPS, Expression, ExpressionError, check_types, parse
+from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
+from spark_cep.pattern.expressions.nodes import Column
+from spark_cep.pattern.expressions.problems import ExpressionProblem
+from spark_cep.pattern.key_types import key_problem, with_article
+from spark_cep.pattern.several_types import AnyRecord, InputRecord
+from spark_cep.pattern.sql_types import check_statement, statement_warnings, with_columns
+from spark_cep.pattern.tree import Rule
+from spark_cep.pattern.types import BOOLEAN, NULL, UNKNOWN, RecordType, SqlType
+
+
+def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
+    """Every problem of the rule's expressions with these record types, those that the rule may
+    see. Where each is from (an input, a file) is for messages; empty: nothing is said of it."""
+    if loaded.rule.query is not None:
+        return check_statement(loaded, AnyRecord.of(list(dict.fromkeys(records))))
+    check = _Check(loaded.rule, loaded.places, records)
+    return list(dict.fromkeys(islice(check.problems(), MOST_PROBLEMS)))
+
+
+def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
+    """What is not wrong with these record types, and can hardly be meant."""
+    if loaded.rule.query is not None:
+        return statement_warnings(loaded, AnyRecord.of(list(dict.fromkeys(records))))
+    check = _Check(loaded.rule, loaded.places, records)
+    return list(dict.fromkeys(islice(check.warnings(), MOST_PROBLEMS)))
+
+
+def with_columns_of(
+    loaded: LoadedRule, records: Sequence[InputRecord], running: Rule | None = None
+) -> LoadedRule:
+    """The rule with all that it says of columns written out; as it is, unless the events are of one
+    record type. ``running``: the rule of this id that runs, if one does."""
+    types = list(dict.fromkeys(records))
+    if loaded.rule.query is None or len(types) != 1:
+        return loaded
+    same = running is not None and running.version == loaded.rule.version
+    return with_columns(loaded, types[0][2], running.query if running and same else None)
+
+
+class _Check:
+    """One rule against one set of types."""
+
+    def __init__(self, rule: Rule, places: Places, records: Sequence[InputRecord]) -> None:
+        self._rule = rule
+        self._places = places
+        self._types: dict[str, list[InputRecord]] = {}
+        for record in dict.fromkeys(records):
+            for name in {record[1], record[1].rpartition(".")[2]}:
+                self._types.setdefault(name, []).append(record)
+        self._any = AnyRecord.of(list(dict.fromkeys(records)))
+        self._placed = [p for p in place_steps(rule.pattern) if p.step.group is None]
+        self._steps = {p.step.name: self._type_of(p) for p in self._placed if not p.step.negative}
+        self._steps[ALL_STEPS] = self._any
+
+    def problems(self) -> Iterator[Problem]:
+        """All of them, in the order of the rule's fields."""
+        yield from self._key_problems()
+        for placed in place_steps(self._rule.pattern):
+            yield from self._step_problems(placed)
+        for name, measure in self._rule.emit.measures.items():
+            _, problems = self._checked(measure, ("emit", "measures", name), None)
+            yield from problems
+        if not isinstance(self._rule.emit.events, str):
+            for number, column in enumerate(self._rule.emit.events):
+                yield from self._column_problems(column, ("emit", "events", number))
+
+    def warnings(self) -> Iterator[Problem]:
+        """Of all expressions, in the order of the rule's fields."""
+        for expression, path, event in self._expressions():
+            found = unknown_symbols(expression, event, self._steps)
+            yield from self._described(found, path)
+
+    def _expressions(self) -> Iterator[tuple[Expression, Path, AnyRecord | None]]:
+        for number, expression in enumerate(self._rule.key):
+            yield expression, ("key", number), self._any
+        for placed in place_steps(self._rule.pattern):
+            step = placed.step
+            for field, condition in (("where", step.where), ("until", step.until)):
+                if condition is not None:
+                    yield condition, (*placed.path, field), self._type_of(placed)
+        for name, measure in self._rule.emit.measures.items():
+            yield measure, ("emit", "measures", name), None
+
+    def _type_of(self, placed: Placed) -> AnyRecord:
+        name = placed.step.of_type
+        known = None if name is None else self._types.get(name)
+        return self._any if known is None else AnyRecord.of(known)
+
+    def _step_problems(self, placed: Placed) -> Iterator[Problem]:
+        step = placed.step
+        if step.of_type is not None and step.of_type not in self._types:
+            yield self._unknown_type(step.of_type, (*placed.path, "of_type"))
+            return
+        event = self._type_of(placed)
+        for field, expression in (("where", step.where), ("until", step.until)):
+            if expression is None:
+                continue
+            path = (*placed.path, field)
+            kind, problems = self._checked(expression, path, event)
+            yield from problems
+            if kind is not None and kind not in (BOOLEAN, NULL, UNKNOWN):
+                message = f"`{field}` is {with_article(kind)}, not a condition"
+                allowed = "an expression that is true or false (BOOLEAN)"
+                yield self._places.problem(message, path, allowed=allowed)
+
+    def _unknown_type(self, name: str, path: Path) -> Problem:
+        allowed = instead(name, sorted(self._types), "record types")
+        return self._places.problem(f"unknown record type `{name}`", path, allowed=allowed)
+
+    def _key_problems(self) -> Iterator[Problem]:
+        # Each event that a step may take must have the key.
+        seen = dict.fromkeys(self._type_of(placed) for placed in self._placed)
+        for number, expression in enumerate(self._rule.key):
+            path = ("key", number)
+            for event in seen:
+                kind, problems = self._checked(expression, path, event)
+                yield from problems
+                wrong = None if kind is None else key_problem(kind)
+                if wrong is not None:
+                    yield self._places.problem(wrong[0], path, allowed=wrong[1])
+
+    def _column_problems(self, column: str, path: Path) -> Iterator[Problem]:
+        try:
+            expression = parse(column)
+        except ExpressionError as error:
+            yield from self._described(error.problems, path)
+            return
+        if not isinstance(expression.node, Column):
+            yield self._places.problem(
+                f"`{column}` is not a column", path, allowed="a column such as `ip`"
+            )
+            return
+        _, problems = self._checked(expression, path, self._any)
+        yield from problems
+
+    def _checked(
+        self, expression: Expression, path: Path, event: RecordType | None
+    ) -> tuple[SqlType | None, list[Problem]]:
+        try:
+            return check_types(expression, event, self._steps), []
+        except ExpressionError as error:
+            return None, list(self._described(error.problems, path))
+
+    def _described(self, found: Iterable[ExpressionProblem], path: Path) -> Iterator[Problem]:
+        for problem in found:
+            yield self._places.problem(
+                problem.message,
+                path,
+                allowed=problem.allowed,
+                offsets=(problem.start, problem.end),
+            )

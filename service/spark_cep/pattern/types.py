@@ -1,0 +1,315 @@
+"""SQL types, and how an Avro schema becomes one.
+
+The types are those that expressions know. ``record_type`` maps an Avro schema as Spark's
+``SchemaConverters`` do, so a column has the same type here and in a Spark data frame:
+
+===================================  ==========================================================
+Avro                                 SQL
+===================================  ==========================================================
+boolean, string, bytes, fixed        BOOLEAN, STRING, BINARY, BINARY
+int, long, float, double             INT, BIGINT, FLOAT, DOUBLE
+enum; uuid on string                 STRING
+date on int                          DATE
+timestamp-millis, -micros on long    TIMESTAMP
+local-timestamp-* on long            TIMESTAMP_NTZ: carried, but no expression computes with it
+decimal on bytes or fixed            DECIMAL(p, s)
+other logical types                  the type beneath
+array, map, record                   ARRAY, MAP with STRING keys, record
+union with null                      the other branches; every type here may be NULL
+union of int and long                BIGINT
+union of float and double            DOUBLE
+other unions                         record of ``member0``, ``member1``, …
+===================================  ==========================================================
+
+A type that contains itself is refused with ``SchemaError``, as Spark refuses it by default.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from spark_cep.errors import SchemaError
+
+MAX_DECIMAL_DIGITS = 38
+_MAX_NESTING = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """Base of all types; ``str()`` is the type as Spark SQL writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitiveType(SqlType):
+    """A type without parameters, such as ``STRING``."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType(SqlType):
+    """An exact number of ``precision`` digits, ``scale`` of them behind the point."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"DECIMAL({self.precision}, {self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType(SqlType):
+    """A list of values of one type."""
+
+    element: SqlType
+
+    def __str__(self) -> str:
+        return f"ARRAY<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType(SqlType):
+    """Values by key; keys from Avro are always ``STRING``."""
+
+    key: SqlType
+    value: SqlType
+
+    def __str__(self) -> str:
+        return f"MAP<{self.key}, {self.value}>"
+
+
+@dataclass(frozen=True, slots=True, eq=True)
+class RecordType(SqlType):
+    """Named fields in order. ``name`` is the full Avro name, empty for a union's record.
+    ``symbols``: of the fields that are enums, whose type is STRING."""
+
+    fields: Mapping[str, SqlType]
+    name: str = ""
+    symbols: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: MappingProxyType({}), compare=False, repr=False
+    )
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(self.fields.items())))
+
+    def __str__(self) -> str:
+        inner = ", ".join(f"{name}: {kind}" for name, kind in self.fields.items())
+        return f"STRUCT<{inner}>"
+
+
+def column_type(record: RecordType, path: tuple[str, ...]) -> SqlType | None:
+    """The type of a column, or ``None`` when the record has no such column."""
+    found: SqlType = record
+    for part in path:
+        if not isinstance(found, RecordType) or part not in found.fields:
+            return None
+        found = found.fields[part]
+    return found
+
+
+STRING = PrimitiveType("STRING")
+INT = PrimitiveType("INT")
+BIGINT = PrimitiveType("BIGINT")
+FLOAT = PrimitiveType("FLOAT")
+DOUBLE = PrimitiveType("DOUBLE")
+BOOLEAN = PrimitiveType("BOOLEAN")
+TIMESTAMP = PrimitiveType("TIMESTAMP")
+TIMESTAMP_NTZ = PrimitiveType("TIMESTAMP_NTZ")
+DATE = PrimitiveType("DATE")
+BINARY = PrimitiveType("BINARY")
+DAY_TIME = PrimitiveType("INTERVAL DAY TO SECOND")
+"""A span of time of fixed length, in whole microseconds."""
+YEAR_MONTH = PrimitiveType("INTERVAL YEAR TO MONTH")
+"""A number of months; it is only added to and subtracted from dates and timestamps."""
+NULL = PrimitiveType("NULL")
+"""The type of a bare ``NULL``; goes with every other type."""
+UNKNOWN = PrimitiveType("UNKNOWN")
+"""The type of what no schema describes; goes with every other type."""
+
+_PRIMITIVES: dict[str, SqlType] = {
+    "null": NULL,
+    "boolean": BOOLEAN,
+    "int": INT,
+    "long": BIGINT,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "bytes": BINARY,
+    "string": STRING,
+}
+
+_LOGICAL: dict[tuple[str, str], SqlType] = {
+    ("int", "date"): DATE,
+    ("long", "timestamp-millis"): TIMESTAMP,
+    ("long", "timestamp-micros"): TIMESTAMP,
+    ("long", "local-timestamp-millis"): TIMESTAMP_NTZ,
+    ("long", "local-timestamp-micros"): TIMESTAMP_NTZ,
+}
+
+
+def record_type(avro_schema: Mapping[str, Any] | str) -> RecordType:
+    """The record that an Avro schema describes; ``SchemaError`` when it is not a usable record."""
+    schema: object = avro_schema
+    if isinstance(schema, str):
+        try:
+            schema = json.loads(schema)
+        except json.JSONDecodeError as error:
+            raise SchemaError(f"the Avro schema is not JSON: {error}") from error
+    converted = _AvroReader().convert(schema, namespace="", place="the schema", depth=0)
+    if not isinstance(converted, RecordType):
+        raise SchemaError(f"the Avro schema is {converted}; an event must be a record")
+    return converted
+
+
+def scalar_type(node: Mapping[str, Any] | str) -> SqlType:
+    """The type of a primitive, an enum or a fixed."""
+    return _AvroReader().convert(node, namespace="", place="the schema", depth=0)
+
+
+class _AvroReader:
+    """Walks one schema; knows the named types met so far."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, SqlType] = {}
+        self._enums: dict[str, tuple[str, ...]] = {}
+        self._open: list[str] = []
+
+    def convert(self, schema: object, *, namespace: str, place: str, depth: int) -> SqlType:
+        """The type of any Avro schema; ``place`` is for messages."""
+        if depth > _MAX_NESTING:
+            raise SchemaError(f"{place}: types are nested more than {_MAX_NESTING} deep")
+        if isinstance(schema, str):
+            return self._by_name(schema, namespace, place)
+        if isinstance(schema, list):
+            return self._union(schema, namespace, place, depth)
+        if not isinstance(schema, Mapping):
+            raise SchemaError(f"{place}: {schema!r} is not an Avro schema")
+        kind = schema.get("type")
+        if isinstance(kind, list | Mapping):
+            return self.convert(kind, namespace=namespace, place=place, depth=depth + 1)
+        if not isinstance(kind, str):
+            raise SchemaError(f"{place}: an Avro schema needs a 'type', found {kind!r}")
+        if kind in ("record", "error", "enum", "fixed"):
+            return self._define(kind, schema, namespace, place, depth)
+        if kind in ("array", "map"):
+            return self._collection(kind, schema, namespace, place, depth)
+        if kind == "bytes" and schema.get("logicalType") == "decimal":
+            return _decimal(schema, place)
+        logical = _LOGICAL.get((kind, str(schema.get("logicalType"))))
+        return logical or self._by_name(kind, namespace, place)
+
+    def _collection(
+        self, kind: str, schema: Mapping[str, Any], namespace: str, place: str, depth: int
+    ) -> SqlType:
+        field, mark = ("items", "[]") if kind == "array" else ("values", "{}")
+        inner = self.convert(
+            schema.get(field), namespace=namespace, place=f"{place}{mark}", depth=depth + 1
+        )
+        return ArrayType(inner) if kind == "array" else MapType(STRING, inner)
+
+    def _by_name(self, name: str, namespace: str, place: str) -> SqlType:
+        if name in _PRIMITIVES:
+            return _PRIMITIVES[name]
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        for candidate in (full, name):
+            if candidate in self._open:
+                raise SchemaError(
+                    f"{place}: the type {candidate} contains itself; recursive types cannot be read"
+                )
+            if candidate in self._named:
+                return self._named[candidate]
+        raise SchemaError(f"{place}: unknown Avro type {name!r}")
+
+    def _define(
+        self, kind: str, schema: Mapping[str, Any], namespace: str, place: str, depth: int
+    ) -> SqlType:
+        name = schema.get("name")
+        if not isinstance(name, str) or not name:
+            raise SchemaError(f"{place}: an Avro {kind} needs a name")
+        space = str(schema.get("namespace", namespace) or "")
+        full = name if "." in name or not space else f"{space}.{name}"
+        if kind == "enum":
+            self._named[full] = STRING
+            self._enums[full] = tuple(map(str, schema.get("symbols", ())))
+        elif kind == "fixed":
+            decimal = schema.get("logicalType") == "decimal"
+            self._named[full] = _decimal(schema, place) if decimal else BINARY
+        else:
+            inner = full.rpartition(".")[0]
+            self._open.append(full)
+            fields = self._fields(schema, inner, place, depth)
+            found = {f["name"]: self._symbols(f["type"], inner) for f in schema["fields"]}
+            symbols = {name: of_field for name, of_field in found.items() if of_field}
+            self._named[full] = RecordType(fields, full, symbols)
+            self._open.pop()
+        return self._named[full]
+
+    def _fields(
+        self, schema: Mapping[str, Any], namespace: str, place: str, depth: int
+    ) -> dict[str, SqlType]:
+        declared = schema.get("fields")
+        if not isinstance(declared, list):
+            raise SchemaError(f"{place}: an Avro record needs a list of fields")
+        fields: dict[str, SqlType] = {}
+        for declaration in declared:
+            name = declaration.get("name") if isinstance(declaration, Mapping) else None
+            if not isinstance(name, str) or not name:
+                raise SchemaError(f"{place}: a field of an Avro record needs a name")
+            if name in fields:
+                raise SchemaError(f"{place}: the field {name!r} is there twice")
+            fields[name] = self.convert(
+                declaration.get("type"),
+                namespace=namespace,
+                place=f"{place}.{name}",
+                depth=depth + 1,
+            )
+        return fields
+
+    def _symbols(self, schema: object, namespace: str) -> tuple[str, ...]:
+        """The symbols of a field's type, if that is an enum, perhaps nullable."""
+        match schema:
+            case str():
+                full = schema if "." in schema or not namespace else f"{namespace}.{schema}"
+                return self._enums.get(full, self._enums.get(schema, ()))
+            case list():
+                others = [branch for branch in schema if branch not in ("null", {"type": "null"})]
+                return self._symbols(others[0], namespace) if len(others) == 1 else ()
+            case {"type": "enum", "symbols": list(symbols)}:
+                return tuple(map(str, symbols))
+            case {"type": inner}:
+                return self._symbols(inner, namespace)
+        return ()
+
+    def _union(self, branches: list[Any], namespace: str, place: str, depth: int) -> SqlType:
+        types = [
+            self.convert(branch, namespace=namespace, place=place, depth=depth + 1)
+            for branch in branches
+            if branch not in ("null", {"type": "null"})
+        ]
+        if not types:
+            return NULL
+        if len(types) == 1:
+            return types[0]
+        if types in ([INT, BIGINT], [BIGINT, INT]):
+            return BIGINT
+        if types in ([FLOAT, DOUBLE], [DOUBLE, FLOAT]):
+            return DOUBLE
+        return RecordType({f"member{index}": kind for index, kind in enumerate(types)})
+
+
+def _decimal(schema: Mapping[str, Any], place: str) -> DecimalType:
+    precision, scale = schema.get("precision"), schema.get("scale", 0)
+    if not isinstance(precision, int) or not isinstance(scale, int):
+        raise SchemaError(f"{place}: a decimal needs whole numbers as precision and scale")
+    if not 1 <= precision <= MAX_DECIMAL_DIGITS or not 0 <= scale <= precision:
+        raise SchemaError(
+            f"{place}: DECIMAL({precision}, {scale}) cannot be read; "
+            f"precision is 1 to {MAX_DECIMAL_DIGITS}, scale 0 to the precision"
+        )
+    return DecimalType(precision, scale)

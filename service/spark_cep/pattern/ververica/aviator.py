@@ -1,0 +1,334 @@
+"""AviatorScript conditions as conditions of a rule.
+
+:func:`sql_condition` gives the SQL that is true for an event exactly where Ververica's
+``AviatorCondition`` takes the event, or says what of the expression has no counterpart and where it
+stands. That condition takes no event on which the expression fails; an expression without variables
+takes every event there, whatever it says, and is refused here.
+
+The answers are the same but for: whole numbers beyond 64 bits (Aviator's wrap, SQL's are NULL);
+-0.0, which is less than 0 to Aviator alone; constants with a fraction, which Aviator adds up digit
+by digit, so that the last bit may differ; text order and lengths of characters beyond U+FFFF.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lark import Token
+
+from spark_cep.documents.nearest import instead
+from spark_cep.pattern.expressions import ExpressionError, ExpressionProblem, parse
+from spark_cep.pattern.expressions.canonical import expression
+from spark_cep.pattern.expressions.nodes import Call, Column, Literal, Node, children
+from spark_cep.pattern.expressions.reading.syntax import MAX_TREE
+from spark_cep.pattern.types import BIGINT, DOUBLE, INT, NULL, STRING
+from spark_cep.pattern.ververica import aviator_truth as truth_of
+from spark_cep.pattern.ververica.aviator_arithmetic import (
+    ArithmeticProblemError,
+    arithmetic,
+    negative,
+)
+from spark_cep.pattern.ververica.aviator_functions import FUNCTIONS, ArgumentError, call
+from spark_cep.pattern.ververica.aviator_syntax import Syntax, parse_aviator, place
+from spark_cep.pattern.ververica.aviator_truth import Kind, Truth, Value
+from spark_cep.pattern.ververica.java_patterns import whole_text_pattern
+
+MOST_NODES = 5_000
+"""Most parts of the SQL: conditions that may fail are said twice, once for each answer."""
+
+_COMPARISONS = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "b": "\b", "f": "\f", "\\": "\\"}
+_ESCAPE = re.compile(r"\\([\s\S])")
+_RESERVED = frozenset(
+    {"lambda", "fn", "end", "if", "else", "for", "in", "return", "break", "continue", "let"}
+    | {"while", "elsif", "try", "catch", "finally", "throw", "new", "use"}
+)
+_NO_COUNTERPART = {
+    "bits": "operators on bits are not supported",
+    "shift": "operators on bits are not supported",
+    "power": "`**` is not supported; math.pow(a, b) is",
+    "index": "elements of lists and maps, as in `a[0]`, are not supported",
+}
+_LONG = range(-(2**63), 2**63)
+_INT = range(-(2**31), 2**31)
+
+
+def sql_condition(text: str, steps: frozenset[str] = frozenset()) -> str:
+    """The condition that an Aviator expression makes, in canonical SQL.
+
+    Args:
+        text: The expression.
+        steps: The names of the pattern's steps, which records of the event must not have: in SQL
+            their dotted names would look back.
+
+    Raises:
+        ExpressionError: With every part that has no counterpart, by its place in ``text``.
+    """
+    syntax = parse_aviator(text)
+    reader = _Reader(steps)
+    truth = reader.truth(syntax)
+    if not reader.problems and not reader.reads:
+        message = "the expression reads no field; Ververica takes every event then"
+        help_text = "no condition for every event, or one that reads the event"
+        reader.problems.append(ExpressionProblem(message, *place(syntax), help_text))
+    if not reader.problems and _size(truth.true, {}) > MOST_NODES:
+        message = f"the expression needs more than {MOST_NODES:,} operators in SQL"
+        reader.problems.append(ExpressionProblem(message, *place(syntax)))
+    if reader.problems:
+        raise ExpressionError(reader.problems)
+    sql = expression(truth.true).canonical
+    try:
+        parse(sql)
+    except ExpressionError as error:
+        message = f"the expression is too large in SQL: {error.problems[0].message}"
+        raise ExpressionError([ExpressionProblem(message, *place(syntax))]) from None
+    return sql
+
+
+class _RefusedError(Exception):
+    """This part is refused; the problem is noted."""
+
+
+class _Reader:
+    """Reads the tree of one expression; what is refused of it is in ``problems``."""
+
+    def __init__(self, steps: frozenset[str]) -> None:
+        self.problems: list[ExpressionProblem] = []
+        self.reads = False
+        self._steps = steps
+        self._depth = 0
+        self._readers: dict[str, Callable[[list[Syntax]], Value | Truth]] = {
+            "choice": self._choice,
+            "disjunction": lambda parts: truth_of.disjunction(self._truths(parts)),
+            "conjunction": lambda parts: truth_of.conjunction(self._truths(parts)),
+            "equality": self._comparison,
+            "relation": self._comparison,
+            "sum": self._arithmetic,
+            "product": self._arithmetic,
+            "sign": self._sign,
+            "path": self._path,
+            "call": self._call,
+        }
+
+    def truth(self, syntax: Syntax) -> Truth:
+        """A part as a condition; one that is refused is false."""
+        try:
+            return self._as_truth(self._read(syntax), syntax)
+        except _RefusedError:
+            return truth_of.constant(False)
+
+    def _truths(self, parts: list[Syntax]) -> list[Truth]:
+        return [self.truth(part) for part in parts]
+
+    def _refuse(self, message: str, syntax: Syntax, allowed: str | None = None) -> _RefusedError:
+        self.problems.append(ExpressionProblem(message, *place(syntax), allowed))
+        return _RefusedError()
+
+    def _read(self, syntax: Syntax) -> Value | Truth:
+        if isinstance(syntax, Token):
+            return self._constant(syntax)
+        if syntax.data in _NO_COUNTERPART:
+            raise self._refuse(_NO_COUNTERPART[syntax.data], syntax)
+        self._depth += 1
+        try:
+            if self._depth > MAX_TREE:
+                message = f"more than {MAX_TREE} operators stand inside one another"
+                raise self._refuse(message, syntax)
+            return self._readers[str(syntax.data)](list(syntax.children))
+        except (ArgumentError, ArithmeticProblemError) as error:
+            allowed = getattr(error, "allowed", None)
+            raise self._refuse(str(error), syntax, allowed) from None
+        finally:
+            self._depth -= 1
+
+    def _as_truth(self, found: Value | Truth, syntax: Syntax) -> Truth:
+        if isinstance(found, Truth):
+            return found
+        if found.kind is Kind.ANY:
+            return truth_of.condition(found)
+        raise self._refuse(f"a condition is expected here, found {found.kind.value}", syntax)
+
+    def _value(self, syntax: Syntax) -> Value:
+        found = self._read(syntax)
+        if isinstance(found, Value):
+            return found
+        if isinstance(found.true, Literal):
+            return Value(found.true, Kind.TRUTH, certain=True)
+        raise self._refuse("a value is expected here, found a condition", syntax)
+
+    def _all_values(self, parts: list[Syntax]) -> list[Value]:
+        """The values of all parts, all of whose problems are noted."""
+        values: list[Value] = []
+        for part in parts:
+            try:
+                values.append(self._value(part))
+            except _RefusedError:
+                continue
+        if len(values) < len(parts):
+            raise _RefusedError
+        return values
+
+    def _choice(self, parts: list[Syntax]) -> Truth:
+        asked = self.truth(parts[0])
+        then, otherwise = (self._answer(part) for part in parts[1:])
+        return truth_of.choice(asked, then, otherwise)
+
+    def _answer(self, syntax: Syntax) -> Truth:
+        """What stands behind `?` or `:`, where a nil would be the value of the whole."""
+        try:
+            found = self._read(syntax)
+            if isinstance(found, Value):
+                message = "a value as an answer of `? :` is not supported"
+                raise self._refuse(message, syntax, "a condition, such as `a == true`")
+        except _RefusedError:
+            return truth_of.constant(False)
+        return found
+
+    def _comparison(self, parts: list[Syntax]) -> Truth:
+        first, operator, second, *rest = parts
+        found = self._compared(first, str(operator), second)
+        for operator, operand in zip(rest[::2], rest[1::2], strict=True):
+            if operator not in ("==", "!="):
+                raise self._refuse("a condition is not comparable by size", operator)
+            found = self._same(found, self.truth(operand), str(operator))
+        return found
+
+    def _compared(self, first: Syntax, operator: str, second: Syntax) -> Truth:
+        if operator == "=~":
+            return self._matches(first, second)
+        if operator in ("==", "!="):
+            left, right = self._read_both(first, second)
+            if isinstance(left, Truth) or isinstance(right, Truth):
+                return self._same_as_condition(left, right, operator, (first, second))
+        left, right = self._all_values([first, second])
+        return truth_of.compared(_COMPARISONS[operator], left, right)
+
+    def _read_both(self, first: Syntax, second: Syntax) -> list[Value | Truth]:
+        found: list[Value | Truth] = []
+        for syntax in (first, second):
+            try:
+                found.append(self._read(syntax))
+            except _RefusedError:
+                continue
+        if not found[1:]:
+            raise _RefusedError
+        return found
+
+    def _same_as_condition(
+        self,
+        left: Value | Truth,
+        right: Value | Truth,
+        operator: str,
+        places: tuple[Syntax, Syntax],
+    ) -> Truth:
+        for value, truth, at in ((left, right, places[0]), (right, left, places[1])):
+            if isinstance(value, Value):
+                assert isinstance(truth, Truth)
+                if not isinstance(truth.true, Literal):
+                    message = "a value beside a condition: what is nil would have to be false"
+                    raise self._refuse(message, at, "compare it with `true` or `false` by itself")
+                constant = Value(truth.true, Kind.TRUTH, certain=True)
+                return truth_of.compared(_COMPARISONS[operator], value, constant)
+        assert isinstance(left, Truth)
+        assert isinstance(right, Truth)
+        return self._same(left, right, operator)
+
+    @staticmethod
+    def _same(left: Truth, right: Truth, operator: str) -> Truth:
+        same = truth_of.same_truth(left, right)
+        return same if operator == "==" else truth_of.inverse(same)
+
+    def _matches(self, text: Syntax, pattern: Syntax) -> Truth:
+        if not isinstance(pattern, Token) or pattern.type != "REGEX":
+            raise self._refuse("a pattern, as in `=~ /a+/`, is expected here", pattern)
+        java = pattern[1:-1]
+        if not java or java[0] in " \t\r\n'\"#" or java.endswith("\\"):
+            raise self._refuse("Aviator reads this pattern otherwise than it is written", pattern)
+        (value,) = self._all_values([text])
+        if value.kind not in (Kind.ANY, Kind.TEXT):
+            raise self._refuse(f"`=~` of {value.kind.value} fails; it takes text", text)
+        try:
+            constant = Literal(whole_text_pattern(java), STRING)
+        except ValueError as error:
+            raise self._refuse(str(error), pattern) from None
+        found = Call("RLIKE", (value.node, constant))
+        missed = truth_of.either(truth_of.negated(found), value.is_nil)
+        return Truth(found, missed, value.certain)
+
+    def _arithmetic(self, parts: list[Syntax]) -> Value:
+        found, *others = self._all_values(parts[::2])
+        for operator, other in zip(parts[1::2], others, strict=True):
+            found = arithmetic(str(operator), found, other)
+        return found
+
+    def _sign(self, parts: list[Syntax]) -> Value | Truth:
+        sign, operand = parts
+        if sign == "~":
+            raise self._refuse(_NO_COUNTERPART["bits"], sign)
+        if sign == "!":
+            return truth_of.inverse(self.truth(operand))
+        (value,) = self._all_values([operand])
+        return negative(value)
+
+    def _path(self, parts: list[Syntax]) -> Value | Truth:
+        token = parts[0]
+        name = str(token)
+        if name == "nil":
+            return Value(Literal(None, NULL), Kind.NIL, certain=True)
+        if name in ("true", "false"):
+            return truth_of.constant(name == "true")
+        if name in _RESERVED or "$" in name:
+            raise self._refuse(f"`{name}` is not supported", token)
+        path = tuple(name.split("."))
+        if len(path) > 1 and path[0] in self._steps:
+            message = f"`{path[0]}` is a node of the pattern and a field of the event"
+            raise self._refuse(message, token, "another name for the node")
+        self.reads = True
+        if len(path) == 1:
+            return Value(Column(path), Kind.ANY, nilable=True, certain=True)
+        guard = truth_of.is_not_null(Column(path[:-1]))
+        return Value(Column(path), Kind.ANY, nilable=True, guard=guard)
+
+    def _call(self, parts: list[Syntax]) -> Value | Truth:
+        token, *arguments = [part for part in parts if part is not None]
+        name = str(token)
+        if name not in FUNCTIONS:
+            allowed = instead(name, FUNCTIONS, "functions")
+            raise self._refuse(f"the function {name} is not supported", token, allowed)
+        return call(name, self._all_values(arguments))
+
+    def _constant(self, token: Token) -> Value:
+        if token.type == "REGEX":
+            raise self._refuse("a pattern stands behind `=~` alone", token)
+        if token.type == "STRING":
+            return Value(Literal(self._text(token), STRING), Kind.TEXT, certain=True)
+        text = str(token)
+        if text[-1] in "NM":
+            raise self._refuse("numbers beyond 64 bits and decimals are not supported", token)
+        if text[:2].lower() == "0x" or text.isdigit():
+            value = int(text, 16 if text[:2].lower() == "0x" else 10)
+            if value not in _LONG:
+                raise self._refuse("numbers beyond 64 bits and decimals are not supported", token)
+            kind = INT if value in _INT else BIGINT
+            return Value(Literal(value, kind), Kind.LONG, certain=True, wide=True)
+        number = float(text)
+        if number == float("inf"):
+            raise self._refuse(f"{text} is beyond DOUBLE", token)
+        return Value(Literal(number, DOUBLE), Kind.DOUBLE, certain=True, wide=True)
+
+    def _text(self, token: Token) -> str:
+        inside = token[1:-1]
+        if "#{" in inside:
+            raise self._refuse("expressions inside text, as in `#{a}`, are not supported", token)
+        for found in _ESCAPE.finditer(inside):
+            if found[1] not in _ESCAPES and found[1] != token[0]:
+                raise self._refuse(f"`\\{found[1]}` is not an escape of Aviator", token)
+        return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), inside)
+
+
+def _size(node: Node, known: dict[int, int]) -> int:
+    """How many operators the node is written with; what is shared counts each time."""
+    if id(node) not in known:
+        known[id(node)] = 1 + sum(_size(child, known) for child in children(node))
+    return known[id(node)]

@@ -1,0 +1,36 @@
+"""What is wrong with a pattern, by the path in its JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from spark_cep.documents.places import Path
+from spark_cep.errors import MOST_PROBLEMS
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong at ``path``; ``offsets`` are characters inside its text."""
+
+    path: Path
+    message: str
+    allowed: str | None = None
+    offsets: tuple[int, int] | None = None
+    at: Literal["key", "value"] = "value"
+
+
+class Findings(list[Finding]):
+    """All that is wrong with one pattern; no more than are told."""
+
+    def add(
+        self,
+        path: Path,
+        message: str,
+        allowed: str | None = None,
+        offsets: tuple[int, int] | None = None,
+        at: Literal["key", "value"] = "value",
+    ) -> None:
+        """Note one thing."""
+        if len(self) < MOST_PROBLEMS:
+            self.append(Finding(path, message, allowed, offsets, at))

@@ -1,0 +1,91 @@
+"""All code that Numba compiles, made ready before the first batch needs it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spark_cep.codecs.avro.record_layout import LayoutWriter
+from spark_cep.codecs.output.result_columns import encode_results
+from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
+from spark_cep.columns.loops.byte_loops import read_ascii, write_ascii
+from spark_cep.columns.loops.text_hash import place_hashes, text_hashes
+from spark_cep.columns.texts import TextSet
+from spark_cep.columns.vectors import Bytes, no_texts
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.errors import StartError
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.batch.input_batch import InputBatch
+from spark_cep.matcher.findings.results import ResultKind, Results
+from spark_cep.matcher.keys import KeysState
+from spark_cep.matcher.row_pattern.matcher import prepare as prepare_row_patterns
+from spark_cep.matcher.snapshot import StoredKeys, decode_batch, encode, encode_batch
+from spark_cep.matcher.steps.matcher import prepare as prepare_matcher
+from spark_cep.model import Coordinates, Event
+from spark_cep.pipeline.librdkafka.producer import produce_nothing
+from spark_cep.pipeline.read.ranges import read_nothing
+from spark_cep.programs.event_masks import event_masks
+
+
+def prepare() -> None:
+    """Compile everything, or load what was compiled before.
+
+    Raises StartError when it would have to be kept in a cache that cannot be written, or in one
+    that other users can write.
+    """
+    if OPEN_FOLDERS:
+        raise StartError(
+            f"the folder of compiled code {min(OPEN_FOLDERS)} can be written by other users, or"
+            " holds files of theirs, and what is in it is run: remove it, and make it with a mode"
+            " like 0755 (chmod go-w), or set NUMBA_CACHE_DIR to a folder of this user's own"
+        )
+    try:
+        with all_kept():
+            prepare_matcher()
+            prepare_row_patterns()
+            encode_results(_nothing(), 0, 0)
+            _decode_nothing()
+            _store_nothing()
+            read_nothing()
+            produce_nothing()
+    except OSError as error:
+        raise StartError(
+            "the folder of compiled code (NUMBA_CACHE_DIR, or the module's own) holds none for"
+            f" this processor and version, and cannot be written: {error}"
+        ) from error
+
+
+def _decode_nothing() -> None:
+    """As for one batch without records, whose bytes and ends may not be written to."""
+    data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(4), np.int32)
+    flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
+    layouts = LayoutWriter(ColumnVectors()).written([], [[]])
+    read = layouts.read(data, ends, flags.view(np.uint8), np.zeros(0, np.int32))
+    masks = event_masks(RecordTypes(), (), 1, ColumnVectors())
+    masks.of(np.zeros(0, np.int32), data, read.wholes, read.doubles, read.nulls)
+    Bytes(longs, flags, data).compacted()
+    text_hashes(data, ends, longs)
+    place_hashes(data, longs, flags, longs)
+
+
+def _store_nothing() -> None:
+    """State and events that wait, written and read."""
+    (block,) = encode(KeysState(), ())
+    stored = StoredKeys([[block]], {})
+    keys = TextSet(stored.texts(stored.rows(np.ones(1, bool))))
+    keys.find(keys.texts)
+    stored.find(keys)
+    stored.chosen(np.zeros(0, np.int64))
+    nothing, text = np.frombuffer(b"", np.uint8), np.empty(0, np.uint8)
+    write_ascii(nothing, text)
+    read_ascii(nothing, text)
+    event = Event(0, Coordinates("", 0, 0), 0, (), None, None)
+    decode_batch(encode_batch(InputBatch.of({None: [event]}, Names(), ())))
+
+
+def _nothing() -> Results:
+    i64, i32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    return Results(
+        ResultKind.MATCH, (), no_texts(), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i32,
+        EventTable.empty(),
+    )  # fmt: skip

@@ -1,0 +1,387 @@
+"""From Kafka records to one row an event: loops compiled by Numba read the wanted columns out of
+the bytes, look up texts and evaluate conditions; only what they cannot is evaluated in Python, on
+the events for which it still matters.
+
+What cannot go on carries a *fault* and is judged by :mod:`spark_cep.pipeline.decode.pack`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from spark_cep.codecs.avro.loops import record_bytes
+from spark_cep.codecs.avro.record_layout import Layouts, Read
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.columns.representation import Representation, representation
+from spark_cep.model import Coordinates, DeadLetter
+from spark_cep.packing import pack
+from spark_cep.pattern.types import TIMESTAMP, SqlType
+from spark_cep.pipeline.decode.column_bytes import bytes_at
+from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
+from spark_cep.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
+from spark_cep.pipeline.decode.record_faults import Fault
+from spark_cep.pipeline.decode.relevance import Relevance
+from spark_cep.pipeline.decode.tallies import NO_TIME, Tally, tallies
+from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, TYPE_COLUMN, word
+from spark_cep.pipeline.wire.masks import distinct_masks
+from spark_cep.programs.event_masks import EventMasks
+
+#: Bounds of event time, in milliseconds.
+FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
+_MOST_SECONDS = 1_000_000_000_000
+_OUTCOMES = {
+    record_bytes.READ: Fault.NONE,
+    record_bytes.UNDECODABLE: Fault.UNDECODABLE,
+    record_bytes.BAD_VALUE: Fault.BAD_VALUE,
+    record_bytes.TOO_DEEP: Fault.TOO_DEEP,
+    record_bytes.ABSENT: Fault.TOMBSTONE,
+    record_bytes.NOT_FRAMED: Fault.NOT_FRAMED,
+    record_bytes.UNKNOWN_ID: Fault.UNKNOWN_ID,
+    record_bytes.NOT_READ: Fault.NOT_READ,
+    record_bytes.UNREADABLE: Fault.UNREADABLE_SCHEMA,
+}
+_FAULT_OF_OUTCOME = np.array([_OUTCOMES[each] for each in range(len(_OUTCOMES))], np.int32)
+#: Dead letters of conditions that failed, of records that are decoded together.
+MOST_FAILURES = 1_000
+
+_Longs = NDArray[np.int64]
+_Flags = NDArray[np.bool_]
+
+
+class Decoded(NamedTuple):
+    """What became of records: what all count; the rows of those that somebody wants or that have a
+    fault; dead letters of conditions that could not be computed."""
+
+    tallies: list[Tally]
+    rows: pa.RecordBatch
+    failures: list[DeadLetter]
+
+
+class Atom(NamedTuple):
+    """A condition of a step, as the rule says it."""
+
+    rule: str
+    version: int
+    step: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Concerned:
+    """A condition, ``mask`` of ``word``, that has a part which is evaluated; ``atoms``: what it
+    stands for, for dead letters."""
+
+    word: int
+    mask: int
+    atoms: tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A part of conditions on events of record type ``type`` that is evaluated."""
+
+    evaluation: Evaluation
+    type: int
+    targets: tuple[tuple[int, int], ...]
+    concerned: tuple[Concerned, ...]
+
+
+@dataclass(frozen=True)
+class SlotVectors:
+    """A column that travels to the matcher, of type ``kind``; by record type where it is."""
+
+    kind: SqlType
+    of: tuple[ColumnVector | None, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One partitioning: its words among all; the parts of its key (none: all events have the same);
+    by record type whether a rule reads it that needs a key, and one to which NULL is a key; whether
+    a rule emits the records' own bytes."""
+
+    number: int
+    first_word: int
+    words: int
+    key: tuple[KeyPart, ...]
+    needs_key: tuple[bool, ...]
+    takes_null: tuple[bool, ...]
+    slots: tuple[SlotVectors, ...]
+    relevance: Relevance
+    keeps_payload: bool
+
+
+@dataclass(frozen=True)
+class EventTime:
+    """Where the event time of a record type is (``None``: it is the record's own), and its unit."""
+
+    source: ColumnVector | Evaluation | None
+    unit: str
+
+    @property
+    def in_micros(self) -> bool:
+        """Whether there may be something behind the millisecond."""
+        if isinstance(self.source, ColumnVector) and self.source.kind == TIMESTAMP:
+            return True
+        return self.source is not None and self.unit == "micros"
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Decodes for one plan; picklable. ``kind_of_topic``: for :meth:`Layouts.read`; any other topic
+    is of ``other_topics``. ``max_ahead_ms``: how far event time may be ahead of the record's Kafka
+    timestamp. ``keep_all``: events that no rule wants go on, too."""
+
+    kind_of_topic: Mapping[str, int]
+    other_topics: int
+    key_groups: int
+    max_ahead_ms: int | None
+    keep_all: bool
+    layouts: Layouts
+    times: tuple[EventTime, ...]
+    masks: EventMasks
+    conditions: tuple[Condition, ...]
+    parts: tuple[Part, ...]
+
+    def read(
+        self, records: KafkaRecords, latest: int | None, late_until: int | None = None
+    ) -> Decoded:
+        """Decode ``records``. An event time after ``latest`` is a fault. After ``late_until`` no
+        event is late (``None``: any may be): events leave their record's bytes behind then, which
+        are most of a row, and which only late events are written with.
+
+        Columns of the rows: ``topic, partition, offset, time`` (ms, NULL when unknown), ``micros``
+        (behind the millisecond; where event times may be finer), ``kafka_time, size`` (the record's
+        own: ms, bytes of key and value), ``fault``, ``event_type``, ``record_key, value, headers``
+        (headers as JSON; NULL where nobody needs them), and per partitioning *p*: ``key_p, group_p,
+        bits_p_w …, slot_p_s …`` (bits 0 where nothing is to be done; slots as
+        :mod:`spark_cep.pipeline.match.slot_columns` reads them).
+        """
+        kind = self.kind_of_topic.get(records.topic, self.other_topics)
+        value = records.value
+        kinds = np.full(len(records), kind, np.int32)
+        read = self.layouts.read(value.data, value.ends, value.present, kinds)
+        faults = _FAULT_OF_OUTCOME.take(read.outcomes)
+        of = np.where(faults == Fault.NONE, read.types, np.int32(-1))
+        time, micros = self._times(read, of, records.time)
+        self._judge_times(faults, time, records.time, latest)
+        timed = faults == Fault.NONE
+        of[~timed] = -1
+        time[~timed] = NO_TIME
+        if micros is not None:
+            micros[~timed] = 0
+        words = self.masks.of(of, read.data, read.wholes, read.doubles, read.nulls)
+        failures = self._evaluate(read, of, words, records)
+        keys, unkeyed = [], []
+        for part in self.parts:
+            texts = [KeyTexts(each, read, self.layouts, of) for each in part.key]
+            keys.append(texts)
+            missing = np.logical_or.reduce([t.missing for t in texts] or [~timed])
+            unkeyed.append(missing & ~_of_types(part.takes_null, of))
+            faults[missing & _of_types(part.needs_key, of) & timed] = Fault.MISSING_KEY
+        judged = faults > Fault.NOT_READ
+        kept, whole = [], np.zeros(len(of), bool)
+        carried = judged.copy()
+        may_be_late = np.ones(len(of), bool) if late_until is None else time <= late_until
+        for part in self.parts:
+            keep, wanted = self._concerned(part, words, of)
+            kept.append(keep)
+            carried |= keep
+            whole |= wanted if part.keeps_payload else wanted & may_be_late
+        rows = np.flatnonzero(carried)
+        made = records.rows(rows, judged | whole)
+        made["time"] = pa.array(time[rows], mask=time[rows] == NO_TIME)
+        if micros is not None:
+            made[MICROS_COLUMN] = pa.array(micros[rows])
+        made["fault"], made[TYPE_COLUMN] = pa.array(faults[rows]), pa.array(read.types[rows])
+        for part, texts, missing, keep in zip(self.parts, keys, unkeyed, kept, strict=True):
+            here = (timed & keep & ~missing)[rows]
+            made |= self._of_part(part, texts, read, of, words, rows, here)
+        counted = tallies(
+            records.topic, records.partition, faults, time, records.time, records.sizes
+        )
+        return Decoded(counted, pa.RecordBatch.from_pydict(made), failures)
+
+    @property
+    def in_micros(self) -> bool:
+        """Whether event times may be finer than milliseconds."""
+        return any(where.in_micros for where in self.times)
+
+    def _times(
+        self, read: Read, of: NDArray[np.int32], kafka_time: _Longs
+    ) -> tuple[_Longs, NDArray[np.int16] | None]:
+        """Event times in milliseconds, and microseconds behind them where there may be some."""
+        time = np.full(len(of), NO_TIME, np.int64)
+        micros = np.zeros(len(of), np.int16) if self.in_micros else None
+        for number, where in enumerate(self.times):
+            source = where.source
+            mine = of == number
+            if source is None:
+                found = kafka_time[mine]
+            elif isinstance(source, ColumnVector):
+                mine &= read.nulls[:, source.vector] == 0
+                found = read.wholes[mine, source.vector]
+            else:
+                rows = np.flatnonzero(mine)
+                values, places, _ = source.of(read, self.layouts, rows)
+                known = np.array([v is not None for v in values], bool)[places]
+                mine = rows[known]
+                found = np.array([v or 0 for v in values], np.int64)[places[known]]
+            if where.in_micros:
+                assert micros is not None
+                micros[mine] = found % 1_000
+            found = _in_millis(found, where)
+            # Before all that are within bounds, but not as those that have none.
+            time[mine] = np.maximum(found, FIRST_TIME - 1)
+        return time, micros
+
+    def _judge_times(
+        self, faults: NDArray[np.int32], time: _Longs, kafka_time: _Longs, latest: int | None
+    ) -> None:
+        missing = time == NO_TIME
+        outside = (time < FIRST_TIME) | (time > LAST_TIME)
+        if self.max_ahead_ms is not None:
+            # A record without timestamp has -1.
+            outside |= (kafka_time >= 0) & (time > kafka_time + self.max_ahead_ms)
+        if latest is not None:
+            outside |= time > latest
+        sound = faults == Fault.NONE
+        faults[sound & outside] = Fault.TIME_OUT_OF_BOUNDS
+        faults[sound & missing] = Fault.MISSING_TIME
+
+    def _evaluate(
+        self, read: Read, of: NDArray[np.int32], words: _Longs, records: KafkaRecords
+    ) -> list[DeadLetter]:
+        """Take out of ``words`` what is not true of events by parts that are evaluated; dead
+        letters of those that fail."""
+        failed: list[DeadLetter] = []
+        for condition in self.conditions:
+            possible = np.zeros(len(of), bool)
+            for number, mask in condition.targets:
+                possible |= (words[:, number] & mask) != 0
+            rows = np.flatnonzero(possible & (of == condition.type))
+            if not len(rows):
+                continue
+            values, places, errors = condition.evaluation.of(read, self.layouts, rows)
+            for place, error in errors.items():
+                at = rows[places == place].tolist()
+                failed += self._failures(condition, words, records, at, error, len(failed))
+            untrue = rows[np.array([v is not True for v in values], bool)[places]]
+            for number, mask in condition.targets:
+                words[untrue, number] &= ~mask
+        return failed
+
+    @staticmethod
+    def _failures(
+        condition: Condition,
+        words: _Longs,
+        records: KafkaRecords,
+        rows: Iterable[int],
+        error: Exception,
+        already: int,
+    ) -> Iterable[DeadLetter]:
+        for row in rows:
+            for each in condition.concerned:
+                if not words[row, each.word] & each.mask:
+                    continue
+                at = Coordinates(records.topic, records.partition, int(records.offset[row]))
+                for atom in each.atoms:
+                    if already >= MOST_FAILURES:
+                        return
+                    already += 1
+                    yield DeadLetter(
+                        at=at,
+                        reason=Reason.CONDITION_FAILED.value,
+                        detail=f"{atom.text}: {error!r}",
+                        rule_id=atom.rule,
+                        step=atom.step,
+                        rule_version=atom.version,
+                    )
+
+    def _concerned(self, part: Part, words: _Longs, of: NDArray[np.int32]) -> tuple[_Flags, _Flags]:
+        """Which events must go to the matcher, and which with their own bytes."""
+        if self.keep_all:
+            reads = _of_types(part.needs_key, of) | _of_types(part.takes_null, of)
+            return reads, reads
+        masks, places = distinct_masks(words[:, part.first_word : part.first_word + part.words])
+        answers = np.array([part.relevance.of(mask) for mask in masks], bool).reshape(-1, 2)
+        keep, relevant = answers[places].T
+        return keep, relevant
+
+    def _of_part(
+        self,
+        part: Part,
+        texts: Sequence[KeyTexts],
+        read: Read,
+        of: NDArray[np.int32],
+        words: _Longs,
+        rows: NDArray[np.intp],
+        here: _Flags,
+    ) -> dict[str, pa.Array]:
+        """The columns of a partitioning, of the events that are ``here``."""
+        p = part.number
+        key, group = keys_of(texts, rows, here, self.key_groups)
+        made = {f"key_{p}": key, f"group_{p}": pa.array(group, mask=~here)}
+        for number in range(part.words):
+            made[word(p, number)] = pa.array(
+                np.where(here, words[rows, part.first_word + number], 0)
+            )
+        for number, slot in enumerate(part.slots):
+            made[f"slot_{p}_{number}"] = self._slot(slot, read, of, rows, here)
+        return made
+
+    def _slot(
+        self,
+        slot: SlotVectors,
+        read: Read,
+        of: NDArray[np.int32],
+        rows: NDArray[np.intp],
+        here: _Flags,
+    ) -> pa.Array:
+        types = of[rows]
+        null = ~here | np.array([*(each is None for each in slot.of), True])[types]
+        vectors = {each.vector: each for each in slot.of if each is not None}
+        if not vectors:
+            return pa.nulls(len(rows), pa.binary())
+        vector: Any = next(iter(vectors))
+        if len(vectors) > 1:
+            vector = np.array([0 if each is None else each.vector for each in slot.of] + [0])[types]
+        null |= read.nulls[rows, vector] != 0
+        match representation(slot.kind):
+            case Representation.TEXT:
+                return bytes_at(read.data, read.wholes[rows, vector], null, pa.string())
+            case Representation.WHOLE:
+                return pa.array(read.wholes[rows, vector], mask=null)
+            case Representation.DOUBLE:
+                return pa.array(read.doubles[rows, vector], mask=null)
+            case Representation.OBJECT:
+                (source,) = vectors.values()
+                mine = np.flatnonzero(~null)
+                values, places, _ = source.distinct(read, self.layouts, rows[mine])
+                packed = pa.array([None if v is None else pack(v) for v in values], pa.binary())
+                at = np.zeros(len(rows), np.int64)
+                at[mine] = places
+                return packed.take(pa.array(at, mask=null))
+
+
+def _of_types(which: Sequence[bool], of: NDArray[np.int32]) -> _Flags:
+    """What holds by record type, of events; of no type (-1) nothing does."""
+    return np.array([*which, False]).take(of)
+
+
+def _in_millis(values: _Longs, where: EventTime) -> _Longs:
+    """Rounded down; what leaves 64 bits is beyond the bounds of event time."""
+    if where.in_micros:
+        return values // 1_000
+    if where.source is None or where.unit != "seconds":
+        return values
+    beyond = np.where(values > 0, _MOST_SECONDS, -_MOST_SECONDS) * 1_000
+    fits = (values >= -_MOST_SECONDS) & (values <= _MOST_SECONDS)
+    return np.where(fits, values, 0) * 1_000 + np.where(fits, 0, beyond)

@@ -1,0 +1,100 @@
+"""Which schema ids the registry does not know, asked by the decoding task that meets them.
+
+Records with such an id are dead letters, which must cost a request to the registry and no more:
+anybody who may write to a topic can make up ids. An id that the registry knows is another matter,
+since the plan has to be built again for its schema.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from spark_cep.codecs.registry.settings import RegistrySettings
+from spark_cep.errors import SparkCepError
+
+if TYPE_CHECKING:
+    from spark_cep.codecs.registry.registry import Registry
+
+#: Ids have four bytes in the framing, and are Java's ints in every registry.
+LARGEST_REGISTERED: Final = 2**31 - 1
+#: How long the answer that an id is not known holds: it may be registered later.
+FORGOTTEN_AFTER_SECONDS: Final = 30.0
+#: In one task; of more ids the ones with the most records are asked for.
+MOST_ASKED: Final = 1_000
+_AT_THE_SAME_TIME: Final = 8
+_MOST_REMEMBERED: Final = 100_000
+_ANSWER_SECONDS: Final = 5.0
+
+#: By registry and id, when this Python worker was told that there is no such schema.
+_unknown: dict[tuple[str, int], float] = {}
+_registries: dict[RegistrySettings, Registry] = {}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """``open``: ids that have a schema, or that the registry did not answer for. ``not_asked``: ids
+    that it was not asked for, which are taken for unknown like all others. ``asked``: how many
+    requests there were."""
+
+    open: frozenset[int]
+    not_asked: frozenset[int]
+    asked: int
+
+
+@dataclass(frozen=True)
+class SchemaLookup:
+    """Asks one registry; picklable."""
+
+    settings: RegistrySettings
+
+    def ask(self, ids: Counter[int], most: int) -> Answers:
+        """What is known of ``ids``, with the number of records of each; the registry is asked for
+        ``most`` of them at most. It raises nothing: the driver finds out why there was no answer.
+        """
+        now, url = time.monotonic(), self.settings.url
+        wanted = [
+            each
+            for each, _ in ids.most_common()
+            if each <= LARGEST_REGISTERED
+            and now - _unknown.get((url, each), -math.inf) >= FORGOTTEN_AFTER_SECONDS
+        ]
+        asked = wanted[:most]
+        missing = self._missing(asked)
+        for each in missing:
+            _unknown.pop((url, each), None)
+            # The oldest goes.
+            if len(_unknown) >= _MOST_REMEMBERED:
+                del _unknown[next(iter(_unknown))]
+            _unknown[url, each] = now
+        return Answers(frozenset(asked) - missing, frozenset(wanted[most:]), len(asked))
+
+    def _missing(self, ids: Sequence[int]) -> frozenset[int]:
+        missing: set[int] = set()
+        if not ids:
+            return frozenset()
+        with suppress(SparkCepError), ThreadPoolExecutor(_AT_THE_SAME_TIME) as pool:
+            registry = self._registry()
+            for first in range(0, len(ids), _AT_THE_SAME_TIME):
+                several = ids[first : first + _AT_THE_SAME_TIME]
+                known = list(pool.map(registry.knows, several))
+                missing.update(
+                    i for i, is_known in zip(several, known, strict=True) if not is_known
+                )
+        return frozenset(missing)
+
+    def _registry(self) -> Registry:
+        if self.settings not in _registries:
+            # Its HTTP client takes a while to import, and most workers never need it.
+            from spark_cep.codecs.registry.registry import Registry
+
+            seconds = min(self.settings.timeout_seconds, _ANSWER_SECONDS)
+            quick = replace(self.settings, max_attempts=1, timeout_seconds=seconds)
+            _registries[self.settings] = Registry(quick)
+        return _registries[self.settings]

@@ -1,0 +1,267 @@
+"""Delivery in transactions: a batch's records and its commit marker are committed together.
+
+Each state partition has one transactional id for good, so a producer that starts with it fences
+all others (KIP-98). A task that runs a batch again finds its marker, and writes nothing. Output of
+a batch is the same each time it is run, which is what makes the marker enough.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from spark_cep.durations import format_duration
+from spark_cep.errors import (
+    RESTORE,
+    ConfigurationError,
+    KafkaAwayError,
+    OutputError,
+    SparkCepError,
+    StateError,
+    TakenOverError,
+)
+from spark_cep.pipeline.deliver.commit_markers import KEY, CommitMarker, CommitMarkers
+from spark_cep.pipeline.deliver.kafka_retry import is_retriable, retried
+from spark_cep.pipeline.deliver.output import Batch, Written
+from spark_cep.pipeline.librdkafka.messages import Messages
+from spark_cep.pipeline.librdkafka.producer import Producer
+
+_FENCED: Final = (
+    KafkaError._FENCED,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+)
+_ATTEMPT_SECONDS: Final = 10.0
+_MOST_KEPT: Final = 32
+_IDLE_SECONDS: Final = 3_600.0
+"""Well below ``transactional.id.expiration.ms`` of any sensible broker (its default: 7 days)."""
+
+
+@dataclass(frozen=True)
+class ExactlyOnce:
+    """``outputs.delivery: exactly_once``. The configurations hold secrets."""
+
+    producer_config: Mapping[str, Any]
+    consumer_config: Mapping[str, Any]
+    prefix: str
+    run: str
+    timeout_ms: int
+
+    @property
+    def marks_topic(self) -> str:
+        """The topic of markers."""
+        return f"{self.prefix}.marks"
+
+    def transactional_id(self, partition: int) -> str:
+        """The transactional id of a state partition."""
+        return f"{self.prefix}-{partition}"
+
+    def output(self, partition: int, batch: Batch, first: bool) -> ExactlyOnceOutput:
+        """The output of one task."""
+        return ExactlyOnceOutput(self, partition, batch, first)
+
+    def start_producer(self, partition: int) -> Producer:
+        """A producer that may begin transactions; all others of the partition are fenced, and
+        what they had not committed is undone.
+
+        Raises ConfigurationError when the brokers refuse the time-out, else OutputError.
+        """
+        name = self.transactional_id(partition)
+        # The acknowledgement of a record is part of the commit.
+        own = {"transactional.id": name, "transaction.timeout.ms": self.timeout_ms}
+        try:
+            producer = Producer({**self.producer_config, **own})
+            # Without a connection librdkafka looks for the coordinator every 500 ms only, and what
+            # answers first may be the connection that it is about to replace.
+            for _ in range(2):
+                self._retried(lambda: producer.ask_for(self.marks_topic, _ATTEMPT_SECONDS))
+            self._retried(lambda: producer.init_transactions(_ATTEMPT_SECONDS))
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+                raise ConfigurationError(
+                    f"outputs.transaction_timeout {format_duration(self.timeout_ms)} is refused:"
+                    " the brokers allow at most their transaction.max.timeout.ms (15 minutes by"
+                    " default)"
+                ) from error
+            kind = KafkaAwayError if is_retriable(error) else OutputError
+            raise kind(f"transactional id {name} cannot be used: {error.args[0].str()}") from error
+        return producer
+
+    def commit(self, producer: Producer, partition: int, marker: CommitMarker) -> None:
+        """Write the marker and end the transaction. Raises KafkaException: nothing is committed, or
+        it is not known whether it is; the marker will tell."""
+        producer.produce_to(self.marks_topic, partition, KEY, marker.packed())
+        self._retried(lambda: producer.commit_transaction(_ATTEMPT_SECONDS))
+
+    def _retried(self, call: Callable[[], Any]) -> None:
+        """Ask again for as long as a transaction may take."""
+        retried(call, self.timeout_ms / 1000)
+
+
+@dataclass
+class _Kept:
+    producer: Producer
+    writer: str
+    used: float
+
+
+#: Producers of this Python worker by transactional id, the one used last at the end.
+_kept: OrderedDict[str, _Kept] = OrderedDict()
+_markers: dict[str, CommitMarkers] = {}
+
+
+def forget() -> None:
+    """Drop what this process keeps from task to task, as if it had just started."""
+    _kept.clear()
+    while _markers:
+        _markers.popitem()[1].close()
+
+
+class ExactlyOnceOutput:
+    """One transaction, begun with the first record; a task without records has none."""
+
+    def __init__(self, delivery: ExactlyOnce, partition: int, batch: Batch, first: bool) -> None:
+        self._delivery = delivery
+        self._partition = partition
+        self._batch = batch
+        self._first = first
+        self._open: _Kept | None = None
+        self._before = False
+
+    def write(self, messages: Messages) -> None:
+        """Hand records on, unless the batch was written before."""
+        if self._before:
+            return
+        if self._open is None:
+            self._begin()
+            if self._before:
+                return
+        assert self._open is not None
+        self._open.producer.produce(messages)
+
+    def finish(self) -> Written:
+        """Commit the records and the marker of the batch."""
+        if self._before:
+            return Written.BEFORE
+        if self._open is None:
+            return Written.NOTHING
+        batch = self._batch
+        marker = CommitMarker(
+            self._delivery.run,
+            batch.query,
+            batch.number,
+            self._open.writer,
+            batch.schema_ids,
+            batch.offsets,
+        )
+        try:
+            self._delivery.commit(self._open.producer, self._partition, marker)
+        except KafkaException as error:
+            raise self._failure(error) from error
+        self._keep(self._open)
+        return Written.COMMITTED
+
+    def abandon(self) -> None:
+        """Undo the transaction. Where that fails, the next producer of the id does it."""
+        if self._open is not None:
+            try:
+                self._open.producer.purge()
+                self._open.producer.abort_transaction(_ATTEMPT_SECONDS)
+            except KafkaException:
+                pass
+            self._open = None
+
+    def _begin(self) -> None:
+        """Find out whether the batch was written, and begin its transaction if not.
+
+        A kept producer serves if it wrote the last marker: then no other one was at work since. The
+        marker is read before a new producer starts, so that a run that was replaced does not fence
+        the one that replaced it, and after, because then no commit can be on its way.
+        """
+        marker = self._marker()
+        kept = _kept.pop(self._delivery.transactional_id(self._partition), None)
+        if kept is not None and (
+            self._first
+            or marker is None
+            or marker.writer != kept.writer
+            or time.monotonic() - kept.used > _IDLE_SECONDS
+        ):
+            kept = None
+        if kept is None and not self._written(marker):
+            producer = self._delivery.start_producer(self._partition)
+            kept = _Kept(producer, uuid.uuid4().hex[:12], 0.0)
+            marker = self._marker()
+        if self._written(marker):
+            self._before = True
+            if kept is not None:
+                self._keep(kept)
+            return
+        assert kept is not None
+        try:
+            kept.producer.begin_transaction()
+        except KafkaException as error:
+            raise self._failure(error) from error
+        self._open = kept
+
+    def _written(self, marker: CommitMarker | None) -> bool:
+        """Whether the batch is the one of the marker. StateError when the output holds another
+        batch of this number, or a later one: it does not come from this checkpoint."""
+        batch = self._batch
+        if marker is None or marker.query != batch.query or marker.batch < batch.number:
+            return False
+        if marker.batch > batch.number or marker.offsets not in ("", batch.offsets):
+            raise StateError(
+                f"state partition {self._partition}: the output holds batch {marker.batch}, and"
+                f" batch {batch.number} is to be written with other records than those, since files"
+                f" of the checkpoint's offsets were lost or replaced: {RESTORE}"
+            )
+        return True
+
+    def _marker(self) -> CommitMarker | None:
+        delivery = self._delivery
+        reader = _markers.get(delivery.marks_topic)
+        if reader is None:
+            while len(_markers) >= _MOST_KEPT:
+                _markers.pop(next(iter(_markers))).close()
+            reader = _markers[delivery.marks_topic] = CommitMarkers(
+                delivery.consumer_config, delivery.marks_topic
+            )
+        marker = reader.read(self._partition)
+        if marker is not None and marker.run != delivery.run:
+            raise TakenOverError(
+                f"another instance of the service (run {marker.run}) has taken over the output of"
+                f" {delivery.prefix}; this one (run {delivery.run}) ends"
+            )
+        return marker
+
+    def _keep(self, kept: _Kept) -> None:
+        kept.used = time.monotonic()
+        _kept[self._delivery.transactional_id(self._partition)] = kept
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+
+    def _failure(self, error: KafkaException) -> SparkCepError:
+        """Why the transaction failed; TakenOverError where another run is at work."""
+        reason = error.args[0]
+        if reason.code() not in _FENCED:
+            kind = KafkaAwayError if is_retriable(error) else OutputError
+            return kind(
+                f"batch {self._batch.number} of state partition {self._partition} could not be"
+                f" written: {reason.str()}"
+            )
+        try:
+            self._marker()
+        except TakenOverError as taken:
+            return taken
+        return OutputError(
+            f"the transaction of batch {self._batch.number} of state partition {self._partition}"
+            " was ended from outside: another attempt at the batch was quicker, or it took longer"
+            f" than outputs.transaction_timeout ({format_duration(self._delivery.timeout_ms)})"
+        )

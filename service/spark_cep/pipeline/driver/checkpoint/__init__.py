@@ -1,0 +1,1 @@
+"""The checkpoint as files: who holds it, how far it has come, what is wrong with it."""

@@ -1,0 +1,84 @@
+"""What ended a query, read from Spark's report, which is text.
+
+Errors of tasks, and of the sources, reach the driver as text alone: an exception of a Python
+process stands somewhere in the trace.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.base import PySparkException
+
+from spark_cep.errors import (
+    ConfigurationError,
+    KafkaAwayError,
+    OutputError,
+    SparkCepError,
+    StartError,
+    StateError,
+    TakenOverError,
+)
+from spark_cep.pipeline.driver.checkpoint.state_faults import state_fault
+
+_KAFKA_AWAY: Final = re.compile(
+    r"""
+    spark_cep\.errors\.KafkaAwayError:\ [^\n]*
+  | spark_cep\.errors\.OutputError:\ [^\n]* (?:
+        not\ acknowledged | Message\ timed\ out | Broker\ transport\ failure
+      | broker\ connections\ are\ down
+    ) [^\n]*
+    """,
+    re.VERBOSE,
+)
+
+
+#: Ours, that tasks and the source of the input raise.
+_OURS: Final = (StateError, TakenOverError, OutputError, ConfigurationError, StartError)
+
+
+class JobFailedError(SparkCepError):
+    """The query ended by an error that the service cannot repair."""
+
+
+def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
+    """What went wrong with Spark on a checkpoint, as one line out of a long report; our own errors
+    keep their kind."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    for kind in _OURS:
+        name = f"{kind.__module__}.{kind.__name__}: "
+        own = [line.partition(name)[2] for line in lines if name in line]
+        if own:
+            return kind(own[-1])
+    if "CONCURRENT_STREAM_LOG_UPDATE" in str(error):
+        return TakenOverError("another instance of the service works from the same checkpoint now")
+    state = state_fault(str(error), checkpoint)
+    if state is not None:
+        return state
+    told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
+    # The worker's own error says more than Java's wrapping of it.
+    python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
+    text = (python or told or lines[:1] or ["no message"])[-1]
+    return JobFailedError(f"the query failed: {text}")
+
+
+def kafka_away(error: PySparkException) -> KafkaAwayError | None:
+    """The error as KafkaAwayError, when the query failed because Kafka did not answer."""
+    trace = str(getattr(error, "_stackTrace", None) or "")
+    return kafka_away_in(f"{error}\n{trace}")
+
+
+def not_started(checkpoint: str, error: PySparkException | Py4JJavaError) -> SparkCepError:
+    """The error of a query that did not even start, mostly for its checkpoint's place."""
+    told = str(error.java_exception if isinstance(error, Py4JJavaError) else error)
+    return state_fault(str(error), checkpoint) or StartError(
+        f"no query can be started with state.checkpoint {checkpoint}: {told}"
+    )
+
+
+def kafka_away_in(report: str) -> KafkaAwayError | None:
+    """As :func:`kafka_away`, from a report's text."""
+    found = _KAFKA_AWAY.search(report)
+    return found and KafkaAwayError(f"Kafka does not answer: {found[0].strip()}")

@@ -1,0 +1,47 @@
+"""The batch that a query begins with, where some of its output was committed before.
+
+What is there cannot be taken back, so the batch must come out as it did. Records, their order and
+the clock are the same by themselves (the offset log has them); which schema ids were known when it
+was decoded is in its commit markers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_cep.pipeline.deliver.commit_markers import CommitMarkers
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
+from spark_cep.pipeline.deliver.output import Delivery
+from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
+from spark_cep.pipeline.wire.schema_ids import ids_in
+
+
+@dataclass(frozen=True, slots=True)
+class PartlyWritten:
+    """``schema_ids``: the ones that ``batch`` knew; to it all others are unknown."""
+
+    batch: int
+    schema_ids: frozenset[int]
+
+
+def partly_written(
+    delivery: Delivery, partitions: int, checkpoint: CheckpointFiles
+) -> PartlyWritten | None:
+    """The batch that is planned and not done, if one of the state partitions has written it.
+
+    Raises what :meth:`CommitMarkers.read` and :meth:`CheckpointFiles.position` do. Without
+    transactions nothing tells; there, output may be repeated in another form.
+    """
+    position = checkpoint.position()
+    if position is None or not position.uncommitted or not isinstance(delivery, ExactlyOnce):
+        return None
+    markers = CommitMarkers(delivery.consumer_config, delivery.marks_topic)
+    try:
+        for marker in map(markers.read, range(partitions)):
+            if marker is not None and (marker.query, marker.batch, marker.schema_ids is None) == (
+                position.query, position.batch, False,
+            ):  # fmt: skip
+                return PartlyWritten(position.batch, ids_in(marker.schema_ids or ""))
+    finally:
+        markers.close()
+    return None

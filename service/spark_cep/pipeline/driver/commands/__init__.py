@@ -1,0 +1,1 @@
+"""Commands on the checkpoint or topics of a job."""

@@ -1,0 +1,138 @@
+"""The newest records of the topic of dead letters, for people: read once, nothing committed."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from typing import Any, Final
+from uuid import UUID
+
+import fastavro
+from confluent_kafka import Message
+
+from spark_cep.codecs.output.outputs import schema_text
+from spark_cep.codecs.registry.framing import locate
+from spark_cep.codecs.registry.registry import Registry
+from spark_cep.config import Settings
+from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
+from spark_cep.pipeline.driver.kafka.cluster import Cluster
+from spark_cep.pipeline.driver.kafka.partition_reader import (
+    ANSWER_SECONDS,
+    CONSUMER,
+    PartitionReader,
+)
+from spark_cep.pipeline.driver.rules.job_plan import registry_settings
+
+_MOST_FOREIGN: Final = 20
+_NAME: Final = "sparkcep.v1.DeadLetter"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter: its fields as in ``schemas/dead-letter.avsc``, and its own ``place``:
+    partition and offset in the topic of dead letters."""
+
+    place: tuple[int, int]
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    detail: str
+    rule_id: str | None
+    step: str | None
+    record_key: bytes | None
+    record_value: bytes | None
+    failed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A record of the topic that is no dead letter, and why not."""
+
+    place: tuple[int, int]
+    why: str
+
+
+def newest_letters(
+    settings: Settings, most: int, wanted: Callable[[Letter], bool] = lambda _: True
+) -> tuple[list[Letter], list[Foreign]]:
+    """The newest ``most`` dead letters that are ``wanted``, oldest first, and what was met that is
+    none, the last twenty of it. Not more than twice as many letters are held.
+
+    Raises ConfigurationError where there is no such topic, KafkaAwayError, RegistryAwayError and
+    what else :class:`~spark_cep.pipeline.driver.kafka.cluster.Cluster` and the registry raise.
+    """
+    topic = settings.outputs.topics.dead_letters
+    cluster = Cluster(settings)
+    if topic not in cluster.topics():
+        raise ConfigurationError(
+            f"outputs.topics.dead_letters: {topic} does not exist on"
+            f" {settings.kafka.bootstrap_servers}; the job creates it when it starts"
+        )
+    registry = Registry(registry_settings(settings))
+    consumer = cluster.consumer("spark-cep-dead-letters", **CONSUMER)
+    decoder = _Decoder(registry)
+    letters: list[Letter] = []
+    foreign: deque[Foreign] = deque(maxlen=_MOST_FOREIGN)
+    try:
+        known = cluster.ask(lambda: consumer.list_topics(topic, ANSWER_SECONDS)).topics[topic]
+        for partition in sorted(known.partitions):
+            found: deque[Letter] = deque(maxlen=most)
+            for stretch in PartitionReader(cluster, consumer, topic, partition).backwards():
+                here: deque[Letter] = deque(maxlen=most - len(found))
+                for message in stretch:
+                    letter = decoder.letter(message)
+                    if isinstance(letter, Foreign):
+                        foreign.append(letter)
+                    elif wanted(letter):
+                        here.append(letter)
+                found.extendleft(reversed(here))
+                if len(found) == most:
+                    break
+            letters = sorted([*letters, *found], key=lambda each: (each.failed_at, each.place))
+            letters = letters[-most:]
+    finally:
+        consumer.close()
+        registry.close()
+    return letters, sorted(foreign, key=lambda each: each.place)
+
+
+class _Decoder:
+    """Records to dead letters."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._reader = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
+        self._writers: dict[int | UUID, Any] = {}
+
+    def letter(self, message: Message) -> Letter | Foreign:
+        """The dead letter that a record holds. Raises RegistryAwayError."""
+        place = (message.partition() or 0, message.offset() or 0)
+        value = message.value() or b""
+        headers: Any = message.headers() or ()  # as the client is typed, they may be a mapping
+        try:
+            framed = locate(value, headers)
+            writer = self._writer(framed.schema)
+        except (SchemaError, SchemaNotFoundError) as error:
+            return Foreign(place, str(error))
+        if writer.get("name") != _NAME:
+            return Foreign(
+                place, f"its schema is {writer.get('name', writer['type'])}, not {_NAME}"
+            )
+        try:
+            body = BytesIO(value[framed.body_start :])
+            datum: Any = fastavro.schemaless_reader(body, writer, self._reader)
+            return Letter(place, **datum)
+        except Exception as error:  # noqa: BLE001  fastavro raises many kinds, and anybody may write
+            return Foreign(place, f"{type(error).__name__}: {error}")
+
+    def _writer(self, schema: int | UUID) -> Any:
+        if schema not in self._writers:
+            text = self._registry.get_schema(schema).text
+            parsed: Any = fastavro.parse_schema(json.loads(text))
+            self._writers[schema] = parsed if isinstance(parsed, dict) else {"type": "no record"}
+        return self._writers[schema]

@@ -1,0 +1,237 @@
+"""What a checkpoint holds, read through Spark's state data source: no job is started, nothing is
+written, and a job may run on it meanwhile.
+
+Buckets are decoded by Spark's tasks; the driver adds up one line for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_cep.config import Settings
+from spark_cep.errors import StateError
+from spark_cep.packing import pack, unpack
+from spark_cep.pipeline.driver.checkpoint.failures import failure
+from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
+from spark_cep.pipeline.spark.session import spark_session
+from spark_cep.pipeline.state.ascii_values import bytes_of
+from spark_cep.pipeline.state.entries import CHANGES
+from spark_cep.pipeline.state.key_group_labels import GROUP_SQL
+from spark_cep.pipeline.state.stored_group import RuleHeld, StoredGroup, earlier
+
+#: Of buckets that a Python worker gets together.
+_BYTES_TOGETHER = 4 << 20
+_LARGEST = 5
+
+
+@dataclass(slots=True)
+class Size:
+    """How much there is. ``bytes`` are of the stored values, before RocksDB's compression."""
+
+    bytes: int = 0
+    keys: int = 0
+    partial_matches: int = 0
+    waiting: int = 0
+
+    def add(self, other: Size) -> None:
+        """Add up."""
+        self.bytes += other.bytes
+        self.keys += other.keys
+        self.partial_matches += other.partial_matches
+        self.waiting += other.waiting
+
+
+@dataclass(slots=True)
+class RuleReport:
+    """A rule's share. ``bytes`` is an estimate: rules of one bucket share its bytes by their
+    partial matches."""
+
+    id: str
+    version: int
+    held: RuleHeld = field(default_factory=RuleHeld)
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class PartialMatch:
+    """One partial match of the key that was asked for: step numbers with the coordinates of their
+    events, first to last; times in milliseconds."""
+
+    rule: str
+    version: int
+    fingerprint: str
+    key_group: int
+    began: int
+    deadline: int
+    events: list[tuple[int, str, int, int]]
+
+
+@dataclass(slots=True)
+class StateReport:
+    """What a checkpoint holds as of its last committed batch. Times are milliseconds."""
+
+    checkpoint: str
+    position: Position
+    layout: dict[str, int]
+    watermark: int
+    clock: list[tuple[str, int, int | None]]
+    next_due: int | None
+    total: Size
+    rules: list[RuleReport]
+    partitions: dict[int, Size]
+    groups: list[tuple[int, int, Size]]
+    buckets: list[tuple[int, str, Size]]
+    of_key: list[PartialMatch] | None
+
+
+def read_state(
+    settings: Settings, key: str | None = None, spark: SparkSession | None = None
+) -> StateReport:
+    """Read the checkpoint of ``settings``, with the partial matches of ``key`` if one is given, as
+    texts of it stand in outputs; ``spark`` is a session to use and to leave running.
+
+    Raises StateError when there is no state, or it is damaged or of another format.
+    """
+    session = spark or spark_session(settings)
+    location = str(settings.state.checkpoint)
+    try:
+        position = CheckpointFiles(session, location).position()
+        if position is None or position.committed is None:
+            raise StateError(
+                f"{location}: no batch is committed there; is state.checkpoint the right place?"
+            )
+        return _read(session, location, position, key)
+    except PySparkException as error:
+        raise failure(error, location) from error
+    finally:
+        if spark is None:
+            session.stop()
+
+
+def _read(spark: SparkSession, location: str, position: Position, key: str | None) -> StateReport:
+    spark = spark.newSession()
+    # Unlike those of the job, rows are as large as buckets are.
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BYTES_TOGETHER))
+
+    def variable(name: str) -> DataFrame:
+        options = {"path": location, "stateVarName": name, "batchId": str(position.committed)}
+        state = spark.read.format("statestore").options(**options).load()
+        if "label" not in state.select("key.*").columns:
+            raise StateError(
+                f"{location} is of another job or of another version of the service:"
+                " read it with the version that wrote it"
+            )
+        return state.withColumn("label", F.col("key.label"))
+
+    groups = variable("group").select(
+        F.expr(GROUP_SQL).alias("key_group"),
+        "partition_id",
+        F.col("value.value").alias("state"),
+    )
+    entries = variable("entries").select(
+        F.expr(GROUP_SQL).alias("key_group"),
+        F.col("user_map_key.name").alias("name"),
+        F.col("user_map_value.value").alias("bucket"),
+    )
+    beside = F.col("name").endswith(CHANGES)
+    changes = entries.where(beside).select(
+        "key_group",
+        F.expr(f"left(name, length(name) - {len(CHANGES)})").alias("name"),
+        F.col("bucket").alias("changes"),
+    )
+    buckets = (
+        entries.where(~beside)
+        .join(changes, ["key_group", "name"], "left")
+        .join(groups, "key_group")
+    )
+    stored = {row.key_group: row for row in groups.collect()}
+    if not stored:
+        raise StateError(f"{location}: the state is empty")
+    decoded = {number: StoredGroup(bytes(row.state)) for number, row in stored.items()}
+    lines = buckets.mapInArrow(_BucketReader(key), "line BINARY").collect()
+    first = decoded[min(decoded)]
+    report = StateReport(
+        checkpoint=location,
+        position=position,
+        layout=first.layout | {"buckets": sum(group.buckets for group in decoded.values())},
+        watermark=first.watermark,
+        clock=sorted(first.clock, key=lambda part: part[:2]),
+        next_due=None,
+        total=Size(),
+        rules=[],
+        partitions={number: Size() for number in range(position.committed_partitions)},
+        groups=[],
+        buckets=[],
+        of_key=None if key is None else [],
+    )
+    sizes = {number: Size(len(row.state)) for number, row in stored.items()}
+    rules = {
+        rule.fingerprint: RuleReport(rule.id, rule.version)
+        for group in decoded.values()
+        for rule in group.rules
+    }
+    for line in lines:
+        number, name, size, shares, partials = unpack(bytes(line[0]))
+        bucket = Size(*size)
+        sizes[number].add(bucket)
+        report.buckets.append((number, name, bucket))
+        for fingerprint, values in shares.items():
+            held = RuleHeld(*values)
+            rules[fingerprint].held.add(held)
+            rules[fingerprint].bytes += (
+                bucket.bytes * held.partial_matches // max(1, bucket.partial_matches)
+            )
+        if report.of_key is not None:
+            report.of_key += [PartialMatch(*each) for each in partials]
+    for number, size in sizes.items():
+        partition = stored[number].partition_id
+        report.total.add(size)
+        report.partitions[partition].add(size)
+        report.groups.append((number, partition, size))
+        report.next_due = earlier(report.next_due, decoded[number].next_due)
+    report.rules = sorted(rules.values(), key=lambda rule: (rule.id, rule.version))
+    report.groups = sorted(report.groups, key=lambda group: -group[2].bytes)[:_LARGEST]
+    report.buckets = sorted(report.buckets, key=lambda bucket: -bucket[2].bytes)[:_LARGEST]
+    return report
+
+
+@dataclass(frozen=True)
+class _BucketReader:
+    """A line for each bucket: key group, name, size, shares of the rules, partials of a key."""
+
+    key: str | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            lines = [self._line(row) for row in batch.to_pylist()]
+            yield pa.RecordBatch.from_pydict({"line": pa.array(lines, pa.binary())})
+
+    def _line(self, row: dict[str, Any]) -> bytes:
+        group = StoredGroup(row["state"])
+        stored = 0
+        for column, name in (("bucket", row["name"]), ("changes", row["name"] + CHANGES)):
+            if row[column] is not None:
+                value = bytes_of(row[column])
+                stored += len(value)
+                row[column] = group.check(row["key_group"], name, value)
+        held = group.bucket(row["bucket"], row["changes"])
+        partials = sum(rule.partial_matches for rule in held.rules.values())
+        size = [stored, held.keys, partials, held.waiting]
+        shares = {fingerprint: rule.packed() for fingerprint, rule in held.rules.items()}
+        of_key = [] if self.key is None else list(self._of_key(group, row))
+        return pack([row["key_group"], row["name"], size, shares, of_key])
+
+    def _of_key(self, group: StoredGroup, row: dict[str, Any]) -> Iterator[list[Any]]:
+        for rule, partial in group.of_key(row["bucket"], row["changes"], self.key):
+            events = [[taken.step, *taken.event.at] for taken in partial.last.chain()]
+            yield [
+                rule.id, rule.version, rule.fingerprint, row["key_group"], partial.first.time,
+                partial.deadline, events[::-1],
+            ]  # fmt: skip

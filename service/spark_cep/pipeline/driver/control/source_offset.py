@@ -1,0 +1,82 @@
+"""Where a batch ends, as Spark's offset log keeps it.
+
+A batch that runs again after a crash is given the offset that is logged: it reads the same records,
+and sees the same control record. The keys are in checkpoints, so they keep their names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from spark_cep.pipeline.wire.control import Partition
+
+#: By partition, the offset of the next record.
+Ends = dict[Partition, int]
+
+#: Of a digest.
+_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffset:
+    """What the driver has told by then
+    (:class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`; empty: nothing), and
+    where the batch ends in each partition."""
+
+    control: dict[str, Any] = field(default_factory=dict)
+    input: Ends = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """For the log. Equal offsets have equal texts: Spark holds these against each other."""
+        return {"control": self.control, "input": nested(self.input)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> SourceOffset:
+        """From the log. Raises KeyError for a value of another form."""
+        return cls(value["control"], by_partition(value["input"]))
+
+    @classmethod
+    def of_entry(cls, sources: Sequence[Any]) -> SourceOffset:
+        """From an entry of the log, with an offset for each source. Raises KeyError when it is not
+        of the one source of a query."""
+        if len(sources) != 1:
+            raise KeyError("control")
+        return cls.from_json(sources[0])
+
+    @property
+    def by_topic(self) -> dict[str, dict[int, int]]:
+        """Where the batch ends, by topic and partition."""
+        found: dict[str, dict[int, int]] = {}
+        for (topic, partition), end in self.input.items():
+            found.setdefault(topic, {})[partition] = end
+        return found
+
+    @property
+    def digest(self) -> str:
+        """What tells a batch from all others. A rescale has that of the batch before, whose state
+        it moves.
+
+        Partitions of which nothing is read yet are left out. Spark begins a batch for one that was
+        added, also without a record; such a batch has no task that reads, so it writes no state,
+        and what counts for the next batch is the one before.
+        """
+        begun = {at: end for at, end in self.input.items() if end}
+        text = json.dumps(SourceOffset(self.control, begun).as_json(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def by_partition(offsets: Mapping[str, Mapping[str, int]]) -> Ends:
+    """Offsets out of JSON, which has texts for numbers of partitions."""
+    return {(topic, int(n)): end for topic, each in offsets.items() for n, end in each.items()}
+
+
+def nested(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:
+    """Offsets for JSON, in order."""
+    made: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        made.setdefault(topic, {})[str(partition)] = offset
+    return made

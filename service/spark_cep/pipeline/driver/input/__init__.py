@@ -1,0 +1,1 @@
+"""The Spark source of the input, and what a batch reads."""

@@ -1,0 +1,217 @@
+"""What batches read.
+
+Where a new job starts, up to where a batch reads, and which ranges its tasks are given: what
+Spark's own source of Kafka decides (``KafkaMicroBatchStream``, ``KafkaOffsetRangeCalculator``), by
+the same rules.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any, Final, TypeVar
+
+from spark_cep.config import Settings
+from spark_cep.config.engine import EARLIEST, LATEST
+from spark_cep.errors import KafkaAwayError, StartError, StateError
+from spark_cep.pipeline.driver.control.source_offset import Ends
+from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END, Cluster, at_time
+from spark_cep.pipeline.driver.kafka.watch import quick_cluster
+from spark_cep.pipeline.read.ranges import Range
+from spark_cep.pipeline.wire.control import Partition
+
+_T = TypeVar("_T")
+#: How long a broker that does not answer, or a topic that is not there, is waited for.
+_BRIDGED_SECONDS: Final = 60.0
+_GONE_SECONDS: Final = 10.0
+_ASK_AGAIN_SECONDS: Final = 0.25
+_REMEDY: Final = (
+    "start from a new checkpoint, or set source.fail_on_data_loss to false to go on with what there"
+    " is"
+)
+
+
+class InputOffsets:
+    """Plans the batches of one query. ``cluster``: who is asked, by the reader's own connection.
+
+    Each method that asks Kafka raises KafkaAwayError when it has not answered for a minute,
+    ConfigurationError and StartError when it refuses.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        cluster: Callable[[], Cluster] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._made = cluster or partial(quick_cluster, settings, settings.reader_config())
+        self._clock, self._sleep = clock, sleep
+        self._last: Ends | None = None
+        self._known: Ends = {}
+        self._gone_since: float | None = None
+
+    @property
+    def known(self) -> Ends:
+        """Where partitions ended when Kafka was asked last."""
+        return self._known
+
+    def initial(self) -> Ends:
+        """Where a new job starts. Raises StartError when ``source.starting_positions`` are not
+        those of the partitions that there are."""
+        return self._bridged(self._initial)
+
+    def latest(self, start: Ends, most: int | None) -> Ends:
+        """Up to where a batch reads that starts at ``start``: no more than ``most`` records, a
+        share of each partition. Raises StateError when records are gone that were not read, unless
+        ``source.fail_on_data_loss`` is off."""
+        return self._bridged(lambda: self._latest(start, most))
+
+    def stop_at_present_ends(self) -> None:
+        """From now on nothing is read that Kafka does not have yet."""
+        self._last = self._bridged(lambda: self._offsets(self._partitions(), END))
+
+    def ranges(self, begins: Ends, ends: Ends) -> list[Range]:
+        """What the tasks of a batch read, in the order of partitions."""
+        added = [at for at in ends if at not in begins]
+        if added:
+            begins = begins | self._bridged(lambda: self._offsets(added, BEGINNING))
+        found = [
+            Range(*at, begins[at], end) for at, end in sorted(ends.items()) if begins[at] < end
+        ]
+        return divided(found, self._settings.source.min_partitions or 1)
+
+    @cached_property
+    def _cluster(self) -> Cluster:
+        return self._made()
+
+    def _initial(self) -> Ends:
+        source = self._settings.source
+        partitions = self._partitions()
+        if source.starting_positions is not None:
+            return self._positions(source.starting_positions, partitions)
+        if source.starting_timestamp is not None:
+            moment = round(source.starting_timestamp.timestamp() * 1000)
+            found = self._offsets(partitions, at_time(moment))
+            none = [at for at, offset in found.items() if offset < 0]
+            return found | self._offsets(none, END)
+        latest = source.starting_offsets == "latest"
+        spec = END if latest else BEGINNING
+        return self._offsets(partitions, spec)
+
+    def _positions(
+        self, given: Mapping[str, Mapping[int, int]], partitions: list[Partition]
+    ) -> Ends:
+        found = {(topic, n): offset for topic, each in given.items() for n, offset in each.items()}
+        if set(found) != set(partitions):
+            raise StartError(
+                f"source.starting_positions: has {_listed(found)}; the inputs are"
+                f" {_listed(partitions)}, and each partition needs one"
+            )
+        for special, spec in ((LATEST, END), (EARLIEST, BEGINNING)):
+            found |= self._offsets([at for at in found if found[at] == special], spec)
+        return found
+
+    def _latest(self, start: Ends, most: int | None) -> Ends:
+        ends = self._offsets(self._partitions(start), END)
+        self._known = ends
+        if self._settings.source.fail_on_data_loss:
+            self._check(start, ends)
+        last = self._last
+        if last is not None:
+            ends = {
+                at: max(min(end, last.get(at, 0)), start.get(at, 0))
+                for at, end in ends.items()
+                if at in last or at in start
+            }
+        added = [at for at in ends if at not in start]
+        begins = start | (self._offsets(added, BEGINNING) if added else {})
+        sizes = {at: max(0, end - begins.get(at, 0)) for at, end in ends.items()}
+        return {
+            at: begins.get(at, 0) + part if sizes[at] else ends[at]
+            for at, part in shares(sizes, most).items()
+        }
+
+    def _check(self, start: Mapping[Partition, int], ends: Mapping[Partition, int]) -> None:
+        for (topic, partition), begin in start.items():
+            end = ends.get((topic, partition))
+            if end is None:
+                raise StateError(f"{topic}, partition {partition}: is there no more: {_REMEDY}")
+            if end < begin:
+                raise StateError(
+                    f"{topic}, partition {partition}: ends at offset {end} now, and was read up to"
+                    f" {begin}: {_REMEDY}"
+                )
+
+    def _partitions(self, start: Iterable[Partition] = ()) -> list[Partition]:
+        """Those of the inputs. One that was there is waited for a while: a topic may be about to be
+        created again, which the next batch notices."""
+        inputs = self._settings.inputs.values()
+        names = [topic for source in inputs for topic in source.topics]
+        patterns = [re.compile(each.topic_pattern) for each in inputs if each.topic_pattern]
+        while True:
+            found = self._cluster.input_partitions(names, patterns)
+            if set(start) <= set(found):
+                self._gone_since = None
+                return found
+            now = self._clock()
+            self._gone_since = now if self._gone_since is None else self._gone_since
+            if now - self._gone_since >= _GONE_SECONDS:
+                return found
+            self._sleep(_ASK_AGAIN_SECONDS)
+
+    def _offsets(self, partitions: list[Partition], spec: Any) -> Ends:
+        committed = self._settings.kafka.reads_committed
+        found = self._cluster.offsets(partitions, spec, committed=committed)
+        unknown = [at for at in partitions if at not in found]
+        if unknown:
+            # Brokers learn one after the other of a topic that has just come, or gone.
+            raise KafkaAwayError(f"Kafka has no leader for {_listed(unknown)}")
+        return found
+
+    def _bridged(self, request: Callable[[], _T]) -> _T:
+        """A broker that is away for a moment is no reason to end the query."""
+        ends = self._clock() + _BRIDGED_SECONDS
+        while True:
+            try:
+                return request()
+            except KafkaAwayError:
+                if self._clock() >= ends:
+                    raise
+                self._sleep(_ASK_AGAIN_SECONDS)
+
+
+def shares(sizes: Mapping[Partition, int], most: int | None) -> Ends:
+    """How many records of each partition a batch reads of at most ``most``, or a few more: each
+    the same part of what it has, at least one."""
+    total = sum(sizes.values())
+    if most is None or total <= most:
+        return dict(sizes)
+    return {
+        at: min(size, max(1, most * size // total)) if size else 0 for at, size in sizes.items()
+    }
+
+
+def divided(ranges: list[Range], least: int) -> list[Range]:
+    """The same records in at least ``least`` ranges, if there are so many: large ones are cut."""
+    total = sum(each.end - each.start for each in ranges)
+    if len(ranges) >= least:
+        return ranges
+    found = []
+    for each in ranges:
+        size = each.end - each.start
+        parts = min(size, max(1, -(-least * size // total)))
+        cuts = [each.start + size * n // parts for n in range(parts + 1)]
+        found += [each._replace(start=a, end=b) for a, b in pairwise(cuts)]
+    return found
+
+
+def _listed(partitions: Iterable[Partition]) -> str:
+    by_topic: dict[str, list[str]] = {}
+    for topic, partition in sorted(partitions):
+        by_topic.setdefault(topic, []).append(str(partition))
+    return "; ".join(f"{topic} {', '.join(each)}" for topic, each in by_topic.items()) or "none"

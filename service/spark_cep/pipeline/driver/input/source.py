@@ -1,0 +1,192 @@
+"""The Spark source of the input: its tasks read records from Kafka, decode and pack them.
+
+Spark asks it, in a process of its own, what there is to read and what the driver tells, and keeps
+the answers in its offset log. Records never are Spark's rows: a task reads its range by librdkafka,
+and hands on packets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from pyspark.serializers import CPickleSerializer
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from spark_cep.pipeline.decode.packet_rows import packet_rows
+from spark_cep.pipeline.decode.packing import PackBatch, Packing
+from spark_cep.pipeline.driver.control.control_file import newest, record_between
+from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
+from spark_cep.pipeline.driver.control.written_files import tell
+from spark_cep.pipeline.read.ranges import Range, records_of
+from spark_cep.pipeline.spark.source_runner import no_trace_of_a_stop
+from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_cep.config import Settings
+    from spark_cep.pipeline.driver.input.offsets import InputOffsets
+
+_SERIALIZER: Any = CPickleSerializer()
+_numbers = count()
+
+
+class ToldFiles(NamedTuple):
+    """Where the source finds what the driver tells: ``control`` is a
+    :class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`'s, ``limit`` that of
+    :func:`limit_reads`."""
+
+    control: Path
+    limit: Path
+
+
+#: Where the first batch begins, if it is not done, is the last of the three.
+_Planning = tuple["Settings", ToldFiles, Ends | None]
+#: librdkafka's properties, what packs, and the number of key groups.
+_Reading = tuple[dict[str, Any], PackBatch, int]
+
+
+def input_packets(
+    spark: SparkSession,
+    settings: Settings,
+    packing: Packing,
+    files: ToldFiles,
+    start: Ends | None,
+) -> DataFrame:
+    """Packets of the input, and of what the driver tells, for all key groups. ``start``: where the
+    first batch begins, if it is not done."""
+    # Spark warns of two with the same name.
+    name = f"spark_cep_input_{next(_numbers)}"
+    reading = (settings.reader_config(), PackBatch(packing), settings.state.key_groups)
+    spark.dataSource.register(input_source(name, (settings, files, start), reading))
+    return spark.readStream.format(name).load()
+
+
+def input_source(name: str, planning: _Planning, reading: _Reading) -> type[DataSource]:
+    """The source as a class of its own, with all it needs: Spark makes its objects."""
+    made = {
+        "format": name,
+        "planning": _SERIALIZER.dumps(planning),
+        "reading": _SERIALIZER.dumps(reading),
+    }
+    return type("InputSource", (_InputSource,), made)
+
+
+def limit_reads(limit_file: Path, most_records: int | None) -> None:
+    """From the next batch on, let each have so many records (``None``: all there are). Spark asks a
+    source for its bound once, when the query starts. Raises StartError when it cannot be told."""
+    tell(limit_file, json.dumps(most_records), "how much to read")
+
+
+class _InputSource(DataSource):
+    format: ClassVar[str]
+    planning: ClassVar[bytes]
+    reading: ClassVar[bytes]
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.format
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(PACKET_SCHEMA)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        no_trace_of_a_stop()
+        return _StreamReader(self.planning, self.reading)
+
+
+class _Part(NamedTuple):
+    """Of a task: a control record, as a packet, and a range of records; or one of them."""
+
+    control: bytes | None
+    range: Range | None
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Travels to the tasks, which only :meth:`read`."""
+
+    def __init__(self, planning: bytes, reading: bytes) -> None:
+        self._planning, self._reading = planning, reading
+        self._last_control: dict[str, Any] | None = None
+
+    @cached_property
+    def _planned(self) -> tuple[InputOffsets, ToldFiles, Ends | None]:
+        # Tasks do without.
+        from spark_cep.pipeline.driver.input.offsets import InputOffsets
+
+        settings, files, start = _SERIALIZER.loads(self._planning)
+        return InputOffsets(settings), files, start
+
+    @property
+    def _most_records(self) -> int | None:
+        most: int | None = json.loads(self._planned[1].limit.read_text("ascii"))
+        return most
+
+    @property
+    def _control(self) -> dict[str, Any]:
+        return newest(self._planned[1].control)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_planning": b"", "_reading": self._reading}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+        # Spark does not keep it, and asks again when it runs the first batch again.
+        offsets, _, start = self._planned
+        return SourceOffset(input=offsets.initial() if start is None else start).as_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
+        most = self._most_records
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        most = None if isinstance(limit, ReadAllAvailable) else self._most_records
+        ends = self._planned[0].latest(SourceOffset.from_json(start).input, most)
+        told = self._control if self._last_control is None else self._last_control
+        return SourceOffset(told, ends).as_json()
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+        return SourceOffset(input=self._planned[0].known).as_json()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        # The clock stands still in a bounded run, or it would have no end.
+        self._last_control = self._control
+        self._planned[0].stop_at_present_ends()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        begins, ends = SourceOffset.from_json(start), SourceOffset.from_json(end)
+        record = record_between(begins, ends)
+        packet = None if record is None else record.encode()
+        ranges = self._planned[0].ranges(begins.input, ends.input)
+        parts = [_Part(None, each) for each in ranges]
+        if packet is not None:
+            parts[:1] = [_Part(packet, ranges[0] if ranges else None)]
+        return [InputPartition(part) for part in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        config, pack, groups = _made(self._reading)
+        part: _Part = partition.value
+        if part.control is not None:
+            kind = PacketKind.CONTROL
+            yield packet_rows([(group, kind, part.control) for group in range(groups)])
+        if part.range is not None:
+            yield from pack(records_of(part.range, config))
+
+
+@lru_cache(maxsize=1)
+def _made(reading: bytes) -> _Reading:
+    made: _Reading = _SERIALIZER.loads(reading)
+    return made

@@ -1,0 +1,1 @@
+"""The Kafka cluster from the driver's side."""

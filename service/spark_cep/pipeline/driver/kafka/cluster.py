@@ -1,0 +1,310 @@
+"""The Kafka cluster from the driver's side: which topics there are, what they hold, new topics.
+
+A cluster that does not answer is KafkaAwayError, and may be waited for. One that refuses the login
+or our certificate is ConfigurationError: it would refuse again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+
+from spark_cep.codecs.output.outputs import LARGEST_RECORD
+from spark_cep.config import Settings
+from spark_cep.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
+from spark_cep.observability.logs import logger
+from spark_cep.pipeline.deliver.commit_markers import TOPIC_CONFIG
+from spark_cep.pipeline.deliver.kafka_retry import RETRIABLE
+from spark_cep.pipeline.driver.kafka.refusals import Refusals, made
+from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicy, ask_once
+from spark_cep.pipeline.wire.control import Partition
+
+_log = logger(__name__)
+_SECONDS = 10.0
+#: Kafka's UUID of nothing.
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+_LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
+_UNKNOWN = (
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+_T = TypeVar("_T")
+#: Places in a partition, for :meth:`Cluster.offsets`.
+BEGINNING: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+END: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+NO_TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+
+
+class Cluster:
+    """Requests to the cluster; ``retry`` says how often each is asked while nobody answers."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        retry: RetryPolicy = ask_once,
+        *,
+        seconds: float = _SECONDS,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``seconds``: how long an answer is waited for; ``config``: the client's, if it is not
+        that of administration."""
+        self._settings = settings
+        self._seconds = seconds
+        self._retry = retry
+        self._noticed: list[KafkaError] = []
+        self._config = dict(settings.kafka.admin_config() if config is None else config)
+        self._servers = self._config["bootstrap.servers"]
+        self._admin = self._client(AdminClient, self._config)
+
+    def topics(self) -> list[str]:
+        """The cluster's topics, without its internal ones."""
+        metadata = self._ask(lambda: self._admin.list_topics(timeout=self._seconds))
+        return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
+
+    def ends(self, topics: Sequence[str], partitions: Sequence[Partition]) -> dict[Partition, int]:
+        """Where ``partitions`` end, but for those that Kafka does not know, asked once.
+
+        Raises KafkaAwayError when no broker answers for ``topics``, when a partition of them has no
+        leader, or when the leader of one of ``partitions`` does not answer.
+        """
+        for topic in topics:
+            # With a topic's metadata the client also learns of new leaders; from ListOffsets alone
+            # it does not.
+            known = self._ask_once(partial(self._admin.list_topics, topic, timeout=self._seconds))
+            orphans = [n for n, each in known.topics[topic].partitions.items() if each.leader < 0]
+            if orphans:
+                raise KafkaAwayError(f"{self._name}: {topic}, partitions {orphans}: no leader")
+        if not partitions:
+            return {}
+        return self.offsets(partitions, END, committed=False)
+
+    def input_partitions(
+        self, topics: Sequence[str], patterns: Sequence[re.Pattern[str]]
+    ) -> list[Partition]:
+        """The partitions of ``topics``, and of those that match a pattern, as far as there are any;
+        asked once. Raises KafkaAwayError when no broker answers."""
+        if patterns:
+            asked = [self._ask_once(lambda: self._admin.list_topics(timeout=self._seconds))]
+        else:
+            asked = [
+                self._ask_once(partial(self._admin.list_topics, topic, timeout=self._seconds))
+                for topic in dict.fromkeys(topics)
+            ]
+        return sorted(
+            (name, number)
+            for metadata in asked
+            for name, topic in metadata.topics.items()
+            if name in topics or any(each.fullmatch(name) for each in patterns)
+            for number in topic.partitions
+        )
+
+    def offsets(
+        self, partitions: Sequence[Partition], spec: OffsetSpec, *, committed: bool
+    ) -> dict[Partition, int]:
+        """Offsets of ``partitions``, but for those that Kafka does not know, asked once; -1 where
+        no record has the time that is asked for. ``committed``: an open transaction is the end.
+        Raises KafkaAwayError when a leader does not answer."""
+        if not partitions:
+            return {}
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        wanted = {TopicPartition(*at): spec for at in partitions}
+        return self._ask_once(partial(self._listed, wanted, level))
+
+    def _listed(
+        self, wanted: dict[TopicPartition, OffsetSpec], level: IsolationLevel
+    ) -> dict[Partition, int]:
+        found = {}
+        asked = self._admin.list_offsets(
+            wanted, isolation_level=level, request_timeout=self._seconds
+        )
+        for at, each in asked.items():
+            try:
+                offset = each.result(2 * self._seconds).offset
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code in _UNKNOWN:
+                    continue
+                if code == KafkaError._NOENT:  # noqa: SLF001  so it says that there is no leader
+                    raise KafkaAwayError(f"{self._name}: {error.args[0].str()}") from error
+                raise
+            timed = wanted[at]._value >= 0  # noqa: SLF001  there is no other way to ask
+            if offset < (-1 if timed else 0):  # instead of an error for the time-out
+                raise KafkaAwayError(
+                    f"{self._name}: the leader of {at.topic}, partition {at.partition}, does not"
+                    " answer"
+                )
+            found[at.topic, at.partition] = offset
+        return found
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """Kafka's ids of those of ``topics`` that have one: a topic that is deleted and created
+        again has another. Brokers before 2.8 give none."""
+        if not topics:
+            return {}
+        wanted = TopicCollection(list(topics))
+
+        def described() -> dict[str, str]:
+            asked = self._admin.describe_topics(wanted, request_timeout=self._seconds)
+            return {
+                topic: str(each.result(self._seconds).topic_id) for topic, each in asked.items()
+            }
+
+        return {topic: found for topic, found in self._ask(described).items() if found != _NO_ID}
+
+    def partitions_with_records(self, topics: Sequence[str]) -> list[Partition]:
+        """The partitions of ``topics`` that hold at least one record."""
+        consumer = self.consumer("spark-cep-start")
+        try:
+            metadata = self._ask(lambda: consumer.list_topics(timeout=self._seconds))
+            found = []
+            for topic in topics:
+                for partition in sorted(metadata.topics[topic].partitions):
+                    at = TopicPartition(topic, partition)
+                    low, high = self._ask(
+                        partial(consumer.get_watermark_offsets, at, timeout=self._seconds)
+                    )
+                    if high > low:
+                        found.append((topic, partition))
+            return found
+        finally:
+            consumer.close()
+
+    def consumer(self, group: str, **more: Any) -> Consumer:
+        """A consumer of committed records, which the caller closes; ``more``: properties."""
+        config = self._settings.kafka.consumer_config(group) | more
+        consumer: Consumer = self._client(Consumer, config)
+        return consumer
+
+    def ask(self, request: Callable[[], _T]) -> _T:
+        """The answer to a request to such a consumer; what goes wrong is one of our errors."""
+        return self._ask(request)
+
+    def create_missing(
+        self, topics: Sequence[str], ordered: Mapping[str, Mapping[str, str]] = NO_TOPICS
+    ) -> list[str]:
+        """Create the output topics that do not exist, as configured; those of ``ordered`` with one
+        partition, and with these properties. Returns their names."""
+        missing = sorted({*topics, *ordered} - set(self.topics()))
+        new = self._settings.outputs.create_topics
+        if missing and not new.enabled:
+            raise StartError(
+                f"output topics {', '.join(missing)} do not exist on {self._servers}; create"
+                " them, or set outputs.create_topics.enabled"
+            )
+        self._make(
+            [
+                NewTopic(topic, 1, new.replication, config=dict(ordered[topic]))
+                if topic in ordered
+                else NewTopic(topic, new.partitions, new.replication)
+                for topic in missing
+            ]
+        )
+        return missing
+
+    def largest_record(self, topics: Sequence[str]) -> int:
+        """Bytes of the largest record that the producer sends and all of ``topics`` take. What
+        may not be asked is taken for the brokers' default."""
+        bounds = [int(self._settings.kafka.producer_config().get(_LARGEST_SENT, LARGEST_RECORD))]
+        wanted = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+        for topic, future in self._admin.describe_configs(wanted).items():
+            try:
+                bounds.append(int(future.result(self._seconds)[_LARGEST_TAKEN].value))
+            except (KafkaException, KeyError) as error:
+                _log.warning("topic_not_described", topic=topic.name, reason=str(error))
+                bounds.append(LARGEST_RECORD)
+        return min(bounds)
+
+    def create_marks(self, topic: str, partitions: int) -> None:
+        """Make sure that the topic of commit markers has a partition for each state partition."""
+        known = self._ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
+        there = len(known[topic].partitions) if topic in known else 0
+        if there >= partitions:
+            return
+        new = self._settings.outputs.create_topics
+        if not new.enabled:
+            raise StartError(
+                f"topic {topic} has {there} partitions on {self._servers}; outputs.delivery:"
+                f" exactly_once needs {partitions} (state.state_partitions): create it with"
+                " cleanup.policy=compact, or set outputs.create_topics.enabled"
+            )
+        if there:
+            more = [NewPartitions(topic, partitions)]
+            self._ask(lambda: _made(self._admin.create_partitions(more)))
+        else:
+            self._make([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
+
+    def _make(self, topics: list[NewTopic]) -> None:
+        if topics:
+            self._ask(lambda: _made(self._admin.create_topics(topics)))
+
+    def _ask(self, request: Callable[[], _T]) -> _T:
+        return self._retry(lambda: self._ask_once(request))
+
+    def _ask_once(self, request: Callable[[], _T]) -> _T:
+        self._admin.poll(0)
+        self._noticed.clear()
+        try:
+            return request()
+        except KafkaException as error:
+            raise self._error(error.args[0]) from error
+        except TimeoutError as error:
+            raise KafkaAwayError(f"{self._name} did not answer in {self._seconds:g} s") from error
+
+    def _error(self, error: KafkaError) -> SparkCepError:
+        # What is wrong with a connection does not come as the answer, but is told on the side.
+        self._admin.poll(0)
+        refusals = Refusals(self._config)
+        for each in [error, *self._noticed]:
+            refusals.heard(each)
+        refused = refusals.reason()
+        if refused is not None:
+            return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
+        if error.code() not in RETRIABLE:
+            return StartError(f"{self._name}: {error.str()}")
+        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
+        return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")
+
+    @property
+    def _name(self) -> str:
+        return f"Kafka (kafka.bootstrap_servers {self._servers})"
+
+    def _client(self, kind: Callable[[dict[str, Any]], Any], config: dict[str, Any]) -> Any:
+        # What goes wrong is raised; librdkafka's own log would go on after we are done.
+        config = config | {"log_level": 0, "error_cb": self._noticed.append}
+        return made(lambda: kind(config))
+
+
+def at_time(ms: int) -> OffsetSpec:
+    """The first record with this timestamp or a later one."""
+    spec: OffsetSpec = OffsetSpec.for_timestamp(ms)
+    return spec
+
+
+def _made(answers: Mapping[str, Future[None]]) -> None:
+    """Wait until topics, or more partitions of them, are made."""
+    for topic, future in answers.items():
+        try:
+            future.result(_SECONDS)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+            if code in RETRIABLE:
+                raise
+            raise StartError(f"topic {topic} cannot be created: {error}") from error

@@ -1,0 +1,77 @@
+"""What one partition of a topic holds now, for commands that show it.
+
+Read backwards it comes in stretches of offsets that double until there are enough records: what is
+asked for is at the end most often, and transactions leave offsets without records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from spark_cep.errors import KafkaAwayError
+from spark_cep.pipeline.driver.kafka.cluster import Cluster
+
+ANSWER_SECONDS: Final = 30.0
+#: Properties of the consumer: the end of a partition is told, and soon.
+CONSUMER: Final = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
+_POLL_SECONDS: Final = 0.05
+_FIRST_STRETCH: Final = 1_000
+
+
+class PartitionReader:
+    """A partition of a topic, read to its end as it is now. Each method raises what
+    :meth:`Cluster.ask <spark_cep.pipeline.driver.kafka.cluster.Cluster.ask>` does, and
+    KafkaAwayError."""
+
+    def __init__(self, cluster: Cluster, consumer: Consumer, topic: str, number: int) -> None:
+        self._cluster = cluster
+        self._consumer = consumer
+        self._at = TopicPartition(topic, number)
+
+    def backwards(self) -> Iterator[Iterator[Message]]:
+        """Stretches of records, the newest first, each in the order of offsets."""
+        low, end = self._bounds()
+        stretch = _FIRST_STRETCH
+        while end > low:
+            begin = max(low, end - stretch)
+            yield self._between(begin, end)
+            end, stretch = begin, stretch * 2
+
+    def forwards(self) -> Iterator[Message]:
+        """All records, in the order of offsets."""
+        low, end = self._bounds()
+        if end > low:
+            yield from self._between(low, end)
+
+    def _bounds(self) -> tuple[int, int]:
+        return self._cluster.ask(
+            lambda: self._consumer.get_watermark_offsets(self._at, ANSWER_SECONDS)
+        )
+
+    def _between(self, begin: int, end: int) -> Iterator[Message]:
+        topic, number = self._at.topic, self._at.partition
+        self._consumer.assign([TopicPartition(topic, number, begin)])
+        while messages := self._cluster.ask(self._polled):
+            for message in messages:
+                error = message.error()
+                # Behind the last committed record there is nothing to read yet.
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    return
+                if (message.offset() or 0) >= end:
+                    return
+                yield message
+
+    def _polled(self) -> list[Message]:
+        """The next messages, at least one."""
+        for _ in range(int(ANSWER_SECONDS / _POLL_SECONDS)):
+            messages = self._consumer.consume(500, _POLL_SECONDS)
+            for message in messages:
+                error = message.error()
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    raise KafkaException(error)
+            if messages:
+                return messages
+        raise KafkaAwayError(f"Kafka did not send {self._at.topic} for {ANSWER_SECONDS:g} s")

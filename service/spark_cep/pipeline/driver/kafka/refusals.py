@@ -1,0 +1,130 @@
+"""Why a Kafka connection does not come about, in terms of the settings.
+
+librdkafka reports a time-out where a login or a certificate is refused, and says the reason on the
+side. Such a refusal would come again, so it is told apart from a broker that is away. No message
+holds a secret.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from spark_cep.errors import ConfigurationError
+
+_T = TypeVar("_T")
+
+_SECONDS: Final = 5.0
+_SETTINGS: Final = {
+    "ssl.ca.location": "kafka.security.ssl_ca_file",
+    "ssl.ca.pem": "kafka.security.ssl_ca_file",
+    "ssl.certificate.location": "kafka.security.ssl_certificate_file",
+    "ssl.certificate.pem": "kafka.security.ssl_certificate_file",
+    "ssl.key.location": "kafka.security.ssl_key_file (or ssl_key_password)",
+    "ssl.key.pem": "kafka.security.ssl_key_file (or ssl_key_password)",
+    "ssl.keystore.location": "kafka.sink_properties ssl.keystore.location (or its password)",
+}
+_UNTRUSTED: Final = "certificate verify failed"
+_ALERT: Final = re.compile(r"alert ([a-z ]+): SSL alert number")
+_NOT_TLS: Final = "connecting to a PLAINTEXT broker listener?"
+_HOST_MISMATCH: Final = 62
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH; that of an address follows."""
+
+
+class Refusals:
+    """What the client of one configuration heard; ``heard`` is for its ``error_cb``."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
+        self._reason: str | None = None
+
+    def heard(self, error: KafkaError) -> None:
+        """Note an error that says more than that a broker is away."""
+        text = error.str()
+        alert = _ALERT.search(text)
+        if error.code() == KafkaError._AUTHENTICATION:  # noqa: SLF001  librdkafka's own errors
+            self._reason = (
+                "kafka.security.username, password or sasl_mechanism: the login is refused:"
+                f" {_plain(text)}"
+            )
+        elif _UNTRUSTED in text:
+            self._reason = _UNTRUSTED
+        elif alert is not None:
+            names = ("ssl.certificate.location", "ssl.certificate.pem")
+            given = any(name in self._config for name in names)
+            self._reason = (
+                "kafka.security.ssl_certificate_file: the broker refuses the client's"
+                f" {'certificate' if given else 'lack of a certificate'} ({alert[1]})"
+            )
+        elif _NOT_TLS in text:
+            self._reason = "kafka.security.protocol: the broker does not speak TLS at this address"
+
+    def reason(self) -> str | None:
+        """Why the broker, or the client, refuses; nothing when neither did."""
+        if self._reason == _UNTRUSTED:
+            self._reason = self._why_untrusted()
+        return self._reason
+
+    def _why_untrusted(self) -> str:
+        """Librdkafka has one text for every untrusted certificate: ask again, for the reason."""
+        ca_file = self._config.get("ssl.ca.location")
+        if ca_file:
+            trusted = f"ssl_ca_file {ca_file}"
+        elif "ssl.ca.pem" in self._config:
+            trusted = "those in ssl_ca_file"
+        else:
+            trusted = "the system's authorities (no ssl_ca_file)"
+        for server in str(self._config["bootstrap.servers"]).split(","):
+            found = self._verified(server)
+            if found is None:
+                continue
+            if found.verify_code in (_HOST_MISMATCH, _HOST_MISMATCH + 2):
+                return (
+                    f"kafka.security.ssl_check_hostname: the certificate of {server} is that of"
+                    f" another host: {found.verify_message}"
+                )
+            return (
+                f"kafka.security.ssl_ca_file: the certificate of {server} is not trusted:"
+                f" {found.verify_message}; trusted: {trusted}"
+            )
+        return f"kafka.security.ssl_ca_file: a broker's certificate is not trusted by {trusted}"
+
+    def _verified(self, server: str) -> ssl.SSLCertVerificationError | None:
+        host, _, port = server.rpartition(":")
+        host = host.strip("[]")
+        context = ssl.create_default_context(
+            cafile=self._config.get("ssl.ca.location"), cadata=self._config.get("ssl.ca.pem")
+        )
+        context.check_hostname = (
+            self._config.get("ssl.endpoint.identification.algorithm", "https") != "none"
+        )
+        try:
+            with (
+                socket.create_connection((host, int(port)), timeout=_SECONDS) as connection,
+                context.wrap_socket(connection, server_hostname=host),
+            ):
+                return None
+        except ssl.SSLCertVerificationError as error:
+            return error
+        except OSError:
+            return None
+
+
+def made(client: Callable[[], _T]) -> _T:
+    """A librdkafka client; ConfigurationError when it cannot be made of its configuration."""
+    try:
+        return client()
+    except KafkaException as error:
+        text = error.args[0].str()
+        setting = next((name for key, name in _SETTINGS.items() if key in text), "kafka")
+        raise ConfigurationError(f"{setting}: cannot be used: {text}") from None
+
+
+def _plain(text: str) -> str:
+    """Librdkafka's text without its thread and timing."""
+    return re.sub(r"^\S+/\S+: (SASL authentication error: )?| \(after \d+ms.*\)$", "", text)

@@ -1,0 +1,127 @@
+"""Retry policies for Kafka, the schema registry and the source of rules.
+
+A request is asked again, with growing pauses that chance varies, while nobody answers
+(KafkaAwayError, RegistryAwayError, RulesAwayError). Every attempt is logged, health says what is
+waited for, and the wait ends at a limit, or when the job is told to stop. Whatever else goes wrong
+is not waited for: it would go wrong again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Protocol, TypeVar
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    sleep_using_event,
+    stop_before_delay,
+    stop_when_event_set,
+    wait_random_exponential,
+)
+
+from spark_cep.config import Lifecycle
+from spark_cep.errors import KafkaAwayError, RegistryAwayError, RulesAwayError, RulesTopicAwayError
+from spark_cep.observability.health import Health
+from spark_cep.observability.logs import logger
+
+_log = logger(__name__)
+_T = TypeVar("_T")
+
+AWAY: Final = (KafkaAwayError, RegistryAwayError, RulesAwayError)
+
+
+class StopRequestedError(Exception):
+    """The job was told to stop; nothing is wrong."""
+
+
+class RetryPolicy(Protocol):
+    """How often a request is asked while nobody answers."""
+
+    def __call__(self, request: Callable[[], _T], /) -> _T:
+        """The answer, or the error of the last attempt."""
+
+
+def ask_once(request: Callable[[], _T]) -> _T:
+    """Without a retry."""
+    return request()
+
+
+class RetryPolicies:
+    """The retry policies of one run of the service. ``stop`` ends every wait."""
+
+    def __init__(self, settings: Lifecycle, stop: threading.Event, health: Health) -> None:
+        self._settings = settings
+        self._stop = stop
+        self._health = health
+
+    def at_start(self, request: Callable[[], _T]) -> _T:
+        """The answer, waited for up to ``lifecycle.startup_limit``.
+
+        Raises StopRequestedError when told to stop meanwhile, and the error of the last attempt
+        at the limit.
+        """
+        return self._ask(request, self._settings.startup_limit / 1000)
+
+    def while_running(self, request: Callable[[], _T]) -> _T:
+        """As :meth:`at_start`, up to ``lifecycle.outage_limit``."""
+        return self._ask(request, self._settings.outage_limit / 1000)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep; raise StopRequestedError when told to stop."""
+        if self._stop.wait(seconds):
+            raise StopRequestedError
+
+    def _ask(self, request: Callable[[], _T], seconds: float) -> _T:
+        if self._stop.is_set():
+            raise StopRequestedError
+
+        def before_sleep(state: RetryCallState) -> None:
+            self._tell(state, seconds)
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(AWAY),
+            wait=wait_random_exponential(
+                self._settings.backoff / 1000, self._settings.max_backoff / 1000
+            ),
+            stop=stop_before_delay(seconds) | stop_when_event_set(self._stop),
+            sleep=sleep_using_event(self._stop),
+            before_sleep=before_sleep,
+            reraise=True,
+        )
+        began = time.monotonic()
+        try:
+            return retrying(request)
+        except AWAY as error:
+            if self._stop.is_set():
+                raise StopRequestedError from error
+            waited = time.monotonic() - began
+            text = f"(waited {waited:.0f} s, the limit is {seconds:g} s)"
+            if isinstance(error, RulesAwayError):
+                told = [replace(each, message=f"{each.message} {text}") for each in error.problems]
+                raise type(error)(told) from error
+            raise type(error)(f"{error} {text}") from error
+        finally:
+            self._health.waiting("")
+
+    def _tell(self, state: RetryCallState, seconds: float) -> None:
+        assert state.outcome is not None
+        error = state.outcome.exception()
+        self._health.waiting(str(error))
+        waited = state.seconds_since_start or 0.0
+        of_kafka = isinstance(error, KafkaAwayError | RulesTopicAwayError)
+        _log.warning(
+            "waiting_for_kafka"
+            if of_kafka
+            else "waiting_for_rules"
+            if isinstance(error, RulesAwayError)
+            else "waiting_for_registry",
+            reason=str(error),
+            attempt=state.attempt_number,
+            waited_seconds=round(waited, 1),
+            left_seconds=round(seconds - waited, 1),
+        )

@@ -1,0 +1,1 @@
+"""From reports of batches to metrics."""

@@ -1,0 +1,201 @@
+"""What batches and Spark say of a run, as metrics, health and log."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_cep.config import Settings
+from spark_cep.observability import metric_names as names
+from spark_cep.observability.health import Health
+from spark_cep.observability.logs import logger
+from spark_cep.observability.metrics import Metrics
+from spark_cep.observability.start_clock import Phase, StartClock
+from spark_cep.pipeline.driver.kafka.input_position import InputPosition, Lag
+from spark_cep.pipeline.driver.lifecycle.listening_clock import awaits_data
+from spark_cep.pipeline.driver.observe.progress import BatchReport, count, merge, show
+from spark_cep.pipeline.driver.observe.query_progress import (
+    is_batch,
+    offsets_read,
+    publish_progress,
+)
+from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
+from spark_cep.pipeline.match.latency import publish_latency, source_delay
+from spark_cep.pipeline.match.watermark import BEGINNING, END
+from spark_cep.pipeline.spark.local_folder import local_folder
+from spark_cep.pipeline.spark.memory import by_process, driver_jvm
+from spark_cep.pipeline.wire.reports import Count, ProcessMemory
+
+_log = logger(__name__)
+_MACHINE_EVERY_SECONDS = 2.0
+
+
+class Observer:
+    """Observes one run. ``on_batch`` is called with the report of each batch; ``position`` and
+    ``lag`` follow what Spark commits, ``start`` the first batch."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        health: Health,
+        rules: RuleStatus,
+        on_batch: Callable[[BatchReport], None],
+        run: str,
+        start: StartClock,
+    ) -> None:
+        self._time = settings.time
+        self._start = start
+        topics = settings.outputs.topics
+        self._kinds = {
+            topics.matches: "match",
+            topics.timeouts: "timeout",
+            topics.match_rows: "match_row",
+            topics.late: "late",
+            topics.dead_letters: "dead_letter",
+            topics.shadow: "shadow",
+        }
+        self._metrics = metrics
+        self._health = health
+        self._rules = rules
+        self._on_batch = on_batch
+        self.lag = Lag(metrics)
+        self.position = InputPosition(settings, self.lag, metrics, run)
+        #: Of the batch that runs: its number, and when it began, in monotonic and in Unix seconds.
+        self._running: tuple[int, float, float] | None = None
+        self._counted_batch = self._seen_batch = -1
+        self._watermark = math.nan
+        self._processes: dict[tuple[str, int], ProcessMemory] = {}
+        self._looked_at_machine = -math.inf
+        self._checkpoint = local_folder(str(settings.state.checkpoint))
+        metrics.follow(names.READY, lambda: float(health.readiness().ok))
+        metrics.follow(names.WATERMARK_LAG, self._watermark_lag)
+        metrics.follow(names.BATCH_RUNNING, self._batch_running)
+
+    @property
+    def last_batch(self) -> int | None:
+        """The number of the last batch that was written."""
+        return None if self._counted_batch < 0 else self._counted_batch
+
+    # Batches, on Spark's thread.
+
+    def batch_started(self, batch: int) -> None:
+        """A batch begins; one that failed before is this one, run again."""
+        self._start.done(Phase.QUERY)
+        self._running = batch, time.monotonic(), time.time()
+        _log.debug("batch_started")
+
+    def batch_done(self, batch: int, reports: Iterable[bytes]) -> BatchReport:
+        """A batch is written; Spark commits it after."""
+        assert self._running is not None
+        _, started, began = self._running
+        self._running = None
+        committed = time.time()
+        report = merge(batch, time.monotonic() - started, reports)
+        show(report, self._metrics)
+        if BEGINNING < report.watermark < END:
+            self._watermark = report.watermark / 1000
+        self.lag.arrived(report.partitions_read)
+        self._processes = {(each.host, each.process): each for each in report.processes}
+        workers = sum(not each.is_jvm for each in self._processes.values())
+        self._metrics.set(names.PYTHON_WORKERS, workers)
+        if batch > self._counted_batch:
+            # One that was committed and failed after all comes again, and is counted already.
+            self._counted_batch = batch
+            count(report, self._metrics, self._kinds)
+            self._publish_latency(report, began, committed)
+        self._rules.batch_done(report)
+        self._health.ready()
+        self._health.progressed()
+        self._start.done(Phase.BATCH)
+        _log.info(
+            "batch_done",
+            records=report.total(Count.RECORDS),
+            matches=report.total(Count.MATCHED),
+            match_rows=report.total(Count.MATCH_ROWS),
+            timeouts=report.total(Count.TIMED_OUT),
+            late=report.total(Count.LATE_EVENTS),
+            dead_letters=report.total(Count.DEAD_LETTERS),
+            seconds=round(report.seconds, 3),
+        )
+        self._on_batch(report)
+        return report
+
+    def _publish_latency(self, report: BatchReport, began: float, committed: float) -> None:
+        slowest = self._time.watermark == "partition_minimum"
+        publish_latency(
+            report.match_times,
+            self._metrics,
+            began=began,
+            committed=committed,
+            disorder_ms=self._time.allowed_disorder,
+            delay_ms=source_delay(report.partitions_read, slowest=slowest),
+        )
+
+    def _watermark_lag(self) -> float:
+        behind = time.time() - self._watermark
+        # Of 0 and NaN max() gives 0, and a job that knows nothing would seem to be up to date.
+        return behind if math.isnan(behind) else max(0.0, behind)
+
+    def _batch_running(self) -> float:
+        running = self._running
+        return 0.0 if running is None else time.monotonic() - running[1]
+
+    # The query, on the supervisor's thread.
+
+    def look_at(self, query: StreamingQuery) -> None:
+        """Publish what Spark says of a batch that is new, and that an idle query is alive."""
+        status = query.status
+        if awaits_data(status):
+            self._health.ready()
+        if not status["isDataAvailable"]:
+            self._health.progressed()
+        last = query.lastProgress
+        if last is not None and last["batchId"] > self._seen_batch:
+            # All of them are many texts to read, and most often the last one is the only new one.
+            several = last["batchId"] > self._seen_batch + 1
+            for progress in query.recentProgress if several else [last]:
+                if progress["batchId"] > self._seen_batch and is_batch(progress):
+                    self._seen_batch = progress["batchId"]
+                    self._batch_committed(progress)
+        self._look_at_machine()
+
+    def query_ended(self) -> None:
+        """No batch runs any longer."""
+        self._running = None
+
+    def _batch_committed(self, progress: Mapping[str, Any]) -> None:
+        """Spark has committed a batch, for good."""
+        self._start.done(Phase.COMMIT)
+        self._rules.committed(progress["batchId"])
+        publish_progress(progress, self._metrics)
+        read, ends = offsets_read(progress)
+        self.lag.read(read, ends)
+        self.position.read(read)
+
+    def _look_at_machine(self) -> None:
+        now = time.monotonic()
+        if now - self._looked_at_machine < _MACHINE_EVERY_SECONDS:
+            return
+        self._looked_at_machine = now
+        self._look_at_disk()
+        jvm = driver_jvm()
+        self._metrics.replace(names.MEMORY, by_process(self._processes.values(), jvm.process))
+        self._metrics.replace(names.JVM_HEAP, {("used",): jvm.heap, ("max",): jvm.most_heap})
+        self._metrics.replace(names.JVM_DIRECT, {("used",): jvm.direct, ("max",): jvm.most_direct})
+
+    def _look_at_disk(self) -> None:
+        room: dict[tuple[str, ...], float] = {}
+        if self._checkpoint is not None:
+            try:
+                disk = shutil.disk_usage(self._checkpoint)
+            except OSError:  # what cannot be read is not shown; batches fail of it themselves
+                pass
+            else:
+                room = {("free",): disk.free, ("size",): disk.total}
+        self._metrics.replace(names.CHECKPOINT_DISK, room)

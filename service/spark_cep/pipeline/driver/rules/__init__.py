@@ -1,0 +1,1 @@
+"""Which rules each batch runs under, and what other systems are told of them."""

@@ -1,0 +1,209 @@
+"""Which rules each batch runs under.
+
+They are a value of the batch: decided once, when Spark has planned it, written down before anything
+of it is done, and told to all its tasks. A batch that runs again has the rules that it had.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import RuleSetPlan
+from spark_cep.errors import Problem, RuleSetError
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleLog
+from spark_cep.rules.overrides import Overrides
+from spark_cep.rules.pauses import Pause
+from spark_cep.rules.rule_set import RuleSet, Version
+from spark_cep.rules.texts import encoded, plan_for
+from spark_cep.rules.topic_records import Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRules:
+    """Rules, their plan over events of ``types``, and the text in which they travel with a
+    batch."""
+
+    rules: RuleSet
+    types: RecordTypes
+    plan: RuleSetPlan
+    text: str
+
+    @classmethod
+    def of(cls, rules: RuleSet, types: RecordTypes) -> CompiledRules:
+        """The plan is what every task makes of the text."""
+        return cls(rules, types, plan_for(rules, types), encoded(rules))
+
+    @classmethod
+    def fitting(
+        cls, rules: RuleSet, types: RecordTypes
+    ) -> tuple[CompiledRules, tuple[Problem, ...]]:
+        """Those that the schemas of events fit; what is wrong with the others, which take no
+        part."""
+        try:
+            return cls.of(rules, types), ()
+        except RuleSetError:
+            problems: list[Problem] = []
+            for one in (*rules.loaded, *(each.loaded for each in rules.draining), *rules.carried):
+                try:
+                    plan_for(RuleSet((one,)), types)
+                except RuleSetError as error:
+                    problems += (replace(each, rule=one.rule.id) for each in error.problems)
+                    rules = rules.without(one)
+            return cls.of(rules, types), tuple(problems)
+
+
+#: Called with the rules of before, those that are written down now, and where their first batch
+#: begins; nothing is done under them yet. Raises SparkCepError when it must not be.
+Decided = Callable[[RuleSet, LoggedRules, Offsets], None]
+#: Called with the rules that the next batch has, whenever they are others, and by one thread at a
+#: time: what was told last is so.
+Wanted = Callable[[RuleSet], None]
+#: Called with a batch that is the first under other rules, or the first of the run.
+Begins = Callable[[int, LoggedRules, CompiledRules], None]
+
+
+class BatchRules:
+    """The rules of batches from now on. ``planned``: the batch that was planned and not done, and
+    its rules, where some were logged. ``overrides``: what is known of them."""
+
+    def __init__(
+        self,
+        log: RuleLog,
+        logged: LoggedRules | None,
+        wanted: CompiledRules,
+        planned: tuple[int, CompiledRules] | None,
+        overrides: Overrides,
+        decided: Decided,
+        begins: Begins,
+        told: Wanted = lambda _: None,
+    ) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+        self._wanted = wanted
+        self._overrides = overrides
+        self._decided = decided
+        self._begins = begins
+        self._tell = told
+        told(wanted.rules)
+        self._logged = logged
+        #: The newest batch that was asked for, and its rules.
+        self._batch, self._rules = (-1, wanted) if planned is None else planned
+        self._told = self._done = False
+        #: The batch whose attempt by this run is counted, and the rules before a set that is still
+        #: to be told of.
+        self._counted: int | None = None
+        self._before: RuleSet | None = None
+
+    @property
+    def wanted(self) -> CompiledRules:
+        """The rules that the next batch has."""
+        with self._lock:
+            return self._wanted
+
+    @property
+    def current(self) -> CompiledRules:
+        """The rules of the newest batch."""
+        return self._rules
+
+    @property
+    def pauses_wait(self) -> bool:
+        """Whether the next batch has other pauses than the newest one."""
+        return self.wanted.rules.paused != self._rules.rules.paused
+
+    def want(self, rules: RuleSet, overrides: Overrides) -> bool:
+        """These rules from the next batch on, but for those that are paused. Returns whether they
+        are others than before."""
+        with self._lock:
+            before, self._overrides = self._wanted.rules, overrides
+            # What has drained meanwhile does not come back.
+            there = [*before.rules, *(each.rule for each in before.draining)]
+            drained = {(each.rule.id, each.rule.version) for each in rules.draining}
+            drained -= {(rule.id, rule.version) for rule in there}
+            rules = rules.without_drains(drained)
+            return self._want(rules.pausing(overrides.pauses(before.paused)))
+
+    def pause(self, pauses: Mapping[str, Pause]) -> bool:
+        """Pause rules from the next batch on, by id, until somebody resumes them. Returns whether
+        one was not paused."""
+        with self._lock:
+            before, ends = self._wanted.rules, self._overrides.until_resumed
+            made = {rule: ends(pause) for rule, pause in pauses.items()}
+            return self._want(before.pausing({**made, **before.paused}))
+
+    def drained(self, groups: Mapping[str, int], key_groups: int) -> None:
+        """Versions have drained that have nothing to do any more in all ``key_groups`` groups, by
+        fingerprint: from the next batch on they are not there."""
+        if not groups:
+            return
+        done = {
+            (plan.rule.id, plan.rule.version)
+            for plan in self._rules.plan.plans
+            if groups.get(plan.fingerprint, 0) == key_groups
+        }
+        with self._lock:
+            self._want(self._wanted.rules.without_drains(done))
+
+    def _want(self, rules: RuleSet) -> bool:
+        if rules.fingerprint == self._wanted.rules.fingerprint:
+            return False
+        self._wanted = CompiledRules.of(rules, self._wanted.types)
+        self._tell(rules)
+        return True
+
+    def of(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:
+        """The rules of a batch that is about to run, and begins at ``offsets``. Raises StateError
+        when they cannot be written down, and what the listener does."""
+        if batch > self._batch:
+            rules, before = self.wanted, self._logged
+            if before is None or rules.rules.fingerprint != before.rules.fingerprint:
+                self._write(LoggedRules.following(before, batch, offsets(), rules.rules))
+                self._before = RuleSet() if before is None else before.rules
+                self._counted, self._told = batch, False
+            self._batch, self._rules, self._done = batch, rules, False
+        elif self._logged and batch != self._counted and self._logged.is_first(batch, offsets()):
+            before = self._log.of(batch - 1) if batch > 0 else None
+            self._count_attempt(1)
+            if self._logged.batch == batch:
+                # The run that wrote it down may have come no further.
+                self._before = RuleSet() if before is None else before.rules
+        assert self._logged is not None
+        if self._before is not None:
+            self._decided(self._before, self._logged, offsets())
+            self._before = None
+        if not self._told:
+            self._begins(batch, self._logged, self._rules)
+            self._told = True
+        return self._rules
+
+    def not_at_fault(self) -> None:
+        """The run ends for a reason that no rule has: its attempt at a first batch does not
+        count. Raises StateError when that cannot be written down."""
+        if self._counted == self._batch and not self._done:
+            self._count_attempt(-1)
+
+    def done(self) -> None:
+        """The output of the newest batch is committed."""
+        self._done = True
+
+    @property
+    def meanings(self) -> Mapping[Version, str]:
+        """Of versions that were written down."""
+        return {} if self._logged is None else self._logged.meanings
+
+    def against(self, rule: LoadedRule) -> list[Problem]:
+        """That a rule is set aside because its first batch failed too often, if it is."""
+        return [] if self._logged is None else self._logged.against(rule)
+
+    def _count_attempt(self, count: int) -> None:
+        assert self._logged is not None
+        self._write(replace(self._logged, attempts=self._logged.attempts + count))
+        self._counted = self._batch
+
+    def _write(self, logged: LoggedRules) -> None:
+        # First of all: the query may be started again after a write that failed.
+        self._log.write(logged)
+        self._logged = logged

@@ -1,0 +1,178 @@
+"""What a job runs: rules held against the schemas of its inputs.
+
+Needs the registry alone, so ``spark-cep check`` does the same as the start of a job, without Spark
+and without the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from spark_cep.codecs.registry.settings import RegistrySettings
+from spark_cep.config import Settings
+from spark_cep.config.topics import KAFKA_TIMESTAMP
+from spark_cep.documents.nearest import instead
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pattern.several_types import InputRecord
+from spark_cep.pattern.sql_types import at_input, check_statement, endless
+from spark_cep.pattern.type_check import type_check, type_warnings, with_columns_of
+from spark_cep.pipeline.decode.decoder_plan import check_columns, record_types
+from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
+from spark_cep.pipeline.decode.schema_resolution import topics_of
+from spark_cep.rules.rule_set import RuleFile, RuleSet
+from spark_cep.rules.sources.source import RuleSource
+from spark_cep.rules.texts import plan_for
+from spark_cep.rules.topic_records import too_large
+
+
+def check_rules(
+    rules: RuleSet, schemas: ResolvedSchemas, *, ends: bool = False
+) -> tuple[Problem, ...]:
+    """Hold all rules against what is read, and compile those that are enabled; what the schemas say
+    against them without refusing them. ``ends``: whether the job's input does.
+
+    Raises RuleSetError with every problem of the rules, and SchemaError where columns are not of
+    types that can be read.
+    """
+    problems = [problem for one in rules.loaded for problem in problems_of(one, schemas, ends=ends)]
+    if problems:
+        raise RuleSetError(problems)
+    (spelled,) = spelled_out([RuleFile("", rules.loaded)], schemas, RuleSet())
+    plan = plan_for(replace(rules, loaded=spelled.loaded), record_types(schemas))
+    check_columns(plan, schemas)
+    return tuple(warnings_of(rules, schemas))
+
+
+def problems_of(
+    loaded: LoadedRule, schemas: ResolvedSchemas, *, ends: bool = False
+) -> list[Problem]:
+    """What of a rule does not fit what is read, or what tells of it; ``ends``: whether the job's
+    input does."""
+    large = too_large(loaded)
+    if large:
+        return large
+    if loaded.rule.query is not None:
+        problems = _statement_problems(loaded, loaded.rule.query.input, schemas)
+        return problems if ends else [*problems, *endless(loaded)]
+    inputs = {t.input for t in schemas.types}
+    unknown = [name for name in loaded.rule.events if name not in inputs]
+    if unknown or (not loaded.rule.events and len(inputs) > 1):
+        return [_which_input(loaded, unknown, sorted(inputs))]
+    return type_check(loaded, _records(loaded, schemas))
+
+
+def _statement_problems(loaded: LoadedRule, source: str, schemas: ResolvedSchemas) -> list[Problem]:
+    inputs = dict.fromkeys(t.input for t in schemas.types)
+    if source not in inputs:
+        message = f"there is no input `{source}`"
+        return [at_input(loaded, message, instead(source, inputs, "inputs"))]
+    first, *others = schemas.types_of([source])
+    if others:
+        names = ", ".join(t.name for t in (first, *others))
+        message = f"the input `{source}` has events of several record types: {names}"
+        allowed = f"an input whose rows are of one: inputs.{source}.record names it"
+        return [at_input(loaded, message, allowed)]
+    in_column = first.event_time != KAFKA_TIMESTAMP
+    event_time = tuple(first.event_time.split(".")) if in_column else ()
+    return check_statement(loaded, first.columns, event_time)
+
+
+def spelled_out(
+    files: Iterable[RuleFile], schemas: ResolvedSchemas, running: RuleSet
+) -> list[RuleFile]:
+    """The same files with rules in SQL that need no schemas to say what they put out. Of a version
+    that is ``running``, that does not change when schemas do."""
+    rules = {rule.id: rule for rule in running.rules}
+
+    def of_rule(one: LoadedRule) -> LoadedRule:
+        if one.rule.query is None:
+            return one
+        return with_columns_of(one, _records(one, schemas), rules.get(one.rule.id))
+
+    return [replace(file, loaded=tuple(map(of_rule, file.loaded))) for file in files]
+
+
+def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:
+    """What the schemas say against rules without refusing them."""
+    return [
+        warning
+        for loaded in rules.loaded
+        for warning in type_warnings(loaded, _records(loaded, schemas))
+    ]
+
+
+def _records(loaded: LoadedRule, schemas: ResolvedSchemas) -> list[InputRecord]:
+    types = schemas.types_of(loaded.rule.events)
+    return [(f"input {t.input}", t.name, t.columns) for t in types]
+
+
+def within_limit(rules: RuleSet, settings: Settings, source: RuleSource) -> RuleSet:
+    """The same rules; ConfigurationError when ``source`` holds too many."""
+    if len(rules.enabled) > settings.rules.max_rules:
+        raise ConfigurationError(
+            f"{source.name} holds {len(rules.enabled)} rules;"
+            f" rules.max_rules allows {settings.rules.max_rules}"
+        )
+    return rules
+
+
+def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
+    """The topics that are read; ConfigurationError when one does not exist."""
+    topics: list[str] = []
+    for name, source in settings.inputs.items():
+        found = topics_of(source, existing)
+        missing = sorted(set(found) - set(existing))
+        if missing:
+            raise ConfigurationError(
+                f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
+                f" {settings.kafka.bootstrap_servers}; there are: {', '.join(existing) or 'none'}"
+            )
+        if not found:
+            raise ConfigurationError(
+                f"inputs.{name}.topic_pattern {source.topic_pattern!r} matches none of:"
+                f" {', '.join(existing) or 'no topics'}"
+            )
+        topics += found
+    return list(dict.fromkeys(topics))
+
+
+def registry_settings(settings: Settings) -> RegistrySettings:
+    """The registry's settings as its client wants them."""
+    given = settings.registry
+
+    def path(file: Path | None) -> str | None:
+        return None if file is None else str(file)
+
+    def secret(value: object) -> str | None:
+        return None if value is None else value.get_secret_value()  # type: ignore[attr-defined]
+
+    return RegistrySettings(
+        url=given.url,
+        username=given.username,
+        password=secret(given.password),
+        token=secret(given.bearer_token),
+        ca_file=path(given.ssl_ca_file),
+        certificate_file=path(given.ssl_certificate_file),
+        key_file=path(given.ssl_key_file),
+        key_password=secret(given.ssl_key_password),
+        logical_cluster=given.bearer_logical_cluster,
+        timeout_seconds=given.timeout / 1000,
+        max_attempts=given.max_attempts,
+        first_wait_seconds=given.backoff / 1000,
+        longest_wait_seconds=given.max_backoff / 1000,
+    )
+
+
+def _which_input(loaded: LoadedRule, unknown: list[str], inputs: list[str]) -> Problem:
+    rule = loaded.rule
+    message = (
+        f"events: there is no input {', '.join(unknown)}"
+        if unknown
+        else "events: there are several inputs, so the rule must say which it reads"
+    )
+    return Problem(
+        message=message, source=rule.source, rule=rule.id, allowed=f"one of {', '.join(inputs)}"
+    )

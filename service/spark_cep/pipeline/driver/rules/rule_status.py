@@ -1,0 +1,256 @@
+"""The rules of a run: which are loaded, which run and on what, which are paused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from spark_cep.errors import Problem
+from spark_cep.observability import metric_names as names
+from spark_cep.observability.logs import bound, logger
+from spark_cep.observability.metrics import Metrics
+from spark_cep.pattern.tree import Rule
+from spark_cep.pipeline.driver.observe.progress import BatchReport, begin_rules
+from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
+from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
+from spark_cep.rules.rule_set import RuleSet
+
+_log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRules:
+    """The rules that batches run under from ``batch`` on; ``fingerprints`` of plans, by id and
+    version, also of versions that drain: ``draining``; those in ``shadow`` mode."""
+
+    batch: int
+    logged: LoggedRules
+    fingerprints: Mapping[tuple[str, int], str]
+    draining: Collection[tuple[str, int]]
+    shadow: Collection[tuple[str, int]]
+
+
+class RuleStatus:
+    """Written by the start, by each batch and by what watches the rules; read by ``/rules`` from
+    another thread.
+
+    ``rules``: those that run, or will from the next batch on. ``live``: partial matches by rule id
+    and version.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self.rules = RuleSet()
+        self.live: Mapping[tuple[str, int], int] = {}
+        self._rejected: tuple[Problem, ...] = ()
+        #: Why all that the source holds now does not run.
+        self._defect: Problem | None = None
+        #: By source, and since when; of each the first one, so that what is told stays.
+        self._not_read: Mapping[str | None, tuple[Problem, str]] = {}
+        self._running: RunningRules | None = None
+        #: Under which a batch has begun that Spark has not committed.
+        self._begun: RunningRules | None = None
+        self._watermark: int | None = None
+        self._told: set[tuple[str, int]] = set()
+        #: Rules that metrics may have series of.
+        self._shown: set[str] = set()
+        self._warned: set[tuple[str | None, str]] = set()
+
+    @property
+    def rejected(self) -> tuple[Problem, ...]:
+        """What of the source does not run, and why."""
+        return self._rejected if self._defect is None else (*self._rejected, self._defect)
+
+    def wants(
+        self, rules: RuleSet, rejected: Sequence[Problem], warnings: Sequence[Problem]
+    ) -> None:
+        """The rules are checked; of ``rejected`` the old versions run, if there are any."""
+        for warning in warnings:
+            if (warning.rule, warning.message) not in self._warned:
+                _log.warning(
+                    "rule_warning", rule=warning.rule, step=warning.step, text=warning.message
+                )
+        self._warned = {(warning.rule, warning.message) for warning in warnings}
+        self._reject(tuple(rejected), None)
+        now = {(rule.id, rule.version) for rule in rules.enabled}
+        for rule, version in sorted(now - self._told):
+            _log.info("rule_loaded", rule=rule, version=version)
+        for rule, version in sorted(self._told - now):
+            _log.info("rule_removed", rule=rule, version=version)
+        self._told = now
+        self._metrics.replace(names.RULES_LOADED, _labels(rules.enabled))
+        begin_rules(self._metrics, [rule.id for rule in rules.enabled])
+        self._shown |= {rule.id for rule in rules.enabled} | self._ids_of_rejected()
+
+    def cannot_take(self, defect: Problem) -> None:
+        """What the source holds now cannot run, for a reason that none of its rules has."""
+        self._reject(self._rejected, defect)
+
+    def _reject(self, rejected: tuple[Problem, ...], defect: Problem | None) -> None:
+        before = self.rejected
+        self._rejected, self._defect = rejected, defect
+        for problem in self.rejected:
+            if problem not in before:
+                _log.error("rule_rejected", rule=problem.rule, text=problem.render())
+        self._metrics.replace(
+            names.RULES_REJECTED,
+            {(each.source or "", each.rule or ""): 1 for each in self.rejected},
+        )
+
+    def takes(self, rules: RuleSet) -> None:
+        """These rules will run from the next batch on; says which of them are paused now, and which
+        no longer are."""
+        before, self.rules = self.rules, rules
+        versions = {rule.id: rule.version for rule in rules.rules}
+        for rule, pause in rules.paused.items():
+            if before.paused.get(rule) != pause:
+                with bound(rule=rule):
+                    _log.warning(
+                        "rule_paused", version=versions[rule], by=pause.by, reason=pause.reason
+                    )
+        for rule in before.paused.keys() & versions.keys() - rules.paused.keys():
+            with bound(rule=rule):
+                _log.info("rule_resumed", version=versions[rule])
+        paused = [rule for rule in rules.rules if rule.id in rules.paused]
+        self._metrics.replace(names.RULE_PAUSED, _labels(paused))
+
+    def read(self) -> None:
+        """The source of the rules was read."""
+        self._not_read = {}
+        self._metrics.set(names.RULES_READ, 1)
+
+    def not_read(self, problems: Sequence[Problem]) -> None:
+        """The source of the rules, or what operators decide beside it, cannot be read; what runs
+        goes on."""
+        self._metrics.set(names.RULES_READ, 0)
+        new = [each for each in problems if each.source not in self._not_read]
+        if new:
+            _log.error("rules_not_read", text="\n".join(each.render() for each in new))
+        since = datetime.now(UTC).isoformat(" ", "seconds")
+        now = {each.source: (each, since) for each in reversed(problems)}
+        self._not_read = {source: self._not_read.get(source, each) for source, each in now.items()}
+
+    def begins(self, batch: int, logged: LoggedRules, rules: CompiledRules) -> None:
+        """A batch begins that is the first under other rules, or the first of the run."""
+        fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
+        draining = {(each.rule.id, each.rule.version) for each in rules.rules.draining}
+        shadow = {(each.id, each.version) for each in rules.rules.rules if each.shadow}
+        self._begun = RunningRules(batch, logged, fingerprints, draining, shadow)
+        self._shown |= self._ids(self._begun)
+        _log.info("rules_begin", number=logged.number, rules=len(fingerprints) - len(draining))
+
+    def committed(self, batch: int) -> None:
+        """Spark has committed a batch."""
+        begun = self._begun
+        if begun is not None and batch >= begun.batch:
+            self._running, self._begun = begun, None
+            self._metrics.set(names.RULE_SET, begun.logged.number)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop the series of rules that are no more, however they went."""
+        # First what was shown: the thread that reads the rules has them in the set before that.
+        gone = set(self._shown)
+        gone -= {rule.id for rule in self.rules.rules} | self._ids_of_rejected()
+        # Batches that may still be counted.
+        gone -= self._ids(self._running) | self._ids(self._begun)
+        for rule in gone:
+            self._metrics.forget_rule(rule)
+        self._shown -= gone
+
+    def _ids_of_rejected(self) -> set[str]:
+        return {each.rule or "" for each in self.rejected}
+
+    @staticmethod
+    def _ids(running: RunningRules | None) -> set[str]:
+        return set() if running is None else {rule for rule, _ in running.fingerprints}
+
+    def batch_done(self, report: BatchReport) -> None:
+        """Take in which partial matches live, and log which went with rules that changed or were
+        removed."""
+        self.live = report.live
+        self._watermark = report.watermark
+        now = {loaded.rule.id: loaded.rule.version for loaded in self.rules.loaded}
+        draining = () if self._running is None else self._running.draining
+        for (rule, version), live in report.gone.items():
+            paused = self.rules.paused.get(rule)
+            changed = now.get(rule) == version and paused is None
+            reason = "changed without a new version" if changed else "replaced or removed"
+            if (rule, version) in draining and rule in now:
+                reason = "its drain ended before it was done" if live else "drained"
+            with bound(rule=rule):
+                (_log.warning if changed and live else _log.info)(
+                    "rule_state_dropped",
+                    version=version,
+                    partial_matches=live,
+                    reason=reason if paused is None else f"paused by {paused.by}",
+                )
+
+    def listing(self) -> list[dict[str, object]]:
+        """What runs and what does not, for ``/rules``: the rules by id, then what is rejected, and
+        what cannot be read."""
+        shown: list[dict[str, object]] = []
+        draining: dict[str, list[Rule]] = {}
+        for each in self.rules.draining:
+            draining.setdefault(each.rule.id, []).append(each.rule)
+        for rule in self.rules.rules:
+            pause = self.rules.paused.get(rule.id)
+            row = self._row(rule)
+            row["state"] = self._state_of(rule)
+            row["reason"] = None if pause is None else f"{pause.by}: {pause.reason}"
+            shown.append(row)
+            shown += [{**self._row(old), "state": "draining"} for old in draining.get(rule.id, ())]
+        rejected: list[dict[str, object]] = [
+            {"id": each.rule, "state": "rejected", "source": each.source, "reason": each.render()}
+            for each in self.rejected
+        ]
+        away: list[dict[str, object]] = [
+            {
+                "id": None,
+                "state": "rejected",
+                "source": source,
+                "reason": f"not read since {since}; the rules that ran before run on\n"
+                f"{problem.render()}",
+            }
+            for source, (problem, since) in self._not_read.items()
+        ]
+        return shown + rejected + away
+
+    def _row(self, rule: Rule) -> dict[str, object]:
+        """What is shown of a version, but for its state."""
+        version, running = (rule.id, rule.version), self._running
+        if running is None or version not in running.fingerprints:
+            since, offsets, fingerprint = None, None, None
+        else:
+            since = running.logged.since.get(version)
+            offsets = None if since is None else running.logged.starts.get(since)
+            fingerprint = running.fingerprints[version]
+        return {
+            "id": rule.id,
+            "version": rule.version,
+            "fingerprint": fingerprint,
+            "since_batch": since,
+            "since_offsets": offsets,
+            "partial_matches": self.live.get(version, 0),
+        }
+
+    def _state_of(self, rule: Rule) -> str:
+        version, running = (rule.id, rule.version), self._running
+        if not rule.enabled:
+            return "disabled"
+        if rule.id in self.rules.paused:
+            return "paused"
+        if running is None or version not in running.fingerprints:
+            return "accepted"
+        if rule.shadow is not (version in running.shadow):
+            # A change of mode counts from the next batch on.
+            return "accepted"
+        begins = rule.effective_from_ms
+        if begins is not None and self._watermark is not None and self._watermark < begins:
+            return "scheduled"
+        return "shadow" if rule.shadow else "active"
+
+
+def _labels(rules: Collection[Rule]) -> dict[tuple[str, ...], float]:
+    return {(rule.id, str(rule.version)): 1 for rule in rules}

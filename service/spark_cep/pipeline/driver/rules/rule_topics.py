@@ -1,0 +1,177 @@
+"""What a job tells of its rules in Kafka: each decision in the audit topic, before anything is done
+under it, and the state of each rule in the status topic.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import count
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from spark_cep.config import Settings
+from spark_cep.errors import KafkaAwayError, SparkCepError, StartError
+from spark_cep.observability.logs import logger
+from spark_cep.pipeline.deliver.kafka_retry import RETRIABLE
+from spark_cep.pipeline.driver.lifecycle.background import Background
+from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
+from spark_cep.rules.rule_set import RuleSet
+from spark_cep.rules.sources.compacted_topic import CompactedTopic
+from spark_cep.rules.topic_records import Offsets, StatusRecord, audit_records
+
+_log = logger(__name__)
+_SECONDS: Final = 10.0
+#: How often the states are looked at.
+_LOOK_SECONDS: Final = 0.5
+#: How often the topic is, where they are the same: it may have been made again.
+_CHECK_SECONDS: Final = 30.0
+#: Characters of a text in a state, such as the reason of a rejection.
+_MOST_TOLD: Final = 10_000
+
+
+class RuleTopics:
+    """Writes the topics that the settings name. ``listing`` gives what ``/rules`` shows."""
+
+    def __init__(
+        self, settings: Settings, listing: Callable[[], Sequence[Mapping[str, Any]]], run: str
+    ) -> None:
+        topics = settings.outputs.topics
+        self._kafka: Final = settings.kafka
+        self._job: Final = settings.spark.app_name
+        self._audit: Final = topics.rule_audit
+        self._status: Final = topics.rule_status
+        self._listing: Final = listing
+        self._rows: list[dict[str, Any]] | None = None
+        self._look_at = 0.0
+        #: Kinds of errors that were logged since the last success.
+        self._failed: set[type] = set()
+        self._thread: Final = Background("rule-status", self._work, run)
+
+    def start(self) -> None:
+        """Begin to write states."""
+        if self._status is not None:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Write the last states; gives up after a while."""
+        self._thread.stop()
+        if self._status is not None:
+            self._states.close()
+
+    def decided(self, before: RuleSet, logged: LoggedRules, offsets: Offsets) -> None:
+        """Write the decisions that lead to a rule set, and wait until they are acknowledged. Raises
+        KafkaAwayError when nobody answers, StartError when they are refused."""
+        if self._audit is not None:
+            common = {
+                "job": self._job,
+                "history": logged.history,
+                "rule_set": logged.number,
+                "batch": logged.batch,
+            }
+            told = audit_records(common, offsets, before, logged.rules)
+            self._write(self._audit, [(key, record.value()) for key, record in told])
+
+    def _work(self) -> None:
+        going = True
+        while going:
+            going = self._thread.wait(_LOOK_SECONDS)
+            try:
+                self._tell()
+            except Exception as error:  # noqa: BLE001  the job goes on, and so do later states
+                if type(error) not in self._failed:
+                    kind = "" if isinstance(error, SparkCepError) else f"{type(error).__name__}: "
+                    _log.warning("rule_status_not_written", reason=f"{kind}{error}")
+                self._failed.add(type(error))
+            else:
+                self._failed.clear()
+
+    def _tell(self) -> None:
+        """Write what is not as the topic says it; also what earlier runs told, and where the topic
+        was made again."""
+        assert self._status is not None
+        rows = [{name: each[name] for name in _TOLD if name in each} for each in self._listing()]
+        now = time.monotonic()
+        if rows == self._rows and now < self._look_at:
+            return
+        self._look_at = now + _CHECK_SECONDS
+        self._states.read()
+        there = {
+            key: record.value
+            for key, record in self._states.records.items()
+            if key is not None and _job_of(key) == self._job
+        }
+        wanted: dict[bytes, bytes] = {}
+        for record in map(self._record, rows):
+            keys = map(record.key, count())
+            wanted[next(key for key in keys if key not in wanted)] = record.value()
+        changed: list[tuple[bytes, bytes | None]] = [
+            (key, value) for key, value in wanted.items() if there.get(key) != value
+        ]
+        changed += [(key, None) for key in there if key not in wanted]
+        if changed:
+            self._write(self._status, changed)
+        self._rows = rows
+
+    def _record(self, row: Mapping[str, Any]) -> StatusRecord:
+        # One record that Kafka refuses would hold back all others, for good.
+        named = {
+            _TOLD[name]: value[:_MOST_TOLD] if isinstance(value, str) else value
+            for name, value in row.items()
+        }
+        return StatusRecord.model_validate({"job": self._job, **named})
+
+    def _write(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        failed: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failed.append(error)
+
+        try:
+            for key, value in records:
+                while True:
+                    try:
+                        self._producer.produce(topic, value, key, on_delivery=delivered)
+                        break
+                    except BufferError:
+                        self._producer.poll(_LOOK_SECONDS)
+            left = self._producer.flush(_SECONDS)
+        except KafkaException as error:
+            failed.append(error.args[0])
+            left = 0
+        if failed and failed[0].code() not in RETRIABLE:
+            raise StartError(f"topic {topic}: records of rules are refused: {failed[0].str()}")
+        if failed or left:
+            why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
+            raise KafkaAwayError(f"topic {topic}: records of rules are not written: {why}")
+
+    @cached_property
+    def _states(self) -> CompactedTopic:
+        config = self._kafka.consumer_config("spark-cep-rule-status")
+        return CompactedTopic(self._status or "", config, _SECONDS, "states of rules")
+
+    @cached_property
+    def _producer(self) -> Producer:
+        return Producer(self._kafka.producer_config() | {"log_level": 0})
+
+
+#: What of ``/rules`` the status topic has, too, and what it is called there.
+_TOLD: Final = {
+    "id": "rule_id",
+    "version": "rule_version",
+    **{
+        name: name
+        for name in ("state", "since_batch", "since_offsets", "fingerprint", "source", "reason")
+    },
+}
+
+
+def _job_of(key: bytes) -> str | None:
+    try:
+        return str(json.loads(key)[0])
+    except (ValueError, LookupError, TypeError):
+        return None

@@ -1,0 +1,162 @@
+"""Reads the source of rules while the job runs, and has what changed run from the next batch on.
+
+What is found is checked and compiled here, in a thread of its own, so that no batch waits for it. A
+source that cannot be read leaves the rules that run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from typing import Final, TypeVar
+
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.config import Settings
+from spark_cep.errors import Problem, RuleSetError
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pipeline.decode.decoder_plan import record_types
+from spark_cep.pipeline.decode.packing import Packing
+from spark_cep.pipeline.driver.lifecycle.background import Background
+from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
+from spark_cep.pipeline.driver.rules.job_plan import problems_of, spelled_out, warnings_of
+from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
+from spark_cep.rules.change import Change, next_rules
+from spark_cep.rules.overrides import Overrides, OverrideTopic
+from spark_cep.rules.rule_set import RuleFile
+from spark_cep.rules.sources.source import RuleSource
+from spark_cep.rules.texts import plan_for
+
+_T = TypeVar("_T")
+
+#: What the source holds, and what operators have decided beside it; ``None``: not read yet.
+Found = tuple[Sequence[RuleFile] | None, Overrides | None]
+
+
+class RuleWatch:
+    """Watches ``source`` and the ``topic`` of overrides, which the start of the job has read:
+    ``found``. ``packing`` gives that of the query that runs; ``wake`` is called with the
+    fingerprint of other rules, and has a batch begin."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        source: RuleSource,
+        topic: OverrideTopic,
+        found: Found,
+        rules: BatchRules,
+        packing: Callable[[], Packing],
+        status: RuleStatus,
+        wake: Callable[[str], None],
+        run: str,
+    ) -> None:
+        self._settings: Final = settings.rules
+        self._ends: Final = settings.trigger.ends
+        self._source: Final = source
+        self._topic: Final = topic
+        self._files, self._overrides = found
+        self._rules: Final = rules
+        self._packing: Final = packing
+        self._status: Final = status
+        self._wake: Final = wake
+        self._changed = False
+        self._thread: Final = Background("rule-watch", self._work, run)
+
+    def start(self) -> None:
+        """Begin, if the settings say so."""
+        if self._settings.refresh_interval is not None:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End; gives up after a while."""
+        self._thread.stop()
+
+    def _work(self) -> None:
+        interval = self._settings.refresh_interval
+        assert interval is not None
+        while self._thread.wait(interval / 1000):
+            self.look()
+
+    def look(self) -> None:
+        """Look once. Of the source and the topic each counts also while the other one cannot be
+        read."""
+        problems: list[Problem] = []
+        overrides = _asked(self._topic.read, "the overrides", problems)
+        if overrides is not None:
+            self._overrides, self._changed = overrides, True
+        files = _asked(self._source.read, self._source.name, problems)
+        if files is not None:
+            self._files, self._changed = files, True
+        if not problems:
+            self._status.read()
+        elif not self._thread.stopped:
+            self._status.not_read(problems)
+        if self._changed and self._overrides is not None:
+            # What fails is not looked at again until something changes.
+            self._changed = False
+            try:
+                self._take(self._overrides)
+            except Exception as error:  # noqa: BLE001  the rules that run go on
+                self._status.cannot_take(_defect(error))
+
+    def _take(self, overrides: Overrides) -> None:
+        before = self._rules.wanted
+        packing = self._packing()
+        known = {one.text for one in before.rules.loaded}
+        change = Change(before.rules)
+        if self._files is not None:
+            change = next_rules(
+                before.rules,
+                spelled_out(
+                    overrides.applied(self._files, before.rules), packing.schemas, before.rules
+                ),
+                lambda one: _problems(one, packing, self._rules, known, ends=self._ends),
+                most=self._settings.max_rules,
+                allow_empty=self._settings.allow_empty,
+                meanings=self._rules.meanings,
+            )
+        warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
+        if change.rules.texts != before.rules.texts:
+            # As every task will; what fails here would fail there.
+            packing.packer(plan_for(change.rules, record_types(packing.schemas)))
+        changed = self._rules.want(change.rules, overrides)
+        wanted = self._rules.wanted.rules
+        self._status.wants(wanted, (*change.rejected, *overrides.unreadable.values()), warnings)
+        if changed:
+            self._wake(wanted.fingerprint)
+
+
+def _asked(read: Callable[[], _T | None], name: str, problems: list[Problem]) -> _T | None:
+    """What was read, if it is new; why nothing could be goes to ``problems``."""
+    try:
+        return read()
+    except RuleSetError as error:
+        problems += error.problems
+    except Exception as error:  # noqa: BLE001  the next look may succeed
+        message = f"cannot be read: {type(error).__name__}: {error}"
+        problems.append(Problem(message, name))
+    return None
+
+
+def _problems(
+    one: LoadedRule,
+    packing: Packing,
+    rules: BatchRules,
+    known: Container[str],
+    *,
+    ends: bool,
+) -> list[Problem]:
+    """Of a rule that is not ``known`` by its text, also what compiling it says."""
+    problems = rules.against(one) or problems_of(one, packing.schemas, ends=ends)
+    if problems or one.text in known:
+        return problems
+    try:
+        packing.packer(compile_rules([one.rule], record_types(packing.schemas)))
+    except Exception as error:  # noqa: BLE001  its own problem, not that of the rules around it
+        message = f"the rule cannot be compiled: {error}"
+        return [one.places.problem(message, ("id",))]
+    return []
+
+
+def _defect(error: Exception) -> Problem:
+    """Of the rules together; each of them alone can be compiled."""
+    message = f"the rules cannot be taken: {type(error).__name__}: {error}"
+    return Problem(message=message, allowed="the rules that ran before run on")

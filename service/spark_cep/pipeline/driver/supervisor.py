@@ -1,0 +1,213 @@
+"""Keeps a query running until its input ends or the job is told to stop.
+
+A query that ends with an error is started again from its checkpoint where that helps: when a batch
+met schema ids that the plan does not know (the batch runs again, nothing of it was written), and
+when Kafka did not answer. Any other error ends the job. So does the circuit breaker, behind the
+batch that trips it; rules that trip it are paused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_cep.errors import SparkCepError
+from spark_cep.observability import metric_names as names
+from spark_cep.observability.health import Health
+from spark_cep.observability.logs import bound, logger
+from spark_cep.observability.metrics import Metrics
+from spark_cep.pipeline.driver.checkpoint.failures import failure, kafka_away, not_started
+from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
+from spark_cep.pipeline.driver.dataflow import Dataflow
+from spark_cep.pipeline.driver.kafka.topic_ids import TopicIds
+from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker
+from spark_cep.pipeline.driver.lifecycle.outage import Outage
+from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicy, StopRequestedError
+from spark_cep.pipeline.driver.lifecycle.stopping import Stopping
+from spark_cep.pipeline.driver.observe.progress import BatchReport
+from spark_cep.pipeline.driver.observer import Observer
+from spark_cep.pipeline.driver.time_control import TimeControl
+from spark_cep.pipeline.wire.new_schema_ids import decode_ids
+from spark_cep.pipeline.wire.reports import Count
+from spark_cep.rules.pauses import Pause
+
+_log = logger(__name__)
+_LOOK_EVERY_SECONDS = 0.25
+
+
+class _KafkaAwayTooLongError(Exception):
+    """The query was ended because of ``reason``."""
+
+    def __init__(self, reason: SparkCepError) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Supervisor:
+    """Supervises the queries of one run. ``stop`` asks the job to end; ``partly_written`` says
+    which batch the output has in part; ``learn`` asks the registry for
+    schema ids; ``retry`` is the policy of requests to the registry and to
+    the output meanwhile."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        flow: Dataflow,
+        *,
+        run: str,
+        stop: Callable[[], None],
+        stopping: Stopping,
+        partly_written: Callable[[], PartlyWritten | None],
+        learn: Callable[[Sequence[int]], None],
+        retry: RetryPolicy,
+        outage: Outage,
+        breaker: CircuitBreaker,
+        topics: TopicIds,
+        observer: Observer,
+        time: TimeControl,
+        metrics: Metrics,
+        health: Health,
+    ) -> None:
+        self._spark = spark
+        self._flow = flow
+        self._run = run
+        self._stop = stop
+        self._stopping = stopping
+        self._partly_written = partly_written
+        self._learn = learn
+        self._retry = retry
+        self._outage = outage
+        self._breaker = breaker
+        self._topics = topics
+        self._observer = observer
+        self._time = time
+        self._metrics = metrics
+        self._health = health
+        self._checkpoint = str(flow.settings.state.checkpoint)
+        self._query: str | None = None
+
+    def run(self) -> None:
+        """Run queries until one ends by itself.
+
+        Raises StopRequestedError when told to stop, and what :meth:`Service.run
+        <spark_cep.pipeline.driver.service.Service.run>` says of a query that fails for good.
+        """
+        while True:
+            self._stopping.check()
+            try:
+                begun = self._retry(self._partly_written)
+                query = self._flow.start(self._spark, self._before_batch, self._after_batch, begun)
+            except (PySparkException, Py4JJavaError) as error:
+                raise not_started(self._checkpoint, error) from error
+            self._query = str(query.id)
+            with bound(query=self._query):
+                _log.info("query_started", checkpoint=self._checkpoint)
+                try:
+                    self._watch(query)
+                except PySparkException as error:
+                    if self._stopping.grace_ran_out:  # we ended it ourselves
+                        raise StopRequestedError from error
+                    self._recover(error)
+                    continue
+                except _KafkaAwayTooLongError as error:
+                    self._wait_for_kafka(error.reason)
+                    continue
+            self._stopping.check()
+            return
+
+    def _watch(self, query: StreamingQuery) -> None:
+        """Wait for the query to end; end it when Kafka is away for too long."""
+        self._time.query_started()
+        while not query.awaitTermination(_LOOK_EVERY_SECONDS):  # type: ignore[arg-type]  # takes fractions
+            if self._stopping.requested.is_set():
+                self._stopping.end(query)
+                continue
+            away = self._outage.too_long_for_clients()
+            if away is not None:
+                query.stop()
+                raise _KafkaAwayTooLongError(away)
+            self._observer.look_at(query)
+            self._time.look(query.status)
+        self._observer.look_at(query)
+
+    def _recover(self, error: PySparkException) -> None:
+        """Return when the query may be started again after ``error``; raise when it may not."""
+        ids = decode_ids(str(error))
+        # Whatever failed while Kafka was away would have failed for that.
+        away = None if ids else kafka_away(error) or self._outage.error
+        if away is not None:
+            self._wait_for_kafka(away)
+            return
+        self._observer.query_ended()
+        if not ids:
+            self._metrics.increment(names.BATCHES, result="failed")
+            self._health.failed("the query failed")
+            raise failure(error, self._checkpoint) from error
+        self._health.expect_progress(expected=False)
+        schemas = self._flow.schemas
+        self._retry(lambda: self._learn(ids))
+        self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
+        unknown = sorted(schemas.unknown_ids.keys() & ids)
+        _log.info("schemas_learnt", ids=list(ids), unknown=unknown)
+        self._health.expect_progress(expected=True)
+
+    def _wait_for_kafka(self, away: SparkCepError) -> None:
+        """Return when the query may be started again; raise at the limit."""
+        self._observer.query_ended()
+        self._health.expect_progress(expected=False)
+        self._outage.survive(away)
+        self._metrics.increment(names.QUERY_RESTARTS, reason="kafka_away")
+        self._health.expect_progress(expected=True)
+
+    # Called by Spark, on a thread of its own.
+
+    def _before_batch(self, batch: int) -> int | None:
+        self._stopping.hold(self._spark)
+        self._topics.check()
+        with self._bound(batch):
+            self._observer.batch_started(batch)
+        return self._time.batch_started()
+
+    def _after_batch(self, batch: int, reports: list[bytes]) -> tuple[int, int]:
+        with self._bound(batch):
+            report = self._observer.batch_done(batch, reports)
+            self._protect(report)
+        self._flow.rules.done()
+        key_groups = self._flow.settings.state.key_groups
+        self._flow.rules.drained(report.drained, key_groups)
+        self._outage.batch_done()
+        self._time.batch_done(report)
+        return report.total(Count.RECORDS), report.total(Count.BYTES)
+
+    def _bound(self, batch: int) -> AbstractContextManager[None]:
+        return bound(query=self._query, run=self._run, batch=batch)
+
+    def _protect(self, report: BatchReport) -> None:
+        """Stop, or pause rules, where the circuit breaker trips. The batch is written; Spark
+        commits it after."""
+        trips = self._breaker.batch_done(
+            report.total(Count.RECORDS),
+            report.total(Count.RELEVANT_EVENTS),
+            {reason: n for (reason,), n in report.by_labels(Count.DEAD_LETTERS).items()},
+            {
+                (rule, int(version), reason): n
+                for (rule, version, reason), n in report.by_labels(Count.RULE_DEAD_LETTERS).items()
+            },
+        )
+        if self._breaker.job_trip is not None:
+            self._stop()
+        topic, rules = self._flow.settings.outputs.topics.dead_letters, self._flow.rules
+        # Versions that drain go by themselves.
+        versions = {(one.rule.id, one.rule.version) for one in rules.current.rules.running}
+        pauses = {
+            trip.rule[0]: Pause(trip.told(topic), "circuit breaker", trip.rule[1])
+            for trip in trips
+            if trip.rule in versions
+        }
+        if rules.pause(pauses):
+            self._time.rules_changed(rules.wanted.rules.fingerprint)

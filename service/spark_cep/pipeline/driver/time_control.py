@@ -1,0 +1,123 @@
+"""What the driver says of event time while a query runs, written as control records.
+
+Batches tell it what they read on Spark's thread, and the supervisor asks it between two looks at
+the query on its own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spark_cep.config import Settings
+from spark_cep.errors import StartError
+from spark_cep.observability.logs import logger
+from spark_cep.pipeline.driver.control.control_file import ControlFile
+from spark_cep.pipeline.driver.control.idleness import IdlenessDetector
+from spark_cep.pipeline.driver.control.source_offset import Ends
+from spark_cep.pipeline.driver.lifecycle.listening_clock import ListeningClock, awaits_data
+from spark_cep.pipeline.driver.observe.progress import BatchReport
+from spark_cep.pipeline.match.watermark import BEGINNING, END
+from spark_cep.pipeline.wire.control import ControlRecord, Partition
+
+_log = logger(__name__)
+
+#: Spark looks for records at each trigger; so much later a batch for them has called us.
+_NOTICED_AFTER_MS = 1_000
+
+
+class TimeControl:
+    """Idleness of one run, and the file from which its query reads control records. ``topics``:
+    Kafka's ids of the topics that it reads, by name."""
+
+    def __init__(
+        self, settings: Settings, file: Path, run: str, topics: Mapping[str, str] | None = None
+    ) -> None:
+        self._lock = threading.Lock()
+        self._clock = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
+        self._idleness = IdlenessDetector(
+            settings.time.watermark,
+            settings.time.allowed_disorder,
+            settings.time.partition_idle_after,
+            settings.time.advance_when_idle,
+            self._clock,
+            settings.trigger.interval + _NOTICED_AFTER_MS,
+        )
+        self._file = ControlFile(file, run, topics or {})
+        self._unwritable = False
+
+    def expect(self, partitions: Sequence[Partition]) -> None:
+        """Write the run's first record: ``partitions`` hold records and must be waited for. Raises
+        StartError when it cannot be written."""
+        with self._lock:
+            self._file.write(self._idleness.expect(partitions))
+
+    def start_at(self, offsets: Ends) -> None:
+        """The job begins at these offsets of the input. Raises StartError when that cannot be
+        written."""
+        with self._lock:
+            self._file.start_at(offsets)
+
+    def end_of_input(self) -> None:
+        """Nothing more will come: time reaches its end. Raises StartError when that cannot be
+        written."""
+        with self._lock:
+            self._file.write(ControlRecord((), END))
+
+    def rules_changed(self, fingerprint: str) -> None:
+        """There are other rules: a batch comes for them, also without events."""
+        with self._lock, self._tried_again_later():
+            self._file.rules(fingerprint)
+
+    def query_started(self) -> None:
+        """Nobody has listened since the last query ended."""
+        with self._lock:
+            self._clock.look(listening=False)
+
+    def look(self, status: Mapping[str, Any]) -> None:
+        """Take in the status of the running query, and write what idleness says by now."""
+        with self._lock:
+            self._clock.look(listening=awaits_data(status))
+            with self._tried_again_later():
+                self._file.flush()
+                self._write()
+
+    def batch_started(self) -> int | None:
+        """A batch runs; the event time (ms) after which none of its events is late, if known."""
+        with self._lock:
+            self._idleness.batch_started()
+            return self._idleness.late_until()
+
+    def batch_done(self, report: BatchReport) -> None:
+        """A batch ended. Batches may come back to back: between two of them is the only chance to
+        write."""
+        watermark = report.watermark if report.watermark > BEGINNING else None
+        read = [(each.topic, each.partition) for each in report.partitions_read]
+        with self._lock:
+            self._file.begun()
+            self._clock.batch_done(round(report.seconds * 1000))
+            self._idleness.batch_done(report.maxima, read, watermark)
+            with self._tried_again_later():
+                self._write()
+
+    @contextmanager
+    def _tried_again_later(self) -> Iterator[None]:
+        """A record that cannot be written now (no room, too many open files) is no reason to end
+        the job: event time stands meanwhile, and each look tries again."""
+        try:
+            yield
+        except StartError as error:
+            if not self._unwritable:
+                _log.warning("control_record_not_written", reason=str(error))
+            self._unwritable = True
+        else:
+            self._unwritable = False
+
+    def _write(self) -> None:
+        record = self._idleness.control_record()
+        if record is not None:
+            self._file.write(record)

@@ -1,0 +1,69 @@
+"""Messages of one partition at a time, left where they are, for
+:mod:`~spark_cep.pipeline.read.loops.message_loops`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from confluent_kafka import KafkaException
+from numpy.typing import NDArray
+
+from spark_cep.errors import ConfigurationError
+from spark_cep.pipeline.librdkafka.library import LIBRARY, client, configuration, refused
+
+_CONSUMER: Final = 1
+
+
+class PartitionClient:
+    """Reads one partition at a time. ``config``: librdkafka's properties of a consumer.
+
+    Raises KafkaException when librdkafka refuses what it is asked.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._client = client(_CONSUMER, configuration(config))
+        self._topics: dict[str, Any] = {}
+        self._at: tuple[Any, int] | None = None
+        self._queue: Any = None
+
+    def begin(self, topic: str, partition: int, offset: int) -> None:
+        """Fetch a partition from ``offset`` on, until :meth:`end`."""
+        if topic not in self._topics:
+            self._topics[topic] = LIBRARY.rd_kafka_topic_new(self._client, topic.encode(), None)
+        handle = self._topics[topic]
+        self._queue = LIBRARY.rd_kafka_queue_new(self._client)
+        if LIBRARY.rd_kafka_consume_start_queue(handle, partition, offset, self._queue):
+            raise refused(LIBRARY.rd_kafka_last_error(), topic.encode())
+        self._at = (handle, partition)
+
+    def fetched(self, messages: NDArray[np.int64], timeout_ms: int) -> int:
+        """How many messages there are by now; they are in ``messages``, at most as many as fit.
+        Waits for the first ones. Whoever asks gives them back, with
+        :func:`~spark_cep.pipeline.read.loops.message_loops.destroy`."""
+        place = messages.ctypes.data
+        take = LIBRARY.rd_kafka_consume_batch_queue
+        found = int(take(self._queue, 0, place, len(messages)))
+        if not found and timeout_ms:
+            found = int(take(self._queue, timeout_ms, place, 1))
+        if found < 0:
+            raise refused(LIBRARY.rd_kafka_last_error())
+        return found
+
+    def end(self) -> None:
+        """Let go of the partition, and of what was fetched of it and not asked for."""
+        if self._at is not None:
+            LIBRARY.rd_kafka_consume_stop(*self._at)
+            self._at = None
+        if self._queue is not None:
+            LIBRARY.rd_kafka_queue_destroy(self._queue)
+            self._queue = None
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError when librdkafka refuses a property, or its value."""
+    try:
+        LIBRARY.rd_kafka_conf_destroy(configuration(config))
+    except KafkaException as error:
+        raise ConfigurationError(f"kafka.source_properties: {error.args[0].str()}") from None

@@ -1,0 +1,1 @@
+"""The compiled loop that produces many messages."""

@@ -1,0 +1,77 @@
+"""The compiled loop that hands messages to librdkafka, from columns, by ``rd_kafka_produceva``
+(``rdkafka.h``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spark_cep.columns.compilation import I64, compiled, inlined
+from spark_cep.pipeline.librdkafka.native_calls import WORD, calling
+
+FUNCTIONS: Final = ("rd_kafka_produceva",)
+
+#: What an ``rd_kafka_vu_t`` says (``rd_kafka_vtype_t``), and its words.
+_TOPIC, _VALUE, _KEY, _FLAGS, _HEADER = 2, 4, 5, 7, 9
+_WORDS: Final = 9
+#: librdkafka copies keys and values (``RD_KAFKA_MSG_F_COPY``).
+COPIED: Final = 2
+#: Where each stands; headers are behind them.
+_AT_TOPIC, _AT_VALUE, _AT_KEY, _AT_FLAGS, _FIRST_HEADER = range(5)
+
+_produce = calling(WORD, 3)
+
+
+def told_of_message(headers: int) -> I64:
+    """Room for what librdkafka is told of a message with up to so many headers: an
+    ``rd_kafka_vu_t`` in each row."""
+    told = np.zeros((_FIRST_HEADER + headers, _WORDS), np.int64)
+    # Types and flags are numbers of 32 bits.
+    halves = told.view(np.int32)
+    halves[[_AT_TOPIC, _AT_VALUE, _AT_KEY, _AT_FLAGS], 0] = _TOPIC, _VALUE, _KEY, _FLAGS
+    halves[_AT_FLAGS, 2] = COPIED
+    halves[_FIRST_HEADER:, 0] = _HEADER
+    return told
+
+
+@inlined
+def _put(told: I64, row: int, first: int, place: int, ends: I64, number: int) -> None:
+    """The address and the size of a value; neither, where there is none."""
+    told[row, first] = 0 if number < 0 else place + ends[number]
+    told[row, first + 1] = 0 if number < 0 else ends[number + 1] - ends[number]
+
+
+@compiled
+def produce(
+    client: int, functions: I64, told: I64, told_place: int, first: int, topics: I64, topic: I64,
+    keys: int, key_ends: I64, key: I64,
+    values: int, value_ends: I64, value: I64,
+    group: I64, group_ends: I64,
+    names: int, name_ends: I64, name: I64,
+    texts: int, text_ends: I64, text: I64,
+    own_name: int, own: int, own_ends: I64,
+) -> tuple[int, int]:  # fmt: skip
+    """Hand on the messages from number ``first`` on. Returns the number of the first one that
+    librdkafka refuses, and the address of its error; or how many there are, and 0.
+
+    ``told``: as of :func:`told_of_message`, at the address ``told_place``. ``keys``, ``values``,
+    ``names``, ``texts`` and ``own`` are addresses; what else there is, see
+    :class:`~spark_cep.pipeline.librdkafka.messages.Messages`."""
+    for row in range(first, len(topic)):
+        told[_AT_TOPIC, 1] = topics[topic[row]]
+        _put(told, _AT_VALUE, 1, values, value_ends, value[row])
+        _put(told, _AT_KEY, 1, keys, key_ends, key[row])
+        at = _FIRST_HEADER
+        for header in range(group_ends[group[row]], group_ends[group[row] + 1]):
+            told[at, 1] = names + name_ends[name[header]]
+            _put(told, at, 2, texts, text_ends, text[header])
+            at += 1
+        if own_name >= 0:
+            told[at, 1] = names + name_ends[own_name]
+            _put(told, at, 2, own, own_ends, row)
+            at += 1
+        error = _produce(functions[0], client, told_place, at)
+        if error != 0:
+            return row, error
+    return len(topic), 0

@@ -1,0 +1,129 @@
+"""Versions of rules that drain, in one key group: until when they begin matches, and go on.
+
+A version that a newer one has replaced begins matches with events read before that alone, most of
+which wait for the watermark by then. Where the newer one begins at a time that is still to come,
+all events before are the old one's, too. It is done when the watermark has passed all of these and
+nothing that it began lives, and ends at its limit in any case. All of this is event time, so all
+key groups, and a batch that runs again, come to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from spark_cep.compiler.rule_set import DrainTime, Partitioning
+from spark_cep.matcher.batch.input_batch import InputBatch
+from spark_cep.pipeline.match.watermark import Clock
+from spark_cep.pipeline.state.known_rules import KnownRules
+
+
+@dataclass(slots=True)
+class Drain:
+    """One version: the newest event that it may begin a match with, the watermark at which it ends,
+    and whether it has. ``until``: the time at which the newer version begins, if that was to come
+    when it came."""
+
+    newest: int
+    limit: int
+    ended: bool = False
+    until: int | None = None
+
+    @classmethod
+    def of(cls, time: DrainTime, newest: int, watermark: int) -> Drain:
+        """Of a version that drains from now on. ``newest``: event that was read."""
+        limit, until = time
+        if until is None or until <= watermark:
+            if limit is None:
+                return cls(watermark, watermark, ended=True)
+            return cls(newest, newest + limit)
+        if limit is None:
+            return cls(until - 1, until - 1, until=until)
+        newest = max(newest, until - 1)
+        return cls(newest, newest + limit, until=until)
+
+    def holds(self, time: DrainTime, watermark: int) -> bool:
+        """Whether it stays as it is where the rule set says ``time`` now: a version that is still
+        to begin may get another time, or give way to one that begins sooner."""
+        return self.until is None or self.until <= watermark or self.until == time.until_ms
+
+
+class Drains:
+    """The versions that drain in a batch. ``times``: how long each may go on, by fingerprint;
+    ``clock``: as it was at the end of the batch before; ``stored``: what :meth:`packed` gave
+    then."""
+
+    def __init__(
+        self,
+        times: Mapping[str, DrainTime],
+        clock: Clock,
+        rules: KnownRules,
+        stored: Mapping[str, Any],
+    ) -> None:
+        self._rules = rules
+        watermark = clock.watermark
+        read = (time for time in clock.maxima.values() if time is not None)
+        newest = max(read, default=watermark)
+        self._drains: dict[str, Drain] = {}
+        for fingerprint, time in times.items():
+            drain = Drain(*stored[fingerprint]) if fingerprint in stored else None
+            if drain is None or not drain.holds(time, watermark):
+                drain = Drain.of(time, newest, watermark)
+                if drain.ended:
+                    rules.end(fingerprint)
+            self._drains[fingerprint] = drain
+
+    def packed(self) -> dict[str, Any]:
+        """Plain values."""
+        return {fingerprint: list(astuple(drain)) for fingerprint, drain in self._drains.items()}
+
+    def limits(self, partitioning: Partitioning, watermark: int) -> set[int]:
+        """Where versions of a partitioning end that the watermark reaches."""
+        drains = (self._drains.get(rule.plan.fingerprint) for rule in partitioning.rules)
+        going_on = (each.limit for each in drains if each is not None and not each.ended)
+        return {limit for limit in going_on if limit <= watermark}
+
+    def end(self, partitioning: Partitioning, watermark: int) -> None:
+        """What lives of versions at their limit ends."""
+        for rule in partitioning.rules:
+            drain = self._drains.get(rule.plan.fingerprint)
+            if drain is not None and not drain.ended and drain.limit <= watermark:
+                drain.ended = True
+                self._rules.end(rule.plan.fingerprint)
+
+    def mark(self, partitioning: Partitioning, batch: InputBatch) -> None:
+        """Let versions begin matches with the events of ``batch``, which were just read, that come
+        before the newer ones begin."""
+        early: dict[int, int] = {}
+        for number, rule in enumerate(partitioning.rules):
+            drain = self._drains.get(rule.plan.fingerprint)
+            if drain is not None and drain.until is not None:
+                bit = 1 << partitioning.early(number)
+                early[drain.until] = early.get(drain.until, 0) | bit
+        if not early or not len(batch):
+            return
+        untils = sorted(early)
+        begun = np.searchsorted(untils, batch.events.time, side="right")
+        masks = len(batch.masks)
+        pairs, batch.mask = np.unique(begun * masks + batch.mask, return_inverse=True)
+        bits = [sum(early[until] for until in untils[n:]) for n in range(len(untils) + 1)]
+        batch.masks = [batch.masks[n % masks] | bits[n // masks] for n in pairs.tolist()]
+
+    def hidden(self, partitioning: Partitioning) -> int:
+        """The bits that hide events from versions that have ended."""
+        return sum(
+            1 << partitioning.unseen(number)
+            for number, rule in enumerate(partitioning.rules)
+            if (drain := self._drains.get(rule.plan.fingerprint)) and drain.ended
+        )
+
+    def done(self, watermark: int) -> list[str]:
+        """Fingerprints of the versions that have nothing to do any more."""
+        return [
+            fingerprint
+            for fingerprint, drain in self._drains.items()
+            if drain.ended or (drain.newest <= watermark and not self._rules.live_of(fingerprint))
+        ]

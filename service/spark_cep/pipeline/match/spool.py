@@ -1,0 +1,95 @@
+"""What a batch brings to a key group, held in a bounded part of memory.
+
+Packets stay in memory up to a bound and go to a temporary file from there on; events are then taken
+up in slices of time, so that only those of one slice are objects at once. A batch within its bound
+in bytes has one slice, and no file.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_cep.matcher.findings.partial import FOREVER
+
+#: Bytes of packets that stay in memory.
+_IN_MEMORY: Final = 32 << 20
+#: Bytes of events that are taken up together.
+SLICE: Final = 48 << 20
+_HEAD: Final = struct.Struct("<II")
+_T = TypeVar("_T")
+
+
+class Spool(Generic[_T]):
+    """Numbered packets that can be read again and again; ``read`` makes items of one."""
+
+    def __init__(
+        self, read: Callable[[int, bytes], Iterable[_T]], in_memory: int = _IN_MEMORY
+    ) -> None:
+        self._read = read
+        self._room = in_memory
+        self._held: list[tuple[int, bytes]] = []
+        self._file: IO[bytes] | None = None
+
+    def add(self, number: int, packet: bytes) -> None:
+        """Keep a packet."""
+        self._room -= len(packet)
+        if self._room >= 0:
+            self._held.append((number, packet))
+            return
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=_scratch())  # noqa: SIM115  closed with the spool
+        self._file.seek(0, os.SEEK_END)
+        self._file.write(_HEAD.pack(number, len(packet)))
+        self._file.write(packet)
+
+    def __iter__(self) -> Iterator[_T]:
+        for number, packet in self._packets():
+            yield from self._read(number, packet)
+
+    def _packets(self) -> Iterator[tuple[int, bytes]]:
+        yield from self._held
+        if self._file is None:
+            return
+        place = 0
+        while True:
+            self._file.seek(place)
+            head = self._file.read(_HEAD.size)
+            if not head:
+                return
+            number, size = _HEAD.unpack(head)
+            yield number, self._file.read(size)
+            place += _HEAD.size + size
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._held = []
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def slices(times: NDArray[np.int64], sizes: NDArray[np.int64], most: int = SLICE) -> list[int]:
+    """Times, ascending, up to which events make slices of about ``most`` bytes; the last one is
+    ``FOREVER``. Events of the same time are never separated."""
+    if sizes.sum() <= most:
+        return [FOREVER]
+    order = np.argsort(times, kind="stable")
+    times, sizes = times[order], sizes[order]
+    number = (sizes.cumsum() - sizes) // most
+    firsts = np.flatnonzero(number[1:] != number[:-1]) + 1
+    ends = np.unique(times[firsts] - 1)
+    return [*ends[ends >= times[0]].tolist(), FOREVER]
+
+
+def _scratch() -> Path | None:
+    """The first of Spark's folders for temporary files, or ``None`` for the system's."""
+    folder = Path(os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0])
+    return folder if folder.is_absolute() and folder.is_dir() else None

@@ -1,0 +1,1 @@
+"""The compiled loop that copies many messages into columns."""

@@ -1,0 +1,228 @@
+"""The records of a range of offsets, read from Kafka in the task that decodes them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from ctypes import c_int64
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException
+from numpy.typing import NDArray
+
+from spark_cep.errors import KafkaAwayError, StartError, StateError
+from spark_cep.pipeline.librdkafka.consumer import PartitionClient
+from spark_cep.pipeline.librdkafka.library import addresses, error_of
+from spark_cep.pipeline.read.loops import message_loops as loops
+from spark_cep.pipeline.read.records import KafkaRecords, Texts
+
+_FUNCTIONS: Final = addresses(loops.FUNCTIONS)
+#: Records that are looked at together, and bytes of them, but for the last one.
+ROWS_TOGETHER: Final = 20_000
+BYTES_TOGETHER: Final = 16 << 20
+#: Messages that are asked for at once.
+_FETCHED: Final = 1_000
+_WAIT_MS: Final = 100
+#: Bytes of values, keys and headers that there is room for at first.
+_FIRST_SIZES: Final = (1 << 20, 1 << 18, 1)
+#: How long nothing may come of records that Kafka says there are.
+PATIENCE_SECONDS: Final = 20.0
+_GONE: Final = (
+    KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001  librdkafka's local errors are named so
+    KafkaError.OFFSET_OUT_OF_RANGE,
+)
+_FOR_GOOD: Final = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+)
+
+
+class Range(NamedTuple):
+    """The records of a partition from offset ``start`` to before ``end``, as far as there are any:
+    compaction and transactions leave gaps."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}, partition {self.partition}"
+
+
+def records_of(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords]:
+    """All records of a range, some together; ``config``: librdkafka's properties of the consumer.
+
+    Raises KafkaAwayError when none comes for a while, StateError when they are there no more and
+    ``auto.offset.reset`` is ``error``, and StartError when Kafka refuses to send them.
+    """
+    reading = _Reading(wanted, _client(tuple(config.items())))
+    try:
+        yield from reading.records()
+    finally:
+        reading.end()
+
+
+def read_nothing() -> None:
+    """Call compiled loops as for a range, with no message."""
+    nothing = np.zeros(1, np.int64)
+    _Columns(_FIRST_SIZES).append(nothing, 0, 0, Range("", 0, 0, 0), nothing)
+    loops.destroy(nothing, 0, 0, _FUNCTIONS)
+
+
+@lru_cache(maxsize=1)
+def _client(config: tuple[tuple[str, Any], ...]) -> PartitionClient:
+    """A process has one task at a time, and keeps its connections for the next one."""
+    try:
+        return PartitionClient(dict(config))
+    except KafkaException as error:
+        raise StartError(f"kafka: the input cannot be read: {error.args[0].str()}") from error
+
+
+class _Reading:
+    """One range that is being read."""
+
+    def __init__(self, wanted: Range, client: PartitionClient) -> None:
+        self._wanted = wanted
+        self._client = client
+        self._messages = np.zeros(_FETCHED, np.int64)
+        self._errors = np.zeros(_FETCHED, np.int64)
+        #: Which of the messages are not given back yet.
+        self._first = self._fetched = 0
+        self._last = wanted.start - 1
+        self._done = wanted.start >= wanted.end
+        #: Bytes of values, keys and headers that were together before.
+        self._sizes: Sequence[int] = _FIRST_SIZES
+
+    def records(self) -> Iterator[KafkaRecords]:
+        if not self._done:
+            self._client.begin(self._wanted.topic, self._wanted.partition, self._wanted.start)
+        while not self._done:
+            gathered = self._gathered()
+            if gathered is not None:
+                yield gathered
+
+    def end(self) -> None:
+        loops.destroy(self._messages, self._first, self._fetched, _FUNCTIONS)
+        self._first = self._fetched
+        self._client.end()
+
+    def _gathered(self) -> KafkaRecords | None:
+        """The next records: as many as are looked at together, or all that are left."""
+        columns = _Columns(self._sizes)
+        at = columns.at
+        at[loops.LAST] = self._last
+        heard = time.monotonic()
+        while not self._done and not columns.full:
+            if self._first == self._fetched:
+                self._first, self._fetched = 0, self._client.fetched(self._messages, _WAIT_MS)
+            now = time.monotonic()
+            if self._fetched:
+                heard = now
+            elif now - heard > PATIENCE_SECONDS:
+                raise KafkaAwayError(
+                    f"{self._wanted}: the records from offset {self._last + 1} to"
+                    f" {self._wanted.end - 1} did not come within {PATIENCE_SECONDS:g} s"
+                )
+            self._first = columns.append(
+                self._messages, self._first, self._fetched, self._wanted, self._errors
+            )
+            self._last = int(at[loops.LAST])
+            self._done = self._last >= self._wanted.end - 1
+            if at[loops.ERRORS]:
+                self._judge(int(at[loops.ERRORS]))
+                at[loops.ERRORS] = 0
+        self._sizes = columns.sizes
+        return columns.records(self._wanted)
+
+    def _judge(self, count: int) -> None:
+        told = [
+            (error_of(each), c_int64.from_address(each + loops.OFFSET).value)
+            for each in self._errors[:count].tolist()
+        ]
+        loops.destroy(self._errors, 0, count, _FUNCTIONS)
+        for error, offset in told:
+            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                # Behind the last record there may be offsets without one.
+                self._done = self._done or offset >= self._wanted.end
+            elif error.code() in _GONE:
+                raise StateError(
+                    f"{self._wanted}: Kafka has deleted the records from offset {self._last + 1} on"
+                    " before they were read: start from a new checkpoint, or set"
+                    " source.fail_on_data_loss to false to go on behind them"
+                )
+            elif error.code() in _FOR_GOOD:
+                raise StartError(f"{self._wanted}: cannot be read: {error.str()}")
+
+
+class _Columns:
+    """Records as they come, with room for ``ROWS_TOGETHER``, and for so many ``sizes`` of bytes
+    before more room is made."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.at = np.zeros(9, np.int64)
+        self._room = np.array([ROWS_TOGETHER, *sizes], np.int64)
+        self._offset, self._time = np.empty((2, ROWS_TOGETHER), np.int64)
+        self._data = [np.empty(size, np.uint8) for size in sizes]
+        self._ends = np.zeros((3, ROWS_TOGETHER + 1), np.int32)
+        self._present = np.empty((3, ROWS_TOGETHER), np.uint8)
+        self._scratch = np.zeros(5, np.int64)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is enough to look at."""
+        size = self.at[loops.VALUE] + self.at[loops.KEY] + self.at[loops.HEADERS]
+        return bool(self.at[loops.ROWS] >= ROWS_TOGETHER or size >= BYTES_TOGETHER)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes there is room for."""
+        return [len(each) for each in self._data]
+
+    def append(
+        self, messages: NDArray[np.int64], first: int, last: int, wanted: Range, errors: Any
+    ) -> int:
+        """Take over messages; returns the number of the first one that waits for more room, which
+        there is then."""
+        value, key, headers = (each.ctypes.data for each in self._data)
+        stopped: int = loops.append(
+            messages, first, last, wanted.start, wanted.end, _FUNCTIONS,
+            self._scratch, self._scratch.ctypes.data, errors, self.at, self._room, BYTES_TOGETHER,
+            self._offset, self._time,
+            value, self._ends[0], self._present[0],
+            key, self._ends[1], self._present[1],
+            headers, self._ends[2], self._present[2],
+        )  # fmt: skip
+        if stopped < last:
+            for number in range(3):
+                self._make_room(number)
+        return stopped
+
+    def _make_room(self, number: int) -> None:
+        before = self._data[number]
+        needed = int(self.at[loops.NEEDED_VALUE + number])
+        if needed > len(before):
+            more = np.empty(max(needed, 2 * len(before)), np.uint8)
+            more[: self.at[loops.VALUE + number]] = before[: self.at[loops.VALUE + number]]
+            self._data[number] = more
+            self._room[loops.VALUE + number] = len(more)
+
+    def records(self, wanted: Range) -> KafkaRecords | None:
+        """What is there."""
+        rows = int(self.at[loops.ROWS])
+        if not rows:
+            return None
+        texts = [
+            Texts(data, ends[: rows + 1], present[:rows])
+            for data, ends, present in zip(self._data, self._ends, self._present, strict=True)
+        ]
+        for each in texts:
+            # Compiled loops are made for one kind of arrays.
+            each.data.flags.writeable = each.ends.flags.writeable = False
+        return KafkaRecords(
+            wanted.topic, wanted.partition, self._offset[:rows], self._time[:rows], *texts
+        )

@@ -1,0 +1,98 @@
+"""What Spark's Python processes need, imported before the process that is forked for them."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+
+from spark_cep.errors import StartError
+
+#: Functions of tasks, Spark's loop around them, and what both import as they run; and the driver's
+#: side of the sources.
+_LOADED = (
+    "pyarrow.dataset",
+    "pyspark.worker",
+    "pyspark.sql.datasource_internal",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+    "spark_cep.pipeline.deliver.at_least_once",
+    "spark_cep.pipeline.deliver.exactly_once",
+    "spark_cep.pipeline.match.match",
+    "spark_cep.pipeline.match.match_operator",
+    "spark_cep.pipeline.decode.packing",
+    "spark_cep.pipeline.deliver.sink",
+    "spark_cep.pipeline.driver.input.source",
+)
+#: A process with threads must not fork: what holds a lock in another thread would hold it for ever.
+#: These libraries would start some as they are imported.
+_WITHOUT_THREADS = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+
+
+#: Of the GNU C library, as in ``malloc.h``: a batch's output takes as much memory as that of the
+#: batch before, which is not to be fetched from the kernel again each time; and what librdkafka's
+#: threads free, others can use again. Elsewhere there is no such function, or it does nothing.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_MALLOC = {_M_TRIM_THRESHOLD: 128 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_MAX: 1}
+
+
+@cache
+def load() -> None:
+    """Import modules and compiled code, once, without starting a thread or printing anything."""
+    os.environ.update(_WITHOUT_THREADS)
+    _leave_out_pandas()
+    for module in _LOADED:
+        import_module(module)
+    # A task that needs compiled code says what is wrong.
+    with suppress(StartError):
+        import_module("spark_cep.pipeline.compiled_code").prepare()
+
+
+@cache
+def become_worker() -> None:
+    """Make this process, and those that it forks, fit for tasks, once: with all that is loaded and
+    left out of collections of garbage, and with the memory that a batch takes kept for the next."""
+    # What is imported stays: looking through it again and again takes a sixth of the time.
+    gc.disable()
+    with suppress(AttributeError):
+        for option, value in _MALLOC.items():
+            ctypes.CDLL(None).mallopt(option, value)
+    _import_no_archives()
+    load()
+    import_module("spark_cep.pipeline.spark.streamed_rows").install()
+    gc.freeze()
+    gc.enable()
+    # Spark collects after each task; within one, output records are many, and none is in a cycle.
+    gc.set_threshold(100_000, 50, 50)
+
+
+class _NoPandas(MetaPathFinder):
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is left out", name=name)
+
+
+def _leave_out_pandas() -> None:
+    """PySpark asks whether pandas is there, and PyArrow imports it to tell its objects from others:
+    a quarter of a second and 30 MiB, of which nothing here makes use."""
+    sys.meta_path.insert(0, _NoPandas())
+    functions = import_module("pyspark.sql.pandas.functions")
+    functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]
+
+
+def _import_no_archives() -> None:
+    """Import PySpark from where it is installed, not from the archive that Spark puts before it:
+    what is in an archive is compiled again in each process."""
+    installed = [entry for entry in sys.path if not entry.endswith(".zip")]
+    if PathFinder.find_spec("pyspark", installed) and PathFinder.find_spec("py4j", installed):
+        sys.path[:] = installed

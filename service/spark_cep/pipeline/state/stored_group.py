@@ -1,0 +1,173 @@
+"""A key group's state as it is stored, read without its rules: what is held, and until when.
+
+The state names its rules itself (id, version, fingerprint), so neither plans nor schemas are
+needed, and what a rule that is gone has left is told apart from what lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spark_cep.columns.compilation import FOREVER, NONE
+from spark_cep.columns.texts import TextSet
+from spark_cep.columns.vectors import texts_of
+from spark_cep.matcher.batch.events import Names
+from spark_cep.matcher.findings.partial import END_OF_TIME, Partial
+from spark_cep.matcher.keys import KeysState, rule_states
+from spark_cep.matcher.keys_state import chosen
+from spark_cep.matcher.snapshot import BATCH, decode_batch
+from spark_cep.packing import unpack, unsealed
+from spark_cep.pipeline.state.buckets import whole
+from spark_cep.pipeline.state.entries import check_entry
+from spark_cep.pipeline.state.group_format import check_format
+
+
+class KnownRule(NamedTuple):
+    """A rule that the state knows."""
+
+    id: str
+    version: int
+    fingerprint: str
+    number: int
+
+
+@dataclass(slots=True)
+class RuleHeld:
+    """What is held for one rule: how many keys and partial matches, the time of the oldest event
+    that opened one, and the earliest deadline (milliseconds; ``None``: there is none)."""
+
+    keys: int = 0
+    partial_matches: int = 0
+    oldest: int | None = None
+    due: int | None = None
+
+    def add(self, other: RuleHeld) -> None:
+        """Take in what is held elsewhere, for other keys."""
+        self.keys += other.keys
+        self.partial_matches += other.partial_matches
+        self.oldest = earlier(self.oldest, other.oldest)
+        self.due = earlier(self.due, other.due)
+
+    def packed(self) -> list[Any]:
+        """Plain values."""
+        return [self.keys, self.partial_matches, self.oldest, self.due]
+
+
+@dataclass(slots=True)
+class BucketHeld:
+    """What one bucket holds: keys, events that wait for the watermark, and by rule fingerprint."""
+
+    keys: int = 0
+    waiting: int = 0
+    rules: dict[str, RuleHeld] = field(default_factory=dict)
+
+
+class StoredGroup:
+    """The value ``group`` of a key group. StateError when it is damaged or of another format."""
+
+    def __init__(self, stored: bytes) -> None:
+        self._values = unpack(unsealed(stored))
+        check_format(self._values)
+        self._names = Names(self._values["topics"], self._values["types"])
+        self.rules = tuple(
+            KnownRule(id_, version, fingerprint, number)
+            for fingerprint, (id_, version, number, _) in self._values["rules"].items()
+        )
+
+    @property
+    def layout(self) -> dict[str, int]:
+        """Format and number of key groups."""
+        return {name: self._values[name] for name in ("format", "key_groups")}
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets the group's keys are spread over, all partitionings together."""
+        return sum(self._values["buckets"].values())
+
+    @property
+    def watermark(self) -> int:
+        """The watermark, in milliseconds."""
+        return int(self._values["clock"][0])
+
+    @property
+    def clock(self) -> list[tuple[str, int, int | None]]:
+        """Topic, partition and largest event time of each partition read."""
+        return [(topic, partition, time) for topic, partition, time in self._values["clock"][1]]
+
+    @property
+    def next_due(self) -> int | None:
+        """Before when nothing is due, in milliseconds of event time; ``None``: nothing ever is."""
+        due = min((due for due, *_ in self._values["entries"].values()), default=FOREVER)
+        return _due(due)
+
+    def check(self, number: int, name: str, data: bytes) -> bytes:
+        """The value of an entry of this group, the key group ``number``. StateError when it is not
+        what was written last."""
+        _, size, checksum = self._values["entries"][name]
+        return check_entry(number, name, data, size, checksum)
+
+    def bucket(self, base: bytes, changes: bytes | None = None) -> BucketHeld:
+        """What a bucket of this group holds; or an entry of events that wait."""
+        if base[:1] == bytes([BATCH]):
+            batch = decode_batch(base)
+            return BucketHeld(keys=len(batch.keys), waiting=len(batch))
+        state = self._whole(base, changes)
+        held = BucketHeld(keys=len(state.keys))
+        _add_instances(held, state, [rule.fingerprint for rule in self.rules])
+        return held
+
+    def of_key(
+        self, base: bytes, changes: bytes | None, key: str | None
+    ) -> Iterator[tuple[KnownRule, Partial]]:
+        """The partial matches that a bucket holds of one key, with their rules."""
+        if base[:1] == bytes([BATCH]):
+            return
+        state = self._whole(base, changes)
+        wanted = TextSet(texts_of([key])).find(state.keys) != NONE
+        for _, number, rule in rule_states(chosen(state, wanted), self._names, ()):
+            for partial in rule.partials:
+                yield self.rules[number], partial
+
+    def _whole(self, base: bytes, changes: bytes | None) -> KeysState:
+        """All of a bucket; rules by their place in ``rules``."""
+        places = {rule.number: place for place, rule in enumerate(self.rules)}
+        # What an older version has left to this one, and no batch has touched since.
+        for number, to, *_ in reversed(self._values.get("carried", [])):
+            if to in places:
+                places[number] = places[to]
+        beside = [] if changes is None else unpack(changes)
+        return whole([[base]], [beside], places)
+
+
+def _add_instances(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:
+    in_sql, live_in_sql = state.row_patterns.instances, state.row_patterns.live
+    for number in np.unique(in_sql["rule"]).tolist():
+        of_sql = in_sql["rule"] == number
+        mine, live = in_sql[of_sql], int(live_in_sql[of_sql].sum())
+        held.rules[fingerprints[number]] = RuleHeld(
+            len(mine), live, None, _due(int(mine["due"].min()))
+        )
+    instances, partials = state.held.instances, state.held.partials
+    rule_of_partial = np.repeat(instances["rule"], instances["partials"])
+    times = state.events.time[partials["first"]]
+    for number in np.unique(instances["rule"]).tolist():
+        mine, of_rule = instances["rule"] == number, rule_of_partial == number
+        held.rules[fingerprints[number]] = RuleHeld(
+            int(mine.sum()),
+            int(of_rule.sum()),
+            int(times[of_rule].min()) if of_rule.any() else None,
+            _due(int(instances["deadline"][mine].min())),
+        )
+
+
+def _due(deadline: int) -> int | None:
+    return None if deadline >= END_OF_TIME else deadline
+
+
+def earlier(one: int | None, other: int | None) -> int | None:
+    """The earlier of two times, of which either may be absent."""
+    return min((time for time in (one, other) if time is not None), default=None)

@@ -1,0 +1,203 @@
+"""Packets between the stages: each kind of content is a frozen dataclass with its bytes.
+
+To Spark a packet is a key group's label, a number for its kind, and opaque bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.compilation import I64
+from spark_cep.packing import pack, unpack
+
+#: Between decoding tasks and key groups; ``label``: of the key group.
+PACKET_SCHEMA: Final = pa.schema(
+    [("label", pa.int64()), ("kind", pa.int32()), ("packet", pa.binary())]
+)
+#: Between key groups and writers.
+OUTPUT_SCHEMA: Final = pa.schema([("kind", pa.int32()), ("packet", pa.binary())])
+
+#: Bytes of one packet, of any kind, about: the last record in it may exceed it.
+BYTES_PER_PACKET: Final = 1 << 19
+_RECORDS_PER_PACKET: Final = 1_000
+
+Header = tuple[str, bytes | None]
+#: Topic, key, value and headers of a record for Kafka; see
+#: :class:`spark_cep.codecs.output.outputs.OutputRecord`.
+Record = tuple[str, bytes | None, bytes | None, list[Header]]
+
+
+class PacketKind(IntEnum):
+    """What a packet holds. ``EVENTS + p`` is for partitioning *p*."""
+
+    EVENT_TIMES = 0
+    CONTROL = 1
+    RECORDS = 2
+    REPORT = 3
+    UNKEYED = 4
+    RESULTS = 5
+    EVENTS = 16
+
+
+class PartitionTime(NamedTuple):
+    """The newest event time of a Kafka partition, in milliseconds; ``None``: no record had one."""
+
+    topic: str
+    partition: int
+    time: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimes:
+    """How far event time has come in the partitions that a decoding task read."""
+
+    partitions: tuple[PartitionTime, ...]
+
+    def encode(self) -> bytes:
+        """The packet."""
+        return pack(self.partitions)
+
+    @classmethod
+    def decode(cls, packet: bytes) -> EventTimes:
+        """What :meth:`encode` was given. Raises StateError for other bytes, as every decoder here
+        does."""
+        return cls(tuple(PartitionTime(*each) for each in unpack(packet)))
+
+
+class Unkeyed(NamedTuple):
+    """An event without the key of some rule. Whether it is late, or a dead letter for the reason
+    ``detail``, is for a key group to say: here nobody knows the time. ``headers``: as JSON."""
+
+    topic: str
+    partition: int
+    offset: int
+    time: int
+    record_key: bytes | None
+    value: bytes
+    headers: str | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnkeyedEvents:
+    """Events without a key."""
+
+    events: tuple[Unkeyed, ...]
+
+    def encode(self) -> bytes:
+        """The packet."""
+        return pack(self.events)
+
+    @classmethod
+    def several(cls, events: Iterable[Unkeyed]) -> Iterator[UnkeyedEvents]:
+        """All these events, for packets of bounded size."""
+        waiting: list[Unkeyed] = []
+        size = 0
+        for event in events:
+            waiting.append(event)
+            size += len(event.value) + len(event.record_key or b"") + len(event.headers or "")
+            if size >= BYTES_PER_PACKET:
+                yield cls(tuple(waiting))
+                waiting, size = [], 0
+        if waiting:
+            yield cls(tuple(waiting))
+
+    @classmethod
+    def decode(cls, packet: bytes) -> UnkeyedEvents:
+        """What :meth:`encode` was given."""
+        return cls(tuple(Unkeyed(*each) for each in unpack(packet)))
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRecords:
+    """Records that writers hand to Kafka as they are."""
+
+    records: tuple[Record, ...]
+
+    def encode(self) -> bytes:
+        """The packet."""
+        return pack(self.records)
+
+    @classmethod
+    def decode(cls, packet: bytes) -> OutputRecords:
+        """What :meth:`encode` was given."""
+        return cls(
+            tuple(
+                (topic, key, value, [(name, content) for name, content in headers])
+                for topic, key, value, headers in unpack(packet)
+            )
+        )
+
+
+class RecordPackets:
+    """Records on their way into packets of bounded size."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Record] = []
+        self._size = 0
+
+    def add(self, record: Record) -> Iterator[bytes]:
+        """A packet, if it is full with this record."""
+        _, key, value, _ = record
+        self._waiting.append(record)
+        self._size += len(key or b"") + len(value or b"")
+        full = len(self._waiting) >= _RECORDS_PER_PACKET or self._size >= BYTES_PER_PACKET
+        return self.rest() if full else iter(())
+
+    def rest(self) -> Iterator[bytes]:
+        """A packet with what is left, if there is something."""
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        if waiting:
+            yield OutputRecords(tuple(waiting)).encode()
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Iterator[bytes]:
+        """The packets of all these records."""
+        packets = cls()
+        for record in records:
+            yield from packets.add(record)
+        yield from packets.rest()
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumns:
+    """Matches or timeouts as columns, for one ``topic``: record *r* has the headers of
+    ``headers[rule[r]]`` and its match id from ``ids``, and the key ``keys[key[r]]`` (-1: none)."""
+
+    topic: str
+    headers: Sequence[Sequence[Header]]
+    rule: I64
+    key: I64
+    keys: ByteColumn
+    ids: ByteColumn
+    values: ByteColumn
+
+    def encode(self) -> bytes:
+        """The packet."""
+        numbers = (self.rule, self.key)
+        columns = [part for column in (self.keys, self.ids, self.values) for part in column]
+        return pack([self.topic, self.headers, *(each.tobytes() for each in (*numbers, *columns))])
+
+    @classmethod
+    def decode(cls, packet: bytes) -> ResultColumns:
+        """What :meth:`encode` was given."""
+        topic, headers, rule, key, *columns = unpack(packet)
+        shared = [[(name, content) for name, content in each] for each in headers]
+        keys, ids, values = (
+            ByteColumn(np.frombuffer(data, np.uint8), np.frombuffer(ends, np.int64))
+            for data, ends in zip(columns[::2], columns[1::2], strict=True)
+        )
+        rule, key = np.frombuffer(rule, np.int64), np.frombuffer(key, np.int64)
+        return cls(topic, shared, rule, key, keys, ids, values)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all keys and values."""
+        return int(self.values.ends[-1] + self.keys.sizes(self.key).sum())

@@ -1,0 +1,1 @@
+"""Conditions as programs of a small stack machine, and the compiled loops that run them."""

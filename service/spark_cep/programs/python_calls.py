@@ -1,0 +1,46 @@
+"""How compiled loops call Python: the address of a function, and what failed in it."""
+
+from __future__ import annotations
+
+import ctypes
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+from numba import types as numba_types
+
+from spark_cep.programs.loops.expression_loop import ASK
+
+_SIGNATURE = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 5)
+
+Failure = TypeVar("Failure")
+
+
+class PythonCalls(numba_types.WrapperAddressProtocol, Generic[Failure]):
+    """The calls of one run. ``_call`` lets no exception out: what a rule's fault raises is kept in
+    ``_failures``, by what it is the same for, and anything else in ``_fatal``."""
+
+    def __init__(self) -> None:
+        self._failures: dict[tuple[int, ...], Failure] = {}
+        self._fatal: BaseException | None = None
+        self._callback = _SIGNATURE(self._call)
+
+    @abstractmethod
+    def _call(self, number: int, row: int, node: int, more: int) -> int:
+        """Compute the call with this number, at a row, for the events taken up to a node."""
+
+    def __wrapper_address__(self) -> int:
+        address = ctypes.cast(self._callback, ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+    def signature(self) -> Any:
+        """As Numba asks for it."""
+        return ASK
+
+    def failures(self) -> Iterator[Failure]:
+        """What failed since this was last asked. Raises what was no failure of a rule."""
+        if self._fatal is not None:
+            raise self._fatal
+        found, self._failures = self._failures, {}
+        yield from found.values()

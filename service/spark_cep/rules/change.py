@@ -1,0 +1,297 @@
+"""From the rules that run and what a source holds now to the rules that run next.
+
+A file, or an entry of another source, is taken whole or not at all: one with a problem is rejected,
+and the rules that came from it before, or that it speaks of, run on. So a bad file disturbs no
+other rule. What a version means cannot change, since match ids contain the version: not against the
+rules that run, nor against those that ran before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from typing import Final
+
+from spark_cep.errors import Problem
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pattern.tree import PreviousVersion, Rule
+from spark_cep.rules.rule_set import Drain, RuleFile, RuleSet, Version, assemble, conflicts
+from spark_cep.rules.texts import meaning
+
+#: Versions of a rule that drain at a time; with one more, the oldest ends.
+MOST_DRAINING: Final = 4
+#: The version before, and those that it replaced before any batch had it.
+_MOST_CARRIED: Final = 4
+#: Of a rule without a window.
+_DRAIN_LIMIT_MS: Final = 24 * 60 * 60 * 1000
+#: The problems of a rule against the schemas of what is read.
+Check = Callable[[LoadedRule], Iterable[Problem]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``rules`` run next; ``rejected`` says what of the source does not, and why."""
+
+    rules: RuleSet
+    rejected: tuple[Problem, ...] = ()
+
+
+def next_rules(
+    running: RuleSet,
+    files: Sequence[RuleFile],
+    check: Check,
+    *,
+    most: int,
+    allow_empty: bool,
+    meanings: Mapping[Version, str],
+) -> Change:
+    """The rules that run next. ``most``: how many may be enabled; with more, or with none where
+    there were some and ``allow_empty`` is off, all of ``running`` goes on. ``meanings``: what
+    versions that ran before meant (:func:`~spark_cep.rules.texts.meaning`)."""
+    by_id = {one.rule.id: one for one in running.loaded}
+    newest = _newest(meanings)
+    judged = []
+    for file in files:
+        problems = [*file.problems]
+        if not problems:
+            for one in file.loaded:
+                wrong = [*check(one)]
+                before = by_id.get(one.rule.id)
+                problems += (
+                    wrong
+                    or _reused(one, before, meanings, newest)
+                    or _uncarried(one, before)
+                    or _crowded(one, before, running)
+                )
+        judged.append((file, problems))
+    # Bad files first, for others are held against what they leave running. Where two files have the
+    # same version, the one that runs is the first.
+    judged.sort(key=lambda each: (not each[1], not _runs(each[0], by_id)))
+    bad = _BadFiles(by_id)
+    good: dict[str, list[LoadedRule]] = {}
+    rejected: list[Problem] = []
+    for file, problems in judged:
+        if not file.problems:
+            problems.extend(conflicts(chain(_beside(file, good, bad), file.loaded)))
+        if problems:
+            bad.add(file, problems)
+            rejected += problems
+        else:
+            for one in file.loaded:
+                good.setdefault(one.rule.id, []).append(one)
+    kept = [one for rule in by_id for one in bad.leave(rule, good.get(rule, ()))]
+    kept = [one for one in kept if not conflicts([*good.get(one.rule.id, ()), one])]
+    rules = assemble([*chain.from_iterable(good.values()), *kept])
+    if running.rules and not rules.rules and not allow_empty:
+        return Change(running, (*rejected, _empty(running)))
+    rules = replace(rules, draining=_draining(running, rules), carried=_carried(running, rules))
+    if len(rules.enabled) > most:
+        return Change(running, (*rejected, _too_many(rules, most)))
+    return Change(rules, tuple(rejected))
+
+
+class _BadFiles:
+    """Files that are rejected, and which of the rules that are ``running``, by id, they leave so:
+    those that came from them, and those that they speak of. What an author renames or moves may be
+    wrong, too."""
+
+    def __init__(self, running: Mapping[str, LoadedRule]) -> None:
+        self._running = running
+        self._places: set[str] = set()
+        self._named: set[str] = set()
+        #: Of entries that stand for one rule.
+        self._entries: set[str] = set()
+
+    def add(self, file: RuleFile, problems: Iterable[Problem]) -> None:
+        if file.rule is not None:
+            self._entries.add(file.rule)
+            return
+        self._places.add(_place(file.name))
+        self._named |= {one.rule.id for one in file.loaded}
+        self._named |= {problem.rule for problem in problems if problem.rule is not None}
+
+    def leave(self, rule: str, versions: Iterable[LoadedRule]) -> list[LoadedRule]:
+        """The running version of a rule, if it runs on beside these ``versions``, which are
+        good: unless one is the same, or its own file is good and has another one instead."""
+        one = self._running.get(rule)
+        if one is None or any(each.rule.version == one.rule.version for each in versions):
+            return []
+        place = _place(one.places.source)
+        replaced = any(_place(each.places.source) == place for each in versions)
+        left = (place in self._places or rule in self._named) and not replaced
+        return [one] if left or rule in self._entries else []
+
+
+def _beside(
+    file: RuleFile, good: Mapping[str, Sequence[LoadedRule]], bad: _BadFiles
+) -> Iterator[LoadedRule]:
+    """What a file's rules are held against: what there is of the same ids, and no more, so that the
+    cost stays linear."""
+    of_file: dict[str, list[LoadedRule]] = {}
+    for one in file.loaded:
+        of_file.setdefault(one.rule.id, []).append(one)
+    for rule, versions in of_file.items():
+        there = good.get(rule, ())
+        yield from there
+        yield from bad.leave(rule, [*there, *versions])
+
+
+def _draining(before: RuleSet, rules: RuleSet) -> tuple[Drain, ...]:
+    """The versions that drain: those that did so before, and those that ``rules`` replace and let
+    finish. One whose rule is switched off or gone, or goes back to it or an older one, does not."""
+    now = {one.rule.id: one.rule for one in rules.loaded if one.rule.enabled}
+    then = {one.rule.id: one for one in before.loaded}
+    found = [
+        _until_another(each, then[each.rule.id].rule, now[each.rule.id])
+        for each in before.draining
+        if each.rule.id in now
+    ]
+    for one in before.loaded:
+        by = now.get(one.rule.id)
+        if by and one.rule.enabled and one.rule.id not in before.paused:
+            begins, own = by.effective_from_ms, one.rule.effective_from_ms
+            # Of one that was to begin later still, nothing comes before.
+            until = None if begins is None or (own is not None and own >= begins) else begins
+            limit = _drain_limit(one.rule, by)
+            if limit is not None or until is not None:
+                found.append(Drain(one, limit, until))
+    found = [each for each in found if each.rule.version < now[each.rule.id].version]
+    found.sort(key=lambda each: (each.rule.id, each.rule.version))
+    several = groupby(found, key=lambda each: each.rule.id)
+    return tuple(each for _, versions in several for each in [*versions][-MOST_DRAINING:])
+
+
+def _until_another(each: Drain, then: Rule, now: Rule) -> Drain:
+    """A version that drains, or will when a newer one begins, where ``now`` is in the place of
+    ``then``. One that begins before the newer one is what replaces it. Whether that has begun is
+    for key groups to say."""
+    until = now.effective_from_ms
+    if each.until_ms is None:
+        return each
+    if now.version < then.version and each.until_ms == then.effective_from_ms:
+        return replace(each, until_ms=until)
+    sooner = until is None or until < each.until_ms
+    return Drain(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
+
+
+def _drain_limit(old: Rule, by: Rule) -> int | None:
+    if by.previous_version is not PreviousVersion.DRAIN:
+        return None
+    return by.drain_limit_ms or old.within.max_ms or _DRAIN_LIMIT_MS
+
+
+def _carried(before: RuleSet, rules: RuleSet) -> tuple[LoadedRule, ...]:
+    """The versions whose partial matches move to those that run. A version that was replaced before
+    any batch had it has none, so those before it are named, too."""
+    found: list[LoadedRule] = []
+    then = {one.rule.id: one for one in before.running}
+    until_then: dict[str, list[LoadedRule]] = {}
+    for one in before.carried:
+        until_then.setdefault(one.rule.id, []).append(one)
+    for rule in rules.enabled:
+        was = then.get(rule.id)
+        carried = until_then.get(rule.id, [])
+        if was is not None and was.rule.version < rule.version:
+            carries = rule.previous_version is PreviousVersion.CARRY
+            carried = [was, *carried][:_MOST_CARRIED] if carries else []
+        elif was is None or was.rule.version > rule.version:
+            carried = []
+        found += carried
+    return tuple(found)
+
+
+def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:
+    return any(
+        one.rule.id in running and _place(running[one.rule.id].places.source) == _place(file.name)
+        for one in file.loaded
+    )
+
+
+def _place(source: str) -> str:
+    """A folder may be mounted elsewhere at the next start."""
+    return source.rpartition("/")[2]
+
+
+def _newest(versions: Iterable[Version]) -> dict[str, int]:
+    """The highest version of each id."""
+    newest: dict[str, int] = {}
+    for rule, version in versions:
+        newest[rule] = max(version, newest.get(rule, version))
+    return newest
+
+
+def _reused(
+    one: LoadedRule,
+    running: LoadedRule | None,
+    meanings: Mapping[Version, str],
+    newest: Mapping[str, int],
+) -> list[Problem]:
+    rule, version = one.rule.id, one.rule.version
+    if running is not None and running.rule.version == version:
+        if running.text == one.text:
+            return []
+        if meaning(running) == meaning(one):
+            return _moved(one, running)
+        message = f"version {version} of this rule runs, and means something else"
+    elif (rule, version) in meanings and meanings[rule, version] != meaning(one):
+        message = f"version {version} of this rule ran before, and meant something else"
+    else:
+        return []
+    known = max(newest.get(rule, version), version)
+    allowed = f"a changed rule has a higher version: {known + 1}"
+    return [one.places.problem(message, ("version",), allowed=allowed)]
+
+
+def _moved(one: LoadedRule, running: LoadedRule) -> list[Problem]:
+    """That a version would begin at another time than it does: what was read before would count for
+    two versions, or for none."""
+    if one.rule.effective_from_ms == running.rule.effective_from_ms:
+        return []
+    message = f"version {one.rule.version} of this rule is there with another time to begin"
+    allowed = f"a higher version: {one.rule.version + 1}"
+    return [one.places.problem(message, ("effective_from",), allowed=allowed)]
+
+
+def _uncarried(one: LoadedRule, running: LoadedRule | None) -> list[Problem]:
+    """That a version would carry over nothing of the one that runs."""
+    if (
+        running is None
+        or running.rule.query is None
+        or running.rule.version >= one.rule.version
+        or one.rule.previous_version is not PreviousVersion.CARRY
+    ):
+        return []
+    message = (
+        f"nothing can be carried over: version {running.rule.version} of this rule, which runs, is"
+        " in SQL"
+    )
+    return [one.places.problem(message, ("previous_version",), allowed="`restart` or `drain`")]
+
+
+def _crowded(one: LoadedRule, before: LoadedRule | None, running: RuleSet) -> list[Problem]:
+    """That the version in effect would have to end for one that is to begin behind all others."""
+    rule = one.rule
+    if before is None or rule.version <= before.rule.version or rule.effective_from_ms is None:
+        return []
+    untils = (each.until_ms for each in running.draining if each.rule.id == rule.id)
+    waiting = sum(until is not None and until < rule.effective_from_ms for until in untils)
+    if waiting < MOST_DRAINING:
+        return []
+    message = f"{waiting} versions of this rule wait for their time already"
+    return [one.places.problem(message, ("effective_from",), allowed="later, when one has begun")]
+
+
+def _empty(running: RuleSet) -> Problem:
+    count = len(running.rules)
+    return Problem(
+        message=f"there are no rules any more; the {count} there were run on",
+        allowed="rules.allow_empty: true, where all rules may be removed",
+    )
+
+
+def _too_many(rules: RuleSet, most: int) -> Problem:
+    return Problem(
+        message=f"{len(rules.enabled):,} rules would run; all rules of before run on",
+        allowed=f"rules.max_rules {most:,}",
+    )

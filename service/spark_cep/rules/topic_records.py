@@ -1,0 +1,287 @@
+"""Records of the topics that say which rules a job has: one of every decision (append-only) and one
+of every rule's state (compacted). JSON; the public schemas are made from these classes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from spark_cep.errors import Problem, RuleSetError
+from spark_cep.pattern.document.loading import LoadedRule, load_rules
+from spark_cep.rules.pauses import Pause
+from spark_cep.rules.rule_set import Drain, RuleSet
+from spark_cep.rules.set_change import SetChange
+
+#: By topic and partition.
+Offsets = dict[str, dict[int, int]]
+
+State = Literal[
+    "accepted", "scheduled", "active", "shadow", "draining", "paused", "disabled", "rejected"
+]
+_ID_DIGITS: Final = 32
+#: A record holds up to four versions, in JSON, and by default Kafka takes one of a million bytes.
+MOST_TEXT_BYTES: Final = 240_000
+#: What the topic of decisions is made with: none of them expires.
+KEPT: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job: str = Field(description="`spark.app_name` of the job")
+
+    def value(self) -> bytes:
+        """As it is written. In a name that is no text, what is no character becomes ``?``."""
+        content = self.model_dump(exclude_none=True)
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+
+class Carried(BaseModel):
+    """A version whose partial matches move to a newer one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str = Field(description="canonical text")
+    source: str = Field(description="file, record or row that the rule is from")
+
+
+class Decision(_Record):
+    """A rule came, changed, went, was paused or resumed with a rule set; or a version of it began
+    to drain, or has."""
+
+    kind: Literal["decision"] = "decision"
+    record_id: str = Field(description="equal for a record that was written again")
+    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
+    rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
+    fingerprint: str = Field(description="SHA-256 of the whole rule set")
+    batch: int = Field(description="the first batch under the rule set", ge=0)
+    rule_id: str
+    rule_version: int
+    decision: Literal[
+        "added", "changed", "removed", "paused", "resumed", "draining", "drained", "carried"
+    ]
+    text: str | None = Field(None, description="canonical text, where it came, changed or drains")
+    source: str | None = Field(None, description="file, record or row that the rule is from")
+    by: str | None = Field(None, description="who paused the rule")
+    reason: str | None = Field(None, description="why the rule is paused")
+    carries: list[Carried] | None = Field(
+        None, description="versions whose partial matches move to the one that runs, newest first"
+    )
+    drain_limit_ms: int | None = Field(
+        None, description="how long the version may drain; absent: it finishes nothing"
+    )
+    drain_until_ms: int | None = Field(
+        None, description="event time at which the newer version begins, if it has not yet"
+    )
+    paused_version: int | None = Field(None, description="absent: all versions are paused")
+
+
+class SetBegins(_Record):
+    """A rule set is decided for a batch; written behind the decisions that led to it."""
+
+    kind: Literal["rule_set"] = "rule_set"
+    record_id: str = Field(description="equal for a record that was written again")
+    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
+    rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
+    fingerprint: str = Field(description="SHA-256 of the whole rule set")
+    batch: int = Field(description="the first batch under the rule set", ge=0)
+    offsets: Offsets = Field(description="where that batch begins, by topic and partition")
+    rules: int = Field(description="rules in the set, those that take no part included", ge=0)
+    decisions: int = Field(description="decisions that led from the set before to this one", ge=0)
+
+
+AuditRecord = Decision | SetBegins
+_READER: Final[TypeAdapter[AuditRecord]] = TypeAdapter(AuditRecord)
+
+
+class StatusRecord(_Record):
+    """The state of a version of a rule, or of what was rejected."""
+
+    rule_id: str | None = Field(None, description="absent where none could be read")
+    rule_version: int | None = None
+    state: State
+    since_batch: int | None = Field(None, description="first batch of this version")
+    since_offsets: Offsets | None = Field(None, description="where that batch began")
+    fingerprint: str | None = Field(None, description="of the compiled rule")
+    source: str | None = Field(None, description="file, record or row")
+    reason: str | None = Field(None, description="why it is paused or rejected")
+
+    def key(self, number: int = 0) -> bytes:
+        """Of the record: id and version, or source and id of what was rejected. ``number`` counts
+        those that have these alike."""
+        of: list[object] = [self.job, self.rule_id, self.rule_version]
+        if self.state == "rejected":
+            of = [self.job, "rejected", self.source, self.rule_id]
+        return json.dumps([*of, number] if number else of).encode()
+
+
+def audit_records(
+    common: Mapping[str, Any], offsets: Offsets, before: RuleSet, after: RuleSet
+) -> Iterator[tuple[bytes, AuditRecord]]:
+    """Keys and records that lead from one rule set to the next, whose first batch begins at
+    ``offsets``; that of the set last. ``common``: job, history, number and batch of the set. The
+    same again gives the same records."""
+    change = SetChange.between(before, after)
+    decided = list(_decisions(change))
+    common = {**common, "fingerprint": after.fingerprint}
+    named = "\n".join(map(str, common.values()))
+    for one, decision, more in decided:
+        yield (
+            one.rule.id.encode(),
+            Decision(
+                **common,
+                record_id=_digest(f"{named}\n{one.rule.id}\n{one.rule.version}\n{decision}"),
+                rule_id=one.rule.id,
+                rule_version=one.rule.version,
+                decision=decision,
+                **more,
+            ),
+        )
+    yield (
+        b"",
+        SetBegins(
+            **common,
+            record_id=_digest(named),
+            offsets=offsets,
+            rules=len(after.loaded),
+            decisions=len(decided),
+        ),
+    )
+
+
+def too_large(one: LoadedRule) -> list[Problem]:
+    """That no record of a decision could hold a rule, if none can."""
+    size = len(json.dumps(one.text, ensure_ascii=False).encode("utf-8", "replace"))
+    if size <= MOST_TEXT_BYTES:
+        return []
+    message = f"the rule is too large for a record of Kafka: its text has {size:,} bytes"
+    allowed = f"{MOST_TEXT_BYTES:,} bytes in canonical form, as JSON"
+    return [one.places.problem(message, ("id",), allowed=allowed)]
+
+
+def audit_record(value: bytes) -> AuditRecord | None:
+    """The record with this value; ``None`` for what is none: anybody may write to a topic."""
+    try:
+        return _READER.validate_json(value)
+    except ValidationError:
+        return None
+
+
+def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str, Any]]]:
+    for one in change.came:
+        yield one, "added", {"text": one.text, "source": one.places.source}
+    for _, one in change.changed:
+        yield one, "changed", {"text": one.text, "source": one.places.source}
+    for one in change.went:
+        yield one, "removed", {}
+    for one, pause in change.paused:
+        told = {"by": pause.by, "reason": pause.reason, "paused_version": pause.version}
+        yield one, "paused", told
+    for one in change.resumed:
+        yield one, "resumed", {}
+    for each in change.drained:
+        yield each.loaded, "drained", {}
+    for one, carried in change.carried:
+        versions = [{"text": old.text, "source": old.places.source} for old in carried]
+        yield one, "carried", {"carries": versions}
+    for each in change.draining:
+        text = {"text": each.loaded.text, "source": each.loaded.places.source}
+        time = {"drain_limit_ms": each.limit_ms, "drain_until_ms": each.until_ms}
+        yield each.loaded, "draining", {**text, **time}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """The JSON Schema of the records of a topic: ``audit`` or ``status``."""
+    of: Any = {"audit": AuditRecord, "status": StatusRecord}[kind]
+    made = TypeAdapter(of).json_schema()
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {**head, "title": f"spark-cep rule {kind} record", **made}
+
+
+def schema_text(kind: str) -> str:
+    """The same, as the file in ``schemas/`` has it."""
+    return json.dumps(schema_of(kind), indent=2) + "\n"
+
+
+def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, RuleSet]]:
+    """The rule sets of one job by number, as its records of decisions tell them from the first set
+    on; of several histories the one that was written last. What was written again counts once, and
+    of a set that was decided again before anything was done under it the last one. Raises
+    RuleSetError where records are missing."""
+    ends: dict[int, SetBegins] = {}
+    decided: dict[tuple[int, str], dict[str, Decision]] = {}
+    told: dict[str, tuple[dict[int, SetBegins], dict[tuple[int, str], dict[str, Decision]]]] = {}
+    history: str | None = None
+    for record in records:
+        if record.history != history:
+            # A checkpoint of its own, or one that was taken up again.
+            history = record.history
+            ends, decided = told.setdefault(history, ({}, {}))
+        if isinstance(record, SetBegins):
+            ends[record.rule_set] = record
+            # Of a checkpoint that was put back from an older copy, numbers count again.
+            for number in [each for each in ends if each > record.rule_set]:
+                del ends[number]
+        else:
+            of_set = decided.setdefault((record.rule_set, record.fingerprint), {})
+            of_set[record.record_id] = record
+    found: dict[int, tuple[SetBegins, RuleSet]] = {}
+    rules = RuleSet()
+    for number in sorted(ends):
+        end = ends[number]
+        rules = _after(rules, decided.get((number, end.fingerprint), {}).values())
+        if rules.fingerprint != end.fingerprint:
+            message = f"records that lead to rule set {number} of {end.job} are missing"
+            raise RuleSetError([Problem(message=message, allowed="all records from set 1 on")])
+        found[number] = end, rules
+    return found
+
+
+def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
+    loaded = {one.rule.id: one for one in rules.loaded}
+    paused = dict(rules.paused)
+    carried: dict[str, list[LoadedRule]] = {}
+    for one in rules.carried:
+        carried.setdefault(one.rule.id, []).append(one)
+    draining = {(each.rule.id, each.rule.version): each for each in rules.draining}
+    for each in decisions:
+        match each.decision:
+            case "added" | "changed":
+                (loaded[each.rule_id],) = load_rules(each.text or "", each.source or "")
+            case "removed":
+                loaded.pop(each.rule_id, None)
+            case "paused":
+                pause = Pause(each.reason or "", each.by or "", each.paused_version)
+                paused[each.rule_id] = pause
+            case "resumed":
+                paused.pop(each.rule_id, None)
+            case "draining":
+                (old,) = load_rules(each.text or "", each.source or "")
+                drain = Drain(old, each.drain_limit_ms, each.drain_until_ms)
+                draining[each.rule_id, each.rule_version] = drain
+            case "carried":
+                carried[each.rule_id] = [
+                    one for old in each.carries or () for one in load_rules(old.text, old.source)
+                ]
+            case "drained":
+                draining.pop((each.rule_id, each.rule_version), None)
+    return RuleSet(
+        tuple(loaded[rule] for rule in sorted(loaded)),
+        draining=tuple(draining[version] for version in sorted(draining)),
+        carried=tuple(one for rule in sorted(loaded) for one in carried.get(rule, ())),
+    ).pausing(paused)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(schema_text(sys.argv[1]))

@@ -1,0 +1,379 @@
+"""The test kit's front: a rule set, a virtual clock, the events sent, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.errors import Problem
+from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.local import BEFORE_TIME, LocalJob, Record
+from spark_cep.model import Coordinates, TakenEvent
+from spark_cep.pattern.tree import Rule
+from spark_cep.testkit.inputs import Inputs, Rules, Schema, rule_set
+from spark_cep.testkit.results import (
+    FailedEvent,
+    FoundMatch,
+    FoundRow,
+    FoundTimeout,
+    LateArrival,
+    OpenMatch,
+    SentEvent,
+)
+from spark_cep.testkit.times import (
+    Instant,
+    duration_ms,
+    instant_micros,
+    instant_ms,
+    instant_text,
+    moment,
+)
+
+_END_OF_TIME = 1 << 62
+_MOST_EXPLAINED = 100
+
+
+class RuleTest:
+    """Rules under test, run over the events that a test sends.
+
+    Time is event time and moves only when the test says so. The clock begins at ``start``; the
+    watermark follows it as in the service, ``allowed_disorder`` and one millisecond behind, so an
+    event at the clock's time is never late. With ``allowed_disorder=None`` the watermark stands
+    still until :meth:`watermark` moves it. Events are applied, and deadlines decided, when the
+    watermark passes them.
+
+    Args:
+        rules: A rule, several, or the path of a rule file or of a folder of them.
+        start: Where the clock begins.
+        allowed_disorder: How far the watermark is behind the clock (``time.allowed_disorder``).
+        schema: Avro schema of the events, its file or JSON values: the rules are checked against
+            it as by ``spark-cep check --schema``, and the columns of events too.
+        schemas: The same by input, where there are several.
+
+    Raises:
+        RuleSetError: A rule is refused, by itself or against the schema.
+        SchemaError: A schema is none.
+        ValueError: A time or duration cannot be understood.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        *,
+        start: Instant = "2026-01-01T00:00:00Z",
+        allowed_disorder: str | timedelta | None = "0 ms",
+        schema: Schema | None = None,
+        schemas: Mapping[str, Schema] | None = None,
+    ) -> None:
+        self._rules = rule_set(rules)
+        self._inputs = Inputs.of(self._rules, schema, schemas)
+        self._now = instant_ms(start, 0)
+        self._disorder = None if allowed_disorder is None else duration_ms(allowed_disorder)
+        self._job = LocalJob(
+            compile_rules(self._rules.enabled, self._inputs.record_types),
+            self._inputs.record_types,
+            watermark=self._followed(BEFORE_TIME),
+        )
+        self._step_names = {plan.rule.id: plan.steps for plan in self._job.plan.plans}
+        self._sent: list[SentEvent] = []
+        self._by_coordinates: dict[Coordinates, SentEvent] = {}
+        self._arrived: list[Record] = []
+
+    # What the test does.
+
+    def send(
+        self,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        at: Instant | None = None,
+        input: str | None = None,  # noqa: A002  the configuration's word
+        of_type: str | None = None,
+        **columns: Any,
+    ) -> SentEvent:
+        """Send one event; its columns are ``values`` and ``columns``, all others have the schema's
+        default, or are NULL.
+
+        ``at`` is its event time, by default the clock's, which it does not move. ``input`` names
+        the input, by default the only one, and ``of_type`` the record type. ``ValueError`` when
+        there is no such input, record type or column, or a value does not fit the schema.
+        """
+        given = {**(values or {}), **columns}
+        time, micros = self._now, 0
+        if at is not None:
+            time, micros = divmod(instant_micros(at, self._now), 1_000)
+        source = self._inputs.input(input)
+        record, columns_read = self._inputs.read(source, of_type, given)
+        number = len(self._sent)
+        place = Coordinates(source or "events", 0, number)
+        event = SentEvent(number, moment(time), given, source, record, place)
+        self._sent.append(event)
+        self._by_coordinates[place] = event
+        self._arrived.append(Record(place, time, columns_read, source, record, micros))
+        return event
+
+    def advance(self, by: str | timedelta) -> None:
+        """Move the clock on, ``"10 minutes"`` for example, and the watermark behind it."""
+        self._move(self._now + duration_ms(by))
+
+    def advance_to(self, at: Instant) -> None:
+        """Move the clock to ``at``, and the watermark behind it; ``ValueError`` when that is in the
+        past."""
+        to = instant_ms(at, self._now)
+        if to < self._now:
+            raise ValueError(f"{at!r} is before the clock's {instant_text(self.now)}")
+        self._move(to)
+
+    def watermark(self, at: Instant) -> None:
+        """Move the watermark alone: events at or before ``at`` will be late from now on.
+        ``ValueError`` when it has passed that already."""
+        to = instant_ms(at, self._now)
+        if to < self._job.watermark:
+            raise ValueError(f"{at!r} is before the watermark {instant_text(self.watermark_time)}")
+        self._settle(to)
+
+    def finish(self) -> None:
+        """End the input: everything that waits is applied and every deadline decided
+        (``at_end_of_input: decide``). Whatever is sent afterwards is late."""
+        self._settle(_END_OF_TIME)
+
+    def restart(self) -> None:
+        """Write the state to bytes and read it back, as a stop or crash and a start would."""
+        self._settle(self._job.watermark)
+        self._job.reload()
+
+    # What the test looks at.
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules, in the order of their ids."""
+        return self._rules.rules
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What loading the rules, and holding them against the schemas, warned about."""
+        return (*self._rules.warnings, *self._inputs.warnings)
+
+    @property
+    def now(self) -> datetime:
+        """The clock."""
+        return moment(self._now)
+
+    @property
+    def watermark_time(self) -> datetime:
+        """The watermark."""
+        return moment(self._job.watermark)
+
+    def time(self, at: Instant) -> datetime:
+        """The moment that ``at`` means now, to compare results with."""
+        return moment(instant_ms(at, self._now))
+
+    @property
+    def sent(self) -> list[SentEvent]:
+        """Every event sent, in that order."""
+        return list(self._sent)
+
+    @property
+    def waiting(self) -> list[SentEvent]:
+        """The events ahead of the watermark, in the order sent: no rule has seen them yet."""
+        late = {arrival.event.number for arrival in self.late}
+        ahead = [event for event in self._sent if event.time > self.watermark_time]
+        return [event for event in ahead if event.number not in late]
+
+    @property
+    def matches(self) -> list[FoundMatch]:
+        """The matches of all rules so far, in the order in which they were released."""
+        self._settle(self._job.watermark)
+        return [
+            FoundMatch(
+                match.rule_id,
+                match.rule_version,
+                match.key,
+                self._steps(match.steps),
+                self._step_names[match.rule_id],
+                match.match_id,
+                moment(match.time),
+                match.measures,
+            )
+            for match in self._job.outputs.matches
+        ]
+
+    @property
+    def rows(self) -> list[FoundRow]:
+        """The rows of rules with ALL ROWS PER MATCH so far, in the order of release."""
+        self._settle(self._job.watermark)
+        return [
+            FoundRow(
+                row.rule_id,
+                row.rule_version,
+                row.key,
+                row.match_id,
+                row.row,
+                row.variable,
+                self._by_coordinates[row.event.at],
+                row.columns,
+            )
+            for row in self._job.outputs.rows
+        ]
+
+    @property
+    def timeouts(self) -> list[FoundTimeout]:
+        """The partial matches that ran out of time so far."""
+        self._settle(self._job.watermark)
+        return [
+            FoundTimeout(
+                timeout.rule_id,
+                timeout.rule_version,
+                timeout.key,
+                self._steps(timeout.steps),
+                self._step_names[timeout.rule_id],
+                timeout.match_id,
+                moment(timeout.deadline),
+                timeout.already_matched,
+                timeout.measures,
+            )
+            for timeout in self._job.outputs.timeouts
+        ]
+
+    @property
+    def late(self) -> list[LateArrival]:
+        """Every event that came late (``outputs.late_events: all``)."""
+        self._settle(self._job.watermark)
+        return [
+            LateArrival(self._by_coordinates[late.at], moment(late.watermark))
+            for late in self._job.late
+        ]
+
+    @property
+    def dead_letters(self) -> list[FailedEvent]:
+        """Events without key, conditions and measures that failed, limits that were reached."""
+        self._settle(self._job.watermark)
+        # An event is one dead letter, however many rules miss their key in it.
+        letters = {
+            letter.at if letter.reason == "missing_key" else number: letter
+            for number, letter in enumerate(self._job.outputs.dead_letters)
+        }
+        return [
+            FailedEvent(
+                self._by_coordinates[letter.at],
+                letter.reason,
+                letter.detail,
+                letter.rule_id,
+                letter.step,
+            )
+            for letter in letters.values()
+        ]
+
+    @property
+    def partial_matches(self) -> list[OpenMatch]:
+        """The live partial matches of all rules and keys. Branches that have taken the same events
+        are one."""
+        return [match for match in self._open_matches() if not match.held_back]
+
+    @property
+    def held_matches(self) -> list[OpenMatch]:
+        """The matches that a skip strategy holds back while an earlier partial match is alive."""
+        return [match for match in self._open_matches() if match.held_back]
+
+    def explain(self) -> str:
+        """Everything that is known, as text: for the message of an assertion."""
+        lines = [repr(self), *self._rule_lines(), "events:"]
+        lines += self._event_lines()
+        sections: list[tuple[str, Sequence[object]]] = [
+            ("matches", self.matches),
+            ("rows", self.rows),
+            ("timeouts", self.timeouts),
+            ("partial matches", self.partial_matches),
+            ("matches held back", self.held_matches),
+            ("dead letters", self.dead_letters),
+        ]
+        if not self.rows:  # most rules have none
+            del sections[1]
+        for title, found in sections:
+            lines.append(f"{title}:{'' if found else ' none'}")
+            lines += [f"  {each!r}" for each in found]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{len(found)} {name}"
+            for name, found in (
+                ("sent", self._sent),
+                ("waiting", self.waiting),
+                ("late", self.late),
+                ("matches", self.matches),
+                ("timeouts", self.timeouts),
+                ("partial", self.partial_matches),
+                ("held back", self.held_matches),
+                ("dead letters", self.dead_letters),
+            )
+        )
+        watermark = instant_text(self.watermark_time)
+        return f"<RuleTest at {instant_text(self.now)}, watermark {watermark}: {counts}>"
+
+    def _followed(self, before: int) -> int:
+        return before if self._disorder is None else max(before, self._now - self._disorder - 1)
+
+    def _move(self, to: int) -> None:
+        # What was sent arrived before the clock moved.
+        self._settle(self._job.watermark)
+        self._now = to
+        self._settle(self._followed(self._job.watermark))
+
+    def _settle(self, watermark: int) -> None:
+        """Hand over what has arrived, and move the watermark."""
+        if self._arrived or watermark > self._job.watermark:
+            self._job.advance(self._arrived, watermark)
+            self._arrived = []
+
+    def _steps(self, steps: Mapping[str, Sequence[TakenEvent]]) -> dict[str, tuple[SentEvent, ...]]:
+        return {
+            name: tuple(self._by_coordinates[event.at] for event in taken)
+            for name, taken in steps.items()
+        }
+
+    def _open_matches(self) -> list[OpenMatch]:
+        self._settle(self._job.watermark)
+        return [self._open_match(partial) for partial in self._job.partial_matches()]
+
+    def _open_match(self, partial: PartialMatch) -> OpenMatch:
+        return OpenMatch(
+            partial.rule_id,
+            partial.rule_version,
+            partial.key,
+            self._steps(partial.steps),
+            self._step_names[partial.rule_id],
+            None if partial.deadline is None else moment(partial.deadline),
+            partial.waits_for,
+            partial.forbids,
+            partial.absence,
+            partial.already_matched,
+            partial.held_back,
+        )
+
+    def _rule_lines(self) -> Iterable[str]:
+        if not self._rules.rules:
+            yield "rules: none"
+        for rule in self._rules.rules:
+            state = "" if rule.enabled else ", not enabled"
+            yield f"rule {rule.id} version {rule.version}{state}"
+
+    def _event_lines(self) -> Iterable[str]:
+        late = {arrival.event.number for arrival in self.late}
+        waiting = {event.number for event in self.waiting}
+        found = (*self.matches, *self.timeouts, *self._open_matches())
+        taken = {e.number for each in found for events in each.steps.values() for e in events}
+        more = len(self._sent) - _MOST_EXPLAINED
+        if more > 0:
+            yield f"  … {more} earlier ones"
+        for event in self._sent[-_MOST_EXPLAINED:]:
+            number = event.number
+            state = (
+                "late" if number in late
+                else "waits for the watermark" if number in waiting
+                else "taken" if number in taken
+                else "in no match, timeout or partial match"
+            )  # fmt: skip
+            yield f"  {event!r}: {state}"

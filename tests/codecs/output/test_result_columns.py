@@ -1,0 +1,184 @@
+"""Results that stayed columns: byte for byte the records that they would be as objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spark_cep.codecs.output.outputs import (
+    MATCH_ID_HEADER,
+    OutputEncoder,
+    OutputRecord,
+    OutputSchemaIds,
+    OutputTopics,
+)
+from spark_cep.codecs.output.result_columns import EncodedResults
+from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.matcher.local import LocalJob, Record
+from spark_cep.model import Coordinates, Match, Timeout
+from spark_cep.pattern.document.loading import load_rules
+
+from tests.codecs.output.test_outputs import noon
+from tests.matcher.runs import END_OF_TIME, TYPES
+from tests.matcher.strategies import keyed_streams, rules
+
+TOPICS = ["t", "тема", "x" * 200]
+OUTPUT_TOPICS = OutputTopics("matches", "timeouts", "late", "dead", "shadow", "rows")
+TYPES_OF_RECORDS = ["Event", None, "a.b.Öther"]
+
+
+def encoder(largest: int = 1_000_000) -> OutputEncoder:
+    """Large ids, so that all four bytes count."""
+    ids = OutputSchemaIds(0x01020304, 0xFFFFFFFF, 3, 4)
+    return OutputEncoder(OUTPUT_TOPICS, ids, noon, largest)
+
+
+def records_of(
+    encode: OutputEncoder, encoded: EncodedResults, *, shadow: bool = False
+) -> list[OutputRecord]:
+    """As the writer puts them together."""
+    headers = encode.result_headers(encoded)
+    topic = encode.result_topic(encoded.kind, shadow=shadow)
+    keys = [*encoded.keys.values(), None]
+    return [
+        OutputRecord(topic, keys[key], value, [*headers[rule], (MATCH_ID_HEADER, name)])
+        for rule, key, name, value in zip(
+            encoded.rule, encoded.key, encoded.ids.values(), encoded.values.values(), strict=True
+        )
+    ]
+
+
+def both(
+    plan: RuleSetPlan, records: list[Record], encode: OutputEncoder
+) -> tuple[list[OutputRecord], list[OutputRecord], LocalJob]:
+    """The records of a job's results as objects, and as columns; and the second job."""
+    as_objects, as_columns = LocalJob(plan, TYPES), LocalJob(plan, TYPES, columns=True)
+    for job in (as_objects, as_columns):
+        middle = records[len(records) // 2].time if records else 0
+        job.advance(records, middle)
+        job.reload()
+        job.advance([], END_OF_TIME)
+    assert as_columns.outputs.counts == as_objects.outputs.counts
+    assert as_columns.outputs.dead_letters == as_objects.outputs.dead_letters
+    found = []
+    shadow = {(rule.id, rule.version) for rule in (each.rule for each in plan.plans[::2])}
+
+    def is_shadow(result: Match | Timeout) -> bool:
+        return (result.rule_id, result.rule_version) in shadow
+
+    for job in (as_objects, as_columns):
+        out = [encode.match(each, shadow=is_shadow(each)) for each in job.outputs.matches]
+        out += [encode.timeout(each, shadow=is_shadow(each)) for each in job.outputs.timeouts]
+        for results in job.outputs.results:
+            encoded, letters = encode.results(results)
+            rest, apart = encoded.split(shadow)
+            out += records_of(encode, rest) + records_of(encode, apart, shadow=True)
+            out += [letter for _, letter in letters]
+        found.append(sorted(out, key=repr))
+    assert not as_objects.outputs.results
+    return found[0], found[1], as_columns
+
+
+@settings(
+    max_examples=150,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_columns_are_the_records_that_objects_would_be(data: st.DataObject) -> None:
+    """Rules of all kinds, several at once, with keys, topics and types of all lengths."""
+    each = data.draw(st.lists(rules(), min_size=1, max_size=3))
+    plan = compile_rules(
+        replace(rule, id=f"rule-{number}" + "é" * number, version=1 + 1000**number)
+        for number, rule in enumerate(each)
+    )
+    key = {"k": data.draw(st.sampled_from(["k", "", "ключ" * 40])), "l": "l"}
+    stream = [
+        replace(
+            record,
+            at=Coordinates(TOPICS[number % 3], number % 5, record.at.offset * 10**12),
+            type=TYPES_OF_RECORDS[number % 3],
+            values={**record.values, "key": key[record.values["key"]]},
+        )
+        for number, record in enumerate(data.draw(keyed_streams()))
+    ]
+    as_objects, as_columns, _ = both(plan, stream, encoder())
+    assert as_columns == as_objects
+
+
+RULES = """\
+id: ab
+key: key
+pattern:
+  - {step: z, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "name = 'b'", times: 1+}
+  - {step: a, after: followed_by, where: "name = 'c'"}
+within: 20 ms
+---
+id: measured
+key: key
+pattern:
+  - {step: a, where: "name = 'a'"}
+  - {step: b, after: followed_by, where: "name = 'b'"}
+within: 10 ms
+emit:
+  measures: {price: a.price}
+"""
+
+
+def stream(count: int) -> list[Record]:
+    """Letters in turn, of seven keys."""
+    return [
+        Record(
+            Coordinates("t", 0, number),
+            number,
+            {"name": "abbcx"[number // 7 % 5], "price": number, "key": f"k{number % 7}"},
+            type="Event",
+        )
+        for number in range(count)
+    ]
+
+
+def plan() -> RuleSetPlan:
+    """One rule of each kind."""
+    return compile_rules(loaded.rule for loaded in load_rules(RULES, "rules.yaml"))
+
+
+def test_rules_that_emit_more_than_coordinates_stay_objects() -> None:
+    """In the same run as one that does not."""
+    as_objects, as_columns, job = both(plan(), stream(400), encoder())
+    assert as_columns == as_objects
+    assert {match.rule_id for match in job.outputs.matches} == {"measured"}
+    found = Counter(
+        results.plans[rule].rule.id for results in job.outputs.results for rule in results.rule
+    )
+    assert set(found) == {"ab"}
+    assert found["ab"] > 50
+
+
+@pytest.mark.parametrize("largest", [280, 430, 445, 460, 470])
+def test_what_is_too_large_is_a_dead_letter(largest: int) -> None:
+    """The same ones, in the same words."""
+    as_objects, as_columns, _ = both(plan(), stream(400), encoder(largest))
+    assert as_columns == as_objects
+    assert any(record.topic == "dead" for record in as_columns)
+    assert all(record.size <= largest or record.topic == "dead" for record in as_columns)
+
+
+def test_pieces_are_bounded_by_their_events() -> None:
+    """But a single result with more stays whole."""
+    job = LocalJob(plan(), TYPES, columns=True)
+    job.advance(stream(2_000), END_OF_TIME)
+    whole = max(job.outputs.results, key=len)
+    pieces = list(whole.cut(10))
+    assert sum(map(len, pieces)) == len(whole)
+    assert all(len(piece.events) <= 10 or len(piece) == 1 for piece in pieces)
+    assert [piece.result(row) for piece in pieces for row in range(len(piece))] == [
+        whole.result(row) for row in range(len(whole))
+    ]
+    single = list(whole.cut(1))
+    assert [len(piece) for piece in single] == [1] * len(whole)

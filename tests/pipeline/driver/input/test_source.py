@@ -1,0 +1,194 @@
+"""What the driver tells, between its file, Spark's offset log and the tasks."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.cloudpickle import dumps
+from pyspark.serializers import read_int, write_int, write_with_length
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from spark_cep.pipeline.driver.control.control_file import ControlFile, start_of, topics_of
+from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
+from spark_cep.pipeline.driver.input.source import ToldFiles, input_source
+from spark_cep.pipeline.read.ranges import Range
+from spark_cep.pipeline.state.key_group_labels import group_of
+from spark_cep.pipeline.wire.control import ControlRecord
+from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
+
+WAITED_FOR = ControlRecord((("t", 0),))
+GROUPS = 3
+
+
+def source_of(files: ToldFiles) -> type[DataSource]:
+    """That of a query without settings, which packs nothing."""
+    settings: Any = None
+    pack: Any = iter
+    return input_source("test", (settings, files, None), ({}, pack, GROUPS))
+
+
+class Planned:
+    """As InputOffsets, for a partition that ends at ``end``, and with a range for each record."""
+
+    end = 0
+
+    def initial(self) -> Ends:
+        """As the real one."""
+        return {("t", 0): 0}
+
+    def latest(self, start: Ends, most: int | None) -> Ends:
+        """As the real one."""
+        return {("t", 0): self.end}
+
+    def stop_at_present_ends(self) -> None:
+        """As the real one."""
+
+    def ranges(self, begins: Ends, ends: Ends) -> list[Range]:
+        """As the real one."""
+        begin, end = begins["t", 0], ends["t", 0]
+        return [Range("t", 0, at, at + 1) for at in range(begin, end)]
+
+
+class Source:
+    """Spark's side, as Spark calls it."""
+
+    def __init__(self, path: Path) -> None:
+        self.planned = Planned()
+        files = ToldFiles(path, path.with_name("limit.json"))
+        self.reader: Any = source_of(files)({}).streamReader(from_arrow_schema(PACKET_SCHEMA))
+        self.reader.__dict__["_planned"] = (self.planned, files, None)
+        self.at = self.reader.initialOffset()
+
+    def next(self) -> dict[str, Any]:
+        """The offset of the next batch."""
+        self.at = self.reader.latestOffset(self.at, ReadAllAvailable())
+        return self.at
+
+    def tasks(self, start: Any, end: Any) -> Sequence[Any]:
+        """What its tasks are given."""
+        return [each.value for each in self.reader.partitions(start, end)]
+
+    def record(self, start: Any, end: Any) -> ControlRecord | None:
+        """What key groups are told by a batch without records."""
+        parts = self.reader.partitions(start, end)
+        if not parts:
+            return None
+        (batch,) = [batch for part in parts for batch in self.reader.read(part)]
+        rows = batch.to_pylist()
+        assert [group_of(row["label"]) for row in rows] == list(range(GROUPS))
+        assert {row["kind"] for row in rows} == {PacketKind.CONTROL}
+        (packet,) = {row["packet"] for row in rows}
+        return ControlRecord.decode(packet)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the driver writes."""
+    return tmp_path / "run" / "control.json"
+
+
+def test_a_new_record_is_a_new_offset(path: Path) -> None:
+    """The same is not told twice, and what is told again from its offset is the same."""
+    source, file = Source(path), ControlFile(path, "run-1", {"events": "id-1"})
+    start = source.at
+    assert source.next() == start
+    file.write(WAITED_FOR)
+    first = source.next()
+    assert source.record(start, first) == WAITED_FOR
+    assert topics_of(SourceOffset.from_json(first)) == {"events": "id-1"}
+    assert source.next() == first
+    assert source.record(first, first) is None
+    file.write(ControlRecord((), 17))
+    second = source.next()
+    assert source.record(first, second) == ControlRecord((), 17)
+    assert source.record(start, first) == WAITED_FOR
+
+
+def test_another_run_is_a_new_offset(path: Path) -> None:
+    """Also with the same record."""
+    source, file = Source(path), ControlFile(path, "run-1", {"events": "id-1"})
+    file.write(ControlRecord((), 17))
+    first = source.next()
+    ControlFile(path, "run-2", {"events": "id-1"}).write(ControlRecord((), 17))
+    assert source.record(first, source.next()) == ControlRecord((), 17)
+
+
+def test_a_record_goes_with_the_first_task(path: Path) -> None:
+    """It needs none of its own where there are records, and comes alone where there are none."""
+    source, file = Source(path), ControlFile(path, "run-1", {})
+    start = source.at
+    file.write(WAITED_FOR)
+    silent = source.next()
+    source.planned.end = 2
+    more = source.next()
+    told = WAITED_FOR.encode()
+    assert source.tasks(start, silent) == [(told, None)]
+    ranges = [Range("t", 0, 0, 1), Range("t", 0, 1, 2)]
+    assert source.tasks(silent, more) == [(None, each) for each in ranges]
+    assert source.tasks(start, more) == [(told, ranges[0]), (None, ranges[1])]
+
+
+def test_where_the_job_begins_is_told_with_the_first_batch(path: Path) -> None:
+    """With what else is told, until that batch is done: Spark's offset log keeps it."""
+    source, file = Source(path), ControlFile(path, "run-1", {"events": "id-1"})
+    start = source.at
+    file.write(WAITED_FOR)
+    file.start_at({("events", 0): 7})
+    first = source.next()
+    assert source.record(start, first) == WAITED_FOR
+    assert start_of(SourceOffset.from_json(first)) == {("events", 0): 7}
+    file.begun()
+    file.write(ControlRecord((), 17))
+    assert start_of(SourceOffset.from_json(source.next())) is None
+
+
+def test_time_stands_still_in_a_bounded_run(path: Path) -> None:
+    """Or it would have no end."""
+    source, file = Source(path), ControlFile(path, "run-1", {"events": "id-1"})
+    file.write(WAITED_FOR)
+    source.reader.prepareForTriggerAvailableNow()
+    first = source.next()
+    file.write(ControlRecord((), 17))
+    assert source.next() == first
+    file.rules("other rules")
+    assert source.next() == first
+
+
+def test_a_query_that_stops_leaves_no_trace(path: Path) -> None:
+    """Spark closes the connection of its runner, which fails to answer: not worth a line."""
+    runner = "pyspark.sql.streaming.python_streaming_source_runner"
+    files = ToldFiles(path, path.with_name("limit.json"))
+    source = source_of(files)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = {"PYTHON_WORKER_FACTORY_PORT": str(server.getsockname()[1])}
+        secret = {"PYTHON_WORKER_FACTORY_SECRET": "secret"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", runner], env=os.environ | port | secret, stderr=subprocess.PIPE
+        )
+        connection, _ = server.accept()
+        with connection, connection.makefile("rwb") as stream:
+            stream.read(read_int(stream))
+            write_with_length(b"ok", stream)
+            stream.flush()
+            assert read_int(stream) == process.pid
+            write_with_length(b"%d.%d" % sys.version_info[:2], stream)
+            write_with_length(str(path.parent).encode(), stream)
+            write_int(0, stream)
+            write_with_length(dumps(source({})), stream)
+            write_with_length(from_arrow_schema(PACKET_SCHEMA).json().encode(), stream)
+            write_int(1, stream)
+            stream.flush()
+            assert read_int(stream) == 0, "the reader is there"
+            # Closed at once, with nothing more to be sent: the runner's answer fails.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        _, told = process.communicate(timeout=60)
+    assert told.decode() == ""
