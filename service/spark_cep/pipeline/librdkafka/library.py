@@ -117,6 +117,6 @@ def raised(error: int | None) -> None:
 
 
 def error_of(message: int) -> KafkaError:
-    """What is wrong, of a message that is an error."""
+    """What is wrong, of a message that was read and is an error."""
     text = LIBRARY.rd_kafka_message_errstr(message) or b""
     return KafkaError(c_int.from_address(message).value, text.decode("utf-8", "replace"))
