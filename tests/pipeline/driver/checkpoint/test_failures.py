@@ -21,8 +21,8 @@ _FAILED = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: 
             " records not acknowledged after 120 s"
         ),
         (
-            "spark_cep.errors.KafkaAwayError: 3 output records could not be written; the first: out:"
-            " Local: Message timed out"
+            "spark_cep.errors.KafkaAwayError: 3 output records could not be written; the first:"
+            " out: Local: Message timed out"
         ),
     ],
 )
