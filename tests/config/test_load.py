@@ -114,13 +114,12 @@ def test_process_environment_is_the_default(
 
 def test_texts_stay_texts(tmp_path: Path) -> None:
     """YAML's guesses about numbers, dates and booleans do not touch text settings."""
-    text = MINIMAL.replace(
-        "  url:", "  username: 0123\n  password: 1e3\n  bearer_logical_cluster: off\n  url:"
-    )
-    registry = load(write(tmp_path, text), {}).registry
-    assert registry.username == "0123"
+    text = MINIMAL.replace("  url:", "  username: off\n  password: 1e3\n  url:")
+    settings = load(write(tmp_path, text + "spark: {app_name: 0123}\n"), {})
+    assert settings.spark.app_name == "0123"
+    registry = settings.registry
+    assert registry.username == "off"
     assert registry.password == SecretStr("1e3")
-    assert registry.bearer_logical_cluster == "off"
 
 
 def test_values_from_files_and_variables(tmp_path: Path) -> None:
@@ -172,7 +171,7 @@ time:
 observability:
   log_level: loud
 outputs:
-  delivery: twice
+  late_events: some
 """,
     )
     file = tmp_path / "config.yaml"
@@ -199,8 +198,7 @@ outputs:
         f"{file}:14:3: `observability.log_level` cannot be `loud`\n  help: `debug`, `info`"
     ) in message
     assert (
-        f"{file}:16:3: `outputs.delivery` cannot be `twice`\n"
-        "  help: `exactly_once` or `at_least_once`"
+        f"{file}:16:3: `outputs.late_events` cannot be `some`\n  help: `relevant`, `all` or `drop`"
     ) in message
 
 
@@ -238,9 +236,13 @@ def test_wrong_variables_are_refused(tmp_path: Path, variable: str, said: str) -
         ("spark: {app_name: {file: nope}}\n", "nope cannot be read: No such file"),
         ("state2: {}\n", "unknown setting `state2`\n  help: did you mean `state`?"),
         ("source: {max_offsets_per_trigger: 0}\n", "cannot be `0`\n  help: 1 or more"),
-        ("source: {starting_timestamp: 2024-01-01}\n", "a date and time with its zone"),
-        ("source: {starting_timestamp: '2024-01-01T00:00:00'}\n", "a date and time with its zone"),
-        ("source: {starting_positions: {t: {0: -3}}}\n", "-3 is not an offset"),
+        ("source: {starting_offsets: 2024-01-01}\n", "a date and time with its zone"),
+        ("source: {starting_offsets: '2024-01-01T00:00:00'}\n", "a date and time with its zone"),
+        ("source: {starting_offsets: middle}\n", "cannot be `middle`\n  help: `earliest`"),
+        ("source: {starting_offsets: {t: {0: -3}}}\n", "t, partition 0: allowed is an offset"),
+        ("source: {starting_offsets: {t: 3}}\n", "t: allowed is a map from partitions"),
+        ("source: {starting_offsets: {t: {x: 3}}}\n", "t: allowed is a map from partitions"),
+        ("source: {starting_offsets: [3]}\n", "help: `earliest`, `latest`"),
         ("outputs: {topics: {late: cep.matches}}\n", "a topic of its own"),
         (
             "outputs: {topics: {late: logins}}\n",
@@ -274,11 +276,7 @@ def test_wrong_variables_are_refused(tmp_path: Path, variable: str, said: str) -
         ("observability: {metrics_port: -1}\n", "cannot be `-1`\n  help: from 0 to 65535"),
         ("state: {}\n", "the key `state` is given twice, first in line 7"),
         ("source: {fail_on_data_loss: maybe}\n", "must be `true` or `false`, found `maybe`"),
-        ("source: {starting_timestamp: 5}\n", "a date and time with its zone"),
-        (
-            "source: {starting_timestamp: 2024-01-01T00:00:00Z, starting_positions: {t: {0: 1}}}\n",
-            "either starting_timestamp or starting_positions",
-        ),
+        ("source: {starting_offsets: 5}\n", "a date and time with its zone"),
         ("spark: {conf: {a: [1]}}\n", "`spark.conf.a` cannot be a list\n  help: a text, number"),
     ],
 )

@@ -81,7 +81,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _named_transactions(self) -> Settings:
-        if self.outputs.delivery == "exactly_once" and self.outputs.transactional_id_prefix is None:
+        if self.outputs.transactional_id_prefix is None:
             try:
                 topic_name(self.marks_prefix)
             except PydanticCustomError:

@@ -179,18 +179,10 @@ class NewTopics(Section):
 
 
 class Outputs(Section):
-    """Results: where they go and how surely."""
+    """Results: where they go, in transactions."""
 
     topics: OutputTopics = setting(OutputTopics(), description="Topics of the kinds of output.")
     create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
-    delivery: Literal["exactly_once", "at_least_once"] = setting(
-        "exactly_once",
-        description=(
-            "`exactly_once`: a batch is one transaction for each state partition, and consumers "
-            "with `isolation.level=read_committed` see all of it, once. `at_least_once`: without "
-            "transactions; after a failure a batch may be written twice, with the same ids."
-        ),
-    )
     transactional_id_prefix: Topic | None = setting(
         None,
         description=(
@@ -235,9 +227,6 @@ class Registry(Section):
     )
     bearer_token: SecretStr | None = setting(
         None, description="Token for HTTP bearer authentication, instead of name and password."
-    )
-    bearer_logical_cluster: str = setting(
-        "", description="Value of the header `target-sr-cluster` that goes with the token."
     )
     ssl_ca_file: FilePath | None = setting(
         None, description="PEM file of the authorities to trust; absent: the usual ones."

@@ -98,14 +98,21 @@ class Job:
         return sorted((m.value() or b"").decode() for m in self.kafka.read(self.topic))
 
 
+def forget() -> None:
+    """Drop what this process keeps from task to task, as if it had just started."""
+    exactly_once._kept.clear()
+    while exactly_once._markers:
+        exactly_once._markers.popitem()[1].close()
+
+
 @pytest.fixture
 def job(kafka: KafkaAccess) -> Iterator[Job]:
     """A job in a process that has kept nothing yet."""
-    exactly_once.forget()
+    forget()
     made = Job(kafka)
     yield made
     made.marks.close()
-    exactly_once.forget()
+    forget()
 
 
 def test_a_batch_that_runs_again_is_not_written_again(job: Job) -> None:
@@ -113,7 +120,7 @@ def test_a_batch_that_runs_again_is_not_written_again(job: Job) -> None:
     assert job.write(0, "a", "b") is Written.COMMITTED
     assert job.write(0, "a", "b") is Written.BEFORE
     assert job.write(0, "a", "b", first=True) is Written.BEFORE
-    exactly_once.forget()
+    forget()
     assert job.write(0, "a", "b") is Written.BEFORE
     assert job.write(1, "c") is Written.COMMITTED
     assert job.texts() == ["a", "b", "c"]
@@ -150,7 +157,7 @@ def test_a_producer_is_kept_for_as_long_as_it_wrote_last(job: Job) -> None:
     writers = []
     for batch in range(3):
         if batch == 2:
-            exactly_once.forget()
+            forget()
         job.write(batch, "x")
         writers.append(_mark_of(job, batch).writer)
     assert writers[0] == writers[1] != writers[2]
@@ -262,7 +269,7 @@ def test_a_missing_output_topic(job: Job) -> None:
     job.delivery = replace(job.delivery, producer_config=quick)
     with pytest.raises(OutputError, match="batch 0 of state partition 0 could not be written"):
         job.write(0, "a")
-    exactly_once.forget()
+    forget()
     job.kafka.create_topics({job.topic: 2})
     assert job.write(0, "a", first=True) is Written.COMMITTED
 
@@ -272,7 +279,7 @@ def test_a_broker_that_is_silent_for_too_long(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path, JARS) as broker:
         job = Job(KafkaAccess(broker.bootstrap))
         assert job.write(0, "a") is Written.COMMITTED
-        exactly_once.forget()
+        forget()
         quick = {**job.delivery.producer_config, "message.timeout.ms": 2_000}
         job.delivery = replace(job.delivery, producer_config=quick)
         output = job.delivery.output(0, Batch(QUERY, 1, "1-3", OFFSETS), False)
@@ -287,7 +294,7 @@ def test_a_broker_that_is_silent_for_too_long(tmp_path: Path) -> None:
         finally:
             broker.resume()
         output.abandon()
-        exactly_once.forget()
+        forget()
         assert job.write(1, "b", first=True) is Written.COMMITTED
         assert job.texts() == ["a", "b"]
 

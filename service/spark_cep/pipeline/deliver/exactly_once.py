@@ -62,7 +62,7 @@ def _note_first(failed: list[KafkaError], _topic: str, error: KafkaError) -> Non
 
 @dataclass(frozen=True)
 class ExactlyOnce:
-    """``outputs.delivery: exactly_once``. The configurations hold secrets."""
+    """Delivery in transactions. Travels to the tasks; its configurations hold secrets."""
 
     producer_config: Mapping[str, Any]
     consumer_config: Mapping[str, Any]
@@ -80,7 +80,8 @@ class ExactlyOnce:
         return f"{self.prefix}-{partition}"
 
     def output(self, partition: int, batch: Batch, first: bool) -> ExactlyOnceOutput:
-        """The output of one task."""
+        """The output of one task. ``first``: the batch is the first one since the query was
+        started, so it may have been tried before."""
         return ExactlyOnceOutput(self, partition, batch, first)
 
     def start_producer(self, partition: int) -> TransactionalProducer:
@@ -132,13 +133,6 @@ class _Kept:
 #: Producers of this Python worker by transactional id, the one used last at the end.
 _kept: OrderedDict[str, _Kept] = OrderedDict()
 _markers: dict[str, CommitMarkers] = {}
-
-
-def forget() -> None:
-    """Drop what this process keeps from task to task, as if it had just started."""
-    _kept.clear()
-    while _markers:
-        _markers.popitem()[1].close()
 
 
 class ExactlyOnceOutput:

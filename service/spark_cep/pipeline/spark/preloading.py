@@ -23,7 +23,6 @@ _LOADED = (
     "pyspark.sql.worker.create_data_source",
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
-    "spark_cep.pipeline.deliver.at_least_once",
     "spark_cep.pipeline.deliver.exactly_once",
     "spark_cep.pipeline.match.match",
     "spark_cep.pipeline.match.match_operator",
