@@ -268,6 +268,8 @@ def test_wrong_variables_are_refused(tmp_path: Path, variable: str, said: str) -
         ("rules: {max_rules: 2000000}\n", "cannot be `2000000`\n  help: from 1 to 100000"),
         ("rules: {max_rules: null}\n", "must be a whole number, found nothing"),
         ("spark: {master: ''}\n", "`spark.master` is empty"),
+        ("spark: {master: local(2)}\n", "cannot be `local(2)`\n  help: `local[N]`"),
+        ("spark: {master: 'local[0]'}\n", "cannot be `local[0]`\n  help: `local[N]`"),
         ("spark: {app_name: \x07}\n", "the character U+0007 is not allowed in YAML"),
         ("spark: {app_name: {file: config.yaml, env: X}}\n", "must be text, found a mapping"),
         ("spark: {app_name: {file: [x]}}\n", "must be text, found a mapping"),
@@ -293,6 +295,8 @@ def test_each_kind_of_mistake_is_explained(tmp_path: Path, addition: str, said: 
         ("topics: [logins]", "topics: [a], event_time: a-b", "names with dots between"),
         ("topics: [logins]", "topics: [a], reader_schema: {}", "exactly one of file and subject"),
         ("topics: [logins]", "topics:", "exactly one of topics and topic_pattern"),
+        ("topics: [logins]", "topic_pattern: '('", "cannot be read: missing ), unterminated"),
+        ("topics: [logins]", "topic_pattern: '*x'", "at character 1\n  help: a regular expression"),
         ("  url:", "  ssl_ca_file: none.pem\n  url:", "must be an existing file"),
         ("  url:", "  ssl_key_file: config.yaml\n  url:", "go together"),
         ("kafka:\n", "kafka:\n  security: {ssl_key_file: config.yaml}\n", "go together"),
@@ -319,7 +323,12 @@ def test_secrets_never_show(tmp_path: Path) -> None:
     )
     text += f"spark: {{conf: {{spark.my.token: {secret}, x: {{env: X}}}}}}\n"
     settings = load(write(tmp_path, text), {"X": secret})
-    shown = [repr(settings), str(settings), json.dumps(settings.redacted()), str(vars(settings))]
+    shown = [
+        repr(settings),
+        str(settings),
+        settings.model_dump_json(),
+        str(vars(settings)),
+    ]
     assert not any(secret in one for one in shown)
     assert secret in settings.kafka.reader_config()["sasl.password"]
     wrong = text.replace("http://localhost:8081", f"http://u:{secret}@localhost").replace(
@@ -350,9 +359,9 @@ def test_a_secret_that_yaml_cannot_read_is_not_shown(tmp_path: Path, value: str)
     assert "s3cr3t" not in refusal(tmp_path, text)
 
 
-def test_redacted_form_is_plain_and_readable(tmp_path: Path) -> None:
-    """The form for logs is JSON with durations and sizes as text."""
-    plain = json.loads(json.dumps(load(write(tmp_path, MINIMAL), {}).redacted()))
+def test_json_has_durations_and_sizes_as_text(tmp_path: Path) -> None:
+    """Durations and sizes are written as a configuration has them."""
+    plain = load(write(tmp_path, MINIMAL), {}).model_dump(mode="json")
     assert plain["time"]["allowed_disorder"] == "10 seconds"
     assert plain["time"]["advance_when_idle"] is None
     assert plain["state"]["rocksdb_memory"] == "512 MiB"

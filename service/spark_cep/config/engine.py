@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BeforeValidator,
     Field,
@@ -18,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from spark_cep.config.cluster import Driver, Executors, Kubernetes, check_cluster
+from spark_cep.config.cluster import Driver, Executors, Kubernetes, check_cluster, check_master
 from spark_cep.config.quantities import (
     Duration,
     Place,
@@ -246,7 +247,7 @@ class State(Section):
 class Spark(Section):
     """The Spark application."""
 
-    master: str = setting(
+    master: Annotated[str, AfterValidator(check_master), Shown("text")] = setting(
         "local[*,4]",
         description="Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
         min_length=1,

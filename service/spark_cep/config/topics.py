@@ -46,6 +46,18 @@ def _urls(value: str) -> str:
     return value
 
 
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        where = "" if error.pos is None else f", at character {error.pos + 1}"
+        raise refused(
+            "a regular expression of topic names, as `payments-.*`",
+            f"cannot be read: {error.msg}{where}",
+        ) from None
+    return value
+
+
 Topic = Annotated[str, AfterValidator(topic_name), Shown("topic")]
 DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
 
@@ -70,9 +82,11 @@ class Input(Section):
     """One kind of events: where they are read, as what, and which time they bear."""
 
     topics: list[Topic] = setting([], description="Topics to read.")
-    topic_pattern: str | None = setting(
+    topic_pattern: Annotated[str, AfterValidator(_pattern), Shown("text")] | None = setting(
         None,
-        description="Instead of `topics`: a Java regular expression of topic names.",
+        description=(
+            "Instead of `topics`: a regular expression (Python's) that whole names of topics match."
+        ),
         min_length=1,
     )
     record: DottedName | None = setting(

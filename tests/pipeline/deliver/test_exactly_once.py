@@ -20,7 +20,7 @@ from spark_cep.errors import (
 )
 from spark_cep.pipeline.deliver import exactly_once
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
-from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce, TransactionalProducer
 from spark_cep.pipeline.deliver.output import Batch, Written
 from spark_cep.pipeline.driver.checkpoint.fencing import disagreement, fence_earlier_runs
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
@@ -225,6 +225,28 @@ def test_a_zombie_driver_is_told_so(job: Job) -> None:
         job.write(0, "zombie", first=True)
     assert running.finish() is Written.COMMITTED
     assert job.texts() == ["new"]
+
+
+class _Overtaken(ExactlyOnce):
+    """Delivery of an instance that another one overtakes between its two steps."""
+
+    def start_producer(self, partition: int) -> TransactionalProducer:
+        """A producer that is fenced already."""
+        producer = super().start_producer(partition)
+        super().start_producer(partition)
+        return producer
+
+
+def test_an_instance_that_another_one_overtakes_at_its_start(job: Job) -> None:
+    """Of three instances that start at once, those that do not go on were taken over."""
+    delivery = job.delivery
+    job.delivery = _Overtaken(
+        delivery.producer_config, delivery.consumer_config, delivery.prefix, "", delivery.timeout_ms
+    )
+    with pytest.raises(TakenOverError, match="another instance of the service starts"):
+        job.fence("run-1", None)
+    job.delivery = delivery
+    job.fence("run-2", None)
 
 
 def test_marks_are_found_behind_many_given_up_transactions(job: Job) -> None:

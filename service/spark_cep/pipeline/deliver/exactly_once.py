@@ -35,6 +35,8 @@ from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.librdkafka.producer import Producer
 
 _ATTEMPT_SECONDS: Final = 10.0
+#: How clients and brokers without transactions answer.
+_NO_TRANSACTIONS: Final = ("_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION")
 _MOST_KEPT: Final = 32
 _IDLE_SECONDS: Final = 3_600.0
 """Well below ``transactional.id.expiration.ms`` of any sensible broker (its default: 7 days)."""
@@ -107,6 +109,11 @@ class ExactlyOnce:
                     f"outputs.transaction_timeout {format_duration(self.timeout_ms)} is refused:"
                     " the brokers allow at most their transaction.max.timeout.ms (15 minutes by"
                     " default)"
+                ) from error
+            if reason.name() in _NO_TRANSACTIONS:
+                raise ConfigurationError(
+                    f"the brokers have no transactions ({reason.str()}), and output is written in"
+                    " them: kafka.bootstrap_servers must be those of Kafka 0.11 or newer"
                 ) from error
             message = f"transactional id {name} cannot be used: {reason.str()}"
             raise away_or(OutputError, reason, message) from error
