@@ -145,9 +145,10 @@ def _computed(calls: Iterable[tuple[str, str]], *, types_are_known: bool) -> Ite
         yield "  that depends on the types of what looks back: give --schema to know"
 
 
-def _called_in_sql(plan: RowPatternPlan) -> list[tuple[str, str]]:
+def _called_in_sql(plan: RowPatternPlan) -> Iterator[tuple[str, str]]:
     """The parts of the conditions that read other rows for which there is no compiled operation."""
-    return [(name, part.canonical) for name, part in lower_row_pattern(plan, Limits()).calls]
+    for variable, part in lower_row_pattern(plan, Limits()).calls:
+        yield variable, part.canonical
 
 
 def _called(plan: Plan, record_types: Sequence[InputRecord]) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from spark_cep.columns.compilation import I32, I64, NONE, Table
 from spark_cep.columns.vectors import Bytes, Numbers, Objects, Vector, nulls_like, reader, texts_of
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
+from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.row_pattern.calls import KeyRows, places
 from spark_cep.matcher.row_pattern.evaluation import Remembered, Value, View
 from spark_cep.matcher.row_pattern.loops import tables
@@ -128,6 +129,18 @@ class Found:
             self._measure(number, failures) for number in range(len(self.compiled.measures))
         )
         return OutputColumns(result_of, current, own, measures, failures)
+
+    def chains(self, chosen: I64) -> Chains:
+        """The rows of some results, as variables and places among all rows."""
+        results = self.results[chosen]
+        length = results["length"].astype(np.int64)
+        ends = np.cumsum(length)
+        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - length, length)
+        keys = results["key"]
+        begins = (self.rows.ends - np.diff(self.rows.ends, prepend=0) - self.bases)[keys]
+        labels = self.labels[np.repeat(results["labels"], length) + within]
+        rows = self.rows.at[np.repeat(begins + results["first"], length) + within]
+        return Chains(ends, labels & np.int32(tables.EXCLUDED - 1), rows.astype(np.int32))
 
     def objects(self) -> Iterator[tuple[int, Result]]:
         """The number of the key, and what was found, as objects."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, I64, Table
-from spark_cep.columns.texts import Texts
-from spark_cep.columns.vectors import Bytes, Numbers, Vector
+from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.row_pattern.calls import Calls, KeyRows, places
@@ -26,6 +24,7 @@ from spark_cep.pattern.sql.row_pattern import Variable
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
 from spark_cep.pattern.types import STRING, RecordType, column_type
 from spark_cep.programs.loops import expression_loop
+from spark_cep.programs.values import values_of
 
 #: Results are handed out when there are so many, so that they never pile up.
 _DRAIN_AT = 65_536
@@ -142,7 +141,6 @@ class Run:
         remembers = (
             lowered.failures_last and instructions <= most and longest * instructions <= _MOST_TRIED
         )
-        registers = np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64)
         self._work = tables.Work(
             keys=keys,
             held_threads=states.threads,
@@ -154,8 +152,8 @@ class Run:
             heads=np.zeros((_ROOM + instructions, 2), np.int64),
             nodes=np.zeros(max(1024, 4 * instructions), tables.NODE),
             moved=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
-            registers=registers,
-            doubles=registers.view(np.float64),
+            registers=np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64),
+            accumulators=np.zeros((_ROOM, len(program.aggregates)), expression_loop.VALUE),
             answers=np.zeros(len(program.tests) + 1, np.int64),
             values=np.zeros(expression_loop.STACK, expression_loop.VALUE),
             one=np.zeros(longest, np.int64),
@@ -172,38 +170,18 @@ class Run:
 
     def _values(self) -> None:
         """The columns that programs read, as numbers."""
-        lowered = self._matcher.compiled.lowered
+        lowered, names = self._matcher.compiled.lowered, self._matcher.plan.query.variables
         vectors = self._events.vectors(self._matcher.slots)
-        count = len(self._events)
-        wholes = np.zeros((count, max(1, len(lowered.columns))), np.int64)
-        doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
-        texts: list[tuple[int, Bytes]] = []
-        for place, number in enumerate(lowered.columns):
-            column: Vector = vectors[number]
-            if isinstance(column, Numbers):
-                target = doubles if column.values.dtype == np.float64 else wholes
-                target[:, place] = column.values
-                nulls[:, place] = column.nulls
-            elif isinstance(column, Bytes):
-                texts.append((place, column))
-                nulls[:, place] = column.nulls
-        operations, program = lowered.operations, lowered.program
-        if lowered.numbers_texts:
-            variables = self._matcher.plan.query.variables
-            constants = [*variables, *(text for _, text in lowered.texts)]
-            numbered = Texts([column for _, column in texts], constants, ordered=False)
-            for (place, _), numbers in zip(texts, numbered.columns, strict=True):
-                wholes[:, place] = numbers
-            operations = operations.copy()
-            rows = [row for row, _ in lowered.texts]
-            operations["whole"][rows] = numbered.constants[len(variables) :]
-            names = np.ascontiguousarray(numbered.constants[: len(variables)])
-            program = program._replace(names=names)
-        self._program = program
+        values = values_of(
+            [vectors[number] for number in lowered.columns], len(self._events),
+            lowered.operations, lowered.texts, names=names,
+        )  # fmt: skip
+        numbers = np.ascontiguousarray(values.texts.constants[len(lowered.texts) :])
+        self._program = lowered.program._replace(names=numbers)
         self._programs = expression_loop.Programs(
-            lowered.conditions, operations, np.zeros(0, expression_loop.LOOK)
+            lowered.conditions, values.operations, np.zeros(0, expression_loop.LOOK)
         )
-        self._columns = expression_loop.Columns(wholes, doubles, nulls)
+        self._columns = values.columns
 
     def __iter__(self) -> Iterator[Found]:
         control = self._controls[0]
@@ -226,22 +204,25 @@ class Run:
         names: dict[int, tuple[str, ...]] = {
             thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen", "heads"),
             thread_loop.FULL_NODES: ("nodes", "moved"),
-            thread_loop.FULL_REGISTERS: ("registers", "moved"),
+            thread_loop.FULL_REGISTERS: ("registers", "accumulators", "moved"),
         }
         if status in names:
-            larger = {name: _doubled(getattr(work, name)) for name in names[status]}
-            if "registers" in larger:
-                larger["doubles"] = larger["registers"].view(np.float64)
-            self._work = work._replace(**larger)
+            tables_of = {name: getattr(work, name) for name in names[status]}
+            self._work = work._replace(
+                **{name: grown(each, len(each) + 1) for name, each in tables_of.items()}
+            )
         elif status == key_loop.FULL_KEPT:
+            threads, nodes = (
+                int(control[f"kept_{name}"] + control[name]) for name in ("threads", "nodes")
+            )
             self._out = out._replace(
-                kept_threads=_doubled(out.kept_threads, int(control["threads"])),
-                kept_nodes=_doubled(out.kept_nodes, int(control["nodes"])),
+                kept_threads=grown(out.kept_threads, threads),
+                kept_nodes=grown(out.kept_nodes, nodes),
             )
         elif status == key_loop.FULL_RESULTS:
-            self._out = out._replace(results=_doubled(out.results))
+            self._out = out._replace(results=grown(out.results, len(out.results) + 1))
         else:
-            self._out = out._replace(labels=_doubled(out.labels))
+            self._out = out._replace(labels=grown(out.labels, len(out.labels) + 1))
 
     def _nodes(self) -> Table:
         return self._work.nodes
@@ -259,7 +240,7 @@ class Run:
         read = self._events.objects(self._names, self._matcher.slots)
         calls = self._matcher.compiled.lowered.calls
         failures = [
-            ConditionFailure(calls[each.call][0], read(each.row), each.error)
+            ConditionFailure(calls[each.call][0], read(each.event), each.error)
             for each in self._calls.failures()
         ]
         return Found(
@@ -287,12 +268,6 @@ class Run:
             self._events.take(chosen),
             rows.bits[chosen],
         )
-
-
-def _doubled(table: Any, more: int = 0) -> Any:
-    larger = np.zeros((2 * len(table) + more, *table.shape[1:]), table.dtype)
-    larger[: len(table)] = table
-    return larger
 
 
 def prepare() -> None:

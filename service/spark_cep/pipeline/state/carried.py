@@ -20,7 +20,7 @@ from spark_cep.compiler.plan import Kind, Plan
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.keys_state import chosen
 from spark_cep.matcher.row_pattern.instances import moved_rows
-from spark_cep.matcher.steps.matcher import Held
+from spark_cep.matcher.steps.held import Held
 
 
 @dataclass(frozen=True, slots=True)

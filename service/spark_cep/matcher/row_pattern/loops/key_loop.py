@@ -9,7 +9,7 @@ Called again, it goes on where it was.
 from __future__ import annotations
 
 from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
-from spark_cep.matcher.row_pattern.loops.condition_loop import clear, take
+from spark_cep.matcher.row_pattern.loops.condition_loop import clear, copy, take
 from spark_cep.matcher.row_pattern.loops.tables import (
     CLOSED,
     EDGE,
@@ -56,7 +56,7 @@ def run(program, programs, columns, rows, work, out, ask, controls):
                 return FULL_NODES
             if key.threads > len(work.threads):
                 return FULL_THREADS
-            if program.clause[0].words and key.threads >= len(work.registers):
+            if program.clause[0].keeps and key.threads >= len(work.registers):
                 return FULL_REGISTERS
             _open(program, columns, rows, work, control, key)
         status = _apply(program, programs, columns, rows, work, out, ask, control, key)
@@ -92,7 +92,7 @@ def _open(program, columns, rows, work, control, key):
     control.first_node += key.nodes
     control.first_thread += key.threads
     control.nodes, control.threads, control.slots = key.nodes, key.threads, 1
-    if program.clause[0].words and key.threads:
+    if program.clause[0].keeps and key.threads:
         _replay(program, columns, rows, work, control)
     key.time = max(key.time, control.watermark)
     control.attempt += 1
@@ -107,8 +107,7 @@ def _replay(program, columns, rows, work, control):
     for place in range(control.threads):
         thread = work.threads[place]
         slot = place + 1
-        for word in range(program.clause[0].words):
-            work.registers[slot, word] = work.registers[0, word]
+        copy(program, work, 0, slot)
         labels_of(work.nodes, thread.node, thread.length, work.one)
         for length in range(thread.length):
             row = control.start + length
@@ -246,7 +245,7 @@ def _begin(program, work, control, key):
     control.nodes, control.slots, control.threads = 0, 1, 1
     thread = work.threads[0]
     thread.at, thread.node, thread.length, thread.slot = 0, NONE, 0, 0
-    if program.clause[0].words:
+    if program.clause[0].keeps:
         clear(program, work)
     key.start, key.next_row = control.start, control.start - 1
     key.found, key.dropped, key.limit = 0, 0, 0
