@@ -31,6 +31,8 @@ from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.several_types import InputRecord
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.type_check import type_warnings, with_columns_of
 from spark_cep.rules.rule_set import RuleSet
@@ -124,11 +126,12 @@ def _explanation(
 ) -> Explanation:
     if isinstance(plan, RowPatternPlan):
         explained = explain_query(loaded.rule, plan, loaded.warnings)
-        known, calls = plan.query.event is not None, _called_in_sql(plan)
+        calls = _called_in_sql(plan.query, _types(loaded.rule, rules.record_types))
     else:
         explained = explain(plan, loaded.warnings)
-        known, calls = bool(rules.record_types), _called(plan, rules.record_types)
+        calls = _called(plan, _types(loaded.rule, rules.record_types))
     *others, warnings = explained.sections
+    known = bool(rules.record_types)
     computed = Section("Computed by Python", tuple(_computed(calls, types_are_known=known)))
     return Explanation((*others, computed, warnings))
 
@@ -145,21 +148,25 @@ def _computed(calls: Iterable[tuple[str, str]], *, types_are_known: bool) -> Ite
         yield "  that depends on the types of what looks back: give --schema to know"
 
 
-def _called_in_sql(plan: RowPatternPlan) -> Iterator[tuple[str, str]]:
-    """The parts of the conditions that read other rows for which there is no compiled operation."""
-    for variable, part in lower_row_pattern(plan, Limits()).calls:
-        yield variable, part.canonical
-
-
-def _called(plan: Plan, record_types: Sequence[InputRecord]) -> Iterator[tuple[str, str]]:
-    """The parts of the conditions that look back for which there is no compiled operation."""
-    types = RecordTypes(
+def _types(rule: Rule, record_types: Sequence[InputRecord]) -> RecordTypes:
+    return RecordTypes(
         tuple(
             (events, name, columns)
-            for events in plan.rule.events or ("",)
+            for events in rule.events or ("",)
             for _, name, columns in record_types
         )
     )
+
+
+def _called_in_sql(query: Query, types: RecordTypes) -> Iterator[tuple[str, str]]:
+    """The parts of the conditions that read other rows for which there is no compiled operation."""
+    typed = load_query(query.text, query.source, types.of((), None))
+    for variable, part in lower_row_pattern(plan_query(typed), Limits()).calls:
+        yield variable, part.canonical
+
+
+def _called(plan: Plan, types: RecordTypes) -> Iterator[tuple[str, str]]:
+    """The parts of the conditions that look back for which there is no compiled operation."""
     slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots_of(plan))}
     for number, atom in enumerate(plan.atoms):
         if isinstance(atom, LookBackAtom):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, I64, Table
-from spark_cep.columns.vectors import Bytes, Flags
+from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names
@@ -24,7 +24,7 @@ from spark_cep.matcher.row_pattern.instances import (
     RowPatternInstances,
     instances_together,
 )
-from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY, MATCH, TIMED_OUT
+from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY, TIMED_OUT
 from spark_cep.matcher.row_pattern.lowering import Limits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
 from spark_cep.matcher.row_pattern.reporting import RowPatternReporter
@@ -34,8 +34,7 @@ from spark_cep.matcher.row_pattern.states import RowPatternStates, attempts
 class RowPatternRules:
     """The rules in SQL of one partitioning. Holds no state.
 
-    With ``columns``, matches and timeouts of which nothing is emitted but coordinates stay
-    columns."""
+    With ``columns``, timeouts stay columns."""
 
     def __init__(self, partitioning: Partitioning, *, columns: bool) -> None:
         self.rules = [
@@ -125,7 +124,7 @@ class RowPatternRun:
             self._names, bits, closed=closed,
         )  # fmt: skip
         for whole in run:
-            found, pieces = rule.apart(whole, keys, fresh.keys)
+            found, pieces = rule.timeouts(whole, keys, fresh.keys)
             yield from pieces
             outputs, size = Outputs(), 0
             rule.reporter.failures(found.failures, outputs)
@@ -164,39 +163,28 @@ class _Rule:
         atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
         self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
 
-    def apart(self, found: Found, keys: I64, texts: Bytes) -> tuple[Found, Iterator[Outputs]]:
-        """What is to be objects, and outputs of what stays columns. ``keys``: by the matcher's
-        numbers those among ``texts``."""
-        kinds, length = found.results["kind"], found.results["length"]
-        plain = kinds == TIMED_OUT
-        if self.reporter.plain:
-            plain |= kinds == MATCH
+    def timeouts(self, found: Found, keys: I64, texts: Bytes) -> tuple[Found, Iterator[Outputs]]:
+        """What is left as objects, and timeouts as columns: of these nothing is emitted but
+        coordinates, while a match has columns of the result. ``keys``: by the matcher's numbers
+        those among ``texts``."""
         # What has taken no row has an id that is not made of its events.
-        plain &= length > 0
-        if not self._columns or not plain.any():
+        wanted = (found.results["kind"] == TIMED_OUT) & (found.results["length"] > 0)
+        if not self._columns or not wanted.any():
             return found, iter(())
-        rest = replace(found, results=found.results[~plain])
-        return rest, self._as_columns(found, plain, keys, texts)
+        rest = replace(found, results=found.results[~wanted])
+        return rest, self._as_columns(found, np.flatnonzero(wanted), keys, texts)
 
-    def _as_columns(self, found: Found, plain: Flags, keys: I64, texts: Bytes) -> Iterator[Outputs]:
-        kinds = found.results["kind"]
-        for code, kind, what in (
-            (MATCH, ResultKind.MATCH, "matched"), (TIMED_OUT, ResultKind.TIMEOUT, "timed_out"),
-        ):  # fmt: skip
-            chosen = np.flatnonzero(plain & (kinds == code))
-            chains, results = found.chains(chosen), found.results[chosen]
-            time = results["detail"]
-            if code == MATCH:
-                time = found.events.time[chains.events[chains.ends - 1]]
-            count = len(chosen)
-            whole = Results.of(
-                kind, (self._plan,), texts, found.names, np.zeros(count, np.int32),
-                keys[results["key"]], time, np.zeros(count, np.uint8), chains, found.events,
-            )  # fmt: skip
-            for piece in whole.cut(MOST_TAKEN_EVENTS):
-                outputs = Outputs(results=[piece])
-                self.reporter.count(outputs, what, len(piece))
-                yield outputs
+    def _as_columns(self, found: Found, chosen: I64, keys: I64, texts: Bytes) -> Iterator[Outputs]:
+        results, count = found.results[chosen], len(chosen)
+        timeouts = Results.of(
+            ResultKind.TIMEOUT, (self._plan,), texts, found.names, np.zeros(count, np.int32),
+            keys[results["key"]], results["detail"], np.zeros(count, np.uint8),
+            found.chains(chosen), found.events,
+        )  # fmt: skip
+        for piece in timeouts.cut(MOST_TAKEN_EVENTS):
+            outputs = Outputs(results=[piece])
+            self.reporter.count(outputs, "timed_out", len(piece))
+            yield outputs
 
     def bits(self, mask: int) -> int | None:
         """The bits of a row of which these conditions are true; ``None`` where the rule does not

@@ -32,8 +32,6 @@ class RowPatternReporter(Reporter):
         super().__init__(plan.rule)
         self._plan = plan
         self._one_row = plan.query.rows is RowsPerMatch.ONE_ROW
-        #: Whether nothing is put out of a match but coordinates.
-        self.plain = self._one_row and not plan.query.outputs
         places = {path: place for place, path in enumerate(plan.columns)}
         #: Of each column of the result whether it is a measure, and the place of its value.
         self._columns = [
