@@ -10,7 +10,6 @@
     ├── RegistryError          the schema registry refuses a request
     │   └── RegistryAwayError      it does not answer
     ├── SchemaError            a schema cannot be used: for input, for reading or for output
-    ├── DependencyError        a pinned jar is missing or is not the pinned one
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
     │   └── TakenOverError     another instance writes the output now
@@ -60,10 +59,6 @@ class SchemaNotFoundError(RegistryError):
 
 class SchemaError(SparkCepError):
     """A schema cannot be used for input, reading or output."""
-
-
-class DependencyError(SparkCepError):
-    """A pinned jar is missing, or its checksum is not the pinned one."""
 
 
 class StateError(SparkCepError):
