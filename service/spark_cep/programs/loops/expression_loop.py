@@ -14,6 +14,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import NONE, Table, compiled, inlined, record
+from spark_cep.programs.loops import whole_arithmetic
 
 # What programs are made of. On DOUBLE, an operation's code is higher by ``DOUBLE``.
 DOUBLE = 64
@@ -40,7 +41,6 @@ STACK = 64
 FIRST, LAST, SUM, AVG, MIN, MAX, COUNT = range(7)
 _DAY = 86_400_000_000
 _LEAST_INT, _MOST_INT = -(1 << 31), (1 << 31) - 1
-_LEAST_BIGINT = -(1 << 63)
 
 #: A condition that only the partial match answers: on the time since its last event (``gap``), or,
 #: where there are operations, a program.
@@ -171,6 +171,9 @@ def _change(code, operation, value):
     elif code == IS_FALSE:
         value.whole = not value.null and value.whole == 0
         value.null = 0
+    elif value.null:
+        # The number beside a NULL may be any.
+        return
     elif code == NOT:
         value.whole = value.whole == 0
     elif code == TO_DOUBLE:
@@ -188,8 +191,9 @@ def _change(code, operation, value):
     elif operation.code & DOUBLE:
         value.double = -value.double if code == NEGATE else abs(value.double)
     elif code == NEGATE or value.whole < 0:
-        value.null = value.null or value.whole == _LEAST_BIGINT
-        value.whole = -value.whole
+        value.whole, beyond = whole_arithmetic.subtract(0, value.whole)
+        if beyond:
+            value.null = 1
         _check(operation.operand, value)
 
 
@@ -270,17 +274,11 @@ def _compute_whole(code, check, left, right):
     """Of two whole numbers; NULL where the result is beyond the type's range (``check``)."""
     one = left.whole
     if code == ADD:
-        left.whole = one + right
-        beyond = ((one ^ left.whole) & (right ^ left.whole)) < 0
+        left.whole, beyond = whole_arithmetic.add(one, right)
     elif code == SUBTRACT:
-        left.whole = one - right
-        beyond = ((one ^ right) & (one ^ left.whole)) < 0
+        left.whole, beyond = whole_arithmetic.subtract(one, right)
     elif code == MULTIPLY:
-        left.whole = one * right
-        if one == -1 or right == -1:
-            beyond = one == _LEAST_BIGINT or right == _LEAST_BIGINT
-        else:
-            beyond = one != 0 and left.whole // one != right
+        left.whole, beyond = whole_arithmetic.multiply(one, right)
     elif right in (0, -1):
         # By -1 nothing is left; the least number divided by it is none.
         left.whole = 0
