@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from spark_cep.compiler.rule_set import slots_of
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, Problem, printable, printable_lines
+from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.lowering import lower as lower_row_pattern
 from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.expressions.canonical import expression as expression_of
@@ -121,14 +123,34 @@ def _explanation(
     loaded: LoadedRule, plan: Plan | RowPatternPlan, rules: RulesToExplain
 ) -> Explanation:
     if isinstance(plan, RowPatternPlan):
-        return explain_query(loaded.rule, plan, loaded.warnings)
-    explained = explain(plan, loaded.warnings)
+        explained = explain_query(loaded.rule, plan, loaded.warnings)
+        known, calls = plan.query.event is not None, _called_in_sql(plan)
+    else:
+        explained = explain(plan, loaded.warnings)
+        known, calls = bool(rules.record_types), _called(plan, rules.record_types)
     *others, warnings = explained.sections
-    computed = Section("Computed by Python", tuple(_computed(plan, rules.record_types)))
+    computed = Section("Computed by Python", tuple(_computed(calls, types_are_known=known)))
     return Explanation((*others, computed, warnings))
 
 
-def _computed(plan: Plan, record_types: Sequence[InputRecord]) -> Iterator[str]:
+def _computed(calls: Iterable[tuple[str, str]], *, types_are_known: bool) -> Iterator[str]:
+    """Lines on the ``calls``: the condition that each is a part of, and its text."""
+    found = list(calls)
+    if not found:
+        yield "  nothing: every condition that looks back is compiled"
+    elif types_are_known:
+        for condition, part in found:
+            yield f"  of {condition}  {printable(part)}"
+    else:
+        yield "  that depends on the types of what looks back: give --schema to know"
+
+
+def _called_in_sql(plan: RowPatternPlan) -> list[tuple[str, str]]:
+    """The parts of the conditions that read other rows for which there is no compiled operation."""
+    return [(name, part.canonical) for name, part in lower_row_pattern(plan, Limits()).calls]
+
+
+def _called(plan: Plan, record_types: Sequence[InputRecord]) -> Iterator[tuple[str, str]]:
     """The parts of the conditions that look back for which there is no compiled operation."""
     types = RecordTypes(
         tuple(
@@ -138,18 +160,10 @@ def _computed(plan: Plan, record_types: Sequence[InputRecord]) -> Iterator[str]:
         )
     )
     slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots_of(plan))}
-    found = False
     for number, atom in enumerate(plan.atoms):
-        calls = program(atom, plan, slots, types).calls if isinstance(atom, LookBackAtom) else ()
-        for call in calls:
-            found = True
-            if record_types:
-                part = printable(expression_of(call.node).canonical)
-                yield f"  of {condition_name(number)}  {part}"
-    if found and not record_types:
-        yield "  that depends on the types of what looks back: give --schema to know"
-    elif not found:
-        yield "  nothing: every condition that looks back is compiled"
+        if isinstance(atom, LookBackAtom):
+            for call in program(atom, plan, slots, types).calls:
+                yield condition_name(number), expression_of(call.node).canonical
 
 
 def save(text: str, file: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 from numba import types as numba_types
+from numba.experimental import function_type  # noqa: F401  registers how the protocol is typed
 
 from spark_cep.programs.loops.expression_loop import ASK
 

@@ -1,4 +1,4 @@
-"""What a run finds: results and output rows as columns, or the objects of the reference matcher."""
+"""What a run finds: results and output rows as columns, or as objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ from spark_cep.matcher.row_pattern.results import (
     TimedOut,
     Unmatched,
 )
-from spark_cep.matcher.row_pattern.states import limit_text, plain
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
@@ -49,6 +48,7 @@ from spark_cep.pattern.types import SqlType
 if TYPE_CHECKING:
     from spark_cep.matcher.row_pattern.lowering import Lowered
 
+_LIMITS = {tables.ROWS_LIMIT: "rows", tables.THREADS_LIMIT: "threads"}
 _FAULTS = {
     tables.TARGET_ABSENT: SkipFault.TARGET_ABSENT,
     tables.TO_MATCH_START: SkipFault.TO_MATCH_START,
@@ -130,7 +130,7 @@ class Found:
         return OutputColumns(result_of, current, own, measures, failures)
 
     def objects(self) -> Iterator[tuple[int, Result]]:
-        """The number of the key, and what was found, as the reference matcher gives it."""
+        """The number of the key, and what was found, as objects."""
         event = self._event
         variables = self.compiled.plan.query.variables
         output = self.output
@@ -341,3 +341,13 @@ class Found:
         if isinstance(found, Numbers):
             return Numbers(found.values, found.nulls | nulls)
         return Bytes(found.places, found.nulls | nulls, found.data)
+
+
+def limit_text(limit: int, limits: tuple[int, int]) -> str:
+    """A limit as a result names it. ``limits``: of rows and threads."""
+    return f"more than {limits[limit - 1]} {_LIMITS[limit]}"
+
+
+def plain(event: Event) -> Event:
+    """The event with its columns as a tuple."""
+    return event._replace(columns=tuple(event.columns))

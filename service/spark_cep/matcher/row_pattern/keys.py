@@ -12,7 +12,7 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.findings.live import PartialMatch, live_attempt
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import END_OF_TIME
 from spark_cep.matcher.row_pattern.instances import (
@@ -21,12 +21,11 @@ from spark_cep.matcher.row_pattern.instances import (
     RowPatternInstances,
     instances_together,
 )
-from spark_cep.matcher.row_pattern.live import live_attempt
 from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY
+from spark_cep.matcher.row_pattern.lowering import Limits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
-from spark_cep.matcher.row_pattern.naive.matcher import Limits
 from spark_cep.matcher.row_pattern.reporting import ResultReporter
-from spark_cep.matcher.row_pattern.states import RowPatternStates
+from spark_cep.matcher.row_pattern.states import RowPatternStates, attempts
 
 #: Outputs are handed out when the results in them have so many rows.
 _MOST_ROWS = 50_000
@@ -145,7 +144,7 @@ class RowPatternRun:
         at = fresh.held + rows
         run = rule.matcher.run(
             states, replace(events.take(at), micros=fresh.micros[rows]), key, watermark,
-            self._names, bits=bits, closed=closed,
+            self._names, bits, closed=closed,
         )  # fmt: skip
         for found in run:
             outputs, size = Outputs(), 0
@@ -235,11 +234,12 @@ class _Rule:
         """The attempts of some instances."""
         states = self.states(instances, self.columns_of(events))
         deadlines = self.matcher.deadlines(states).tolist()
-        for key, deadline, state in zip(
-            instances.instances["key"].tolist(),
-            deadlines,
-            self.matcher.key_states(states, names),
-            strict=True,
-        ):
-            due = None if deadline == FOREVER else deadline
-            yield from live_attempt(self._plan, keys.text(key), state, due)
+        event = states.rows.objects(names, ())
+        for attempt in attempts(states):
+            key = keys.text(int(instances.instances["key"][attempt.key]))
+            deadline = deadlines[attempt.key]
+            taken = [event(attempt.row + number) for number in range(attempt.rows)]
+            yield from live_attempt(
+                self._plan, key, taken, attempt.threads, attempt.found,
+                None if deadline == FOREVER else deadline,
+            )  # fmt: skip

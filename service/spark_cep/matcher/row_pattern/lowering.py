@@ -1,8 +1,8 @@
 """A plan as tables for the compiled loops.
 
 A condition is taken apart at its top-level ANDs and ORs. What reads its row alone is a bit that is
-computed before (:mod:`spark_cep.matcher.row_pattern.row_bits`); any other part is a program
-for the expression machine or one call of Python.
+computed before, as it is for rules of steps; any other part is a program for the expression machine
+or one call of Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from spark_cep.compiler.row_pattern.program import Done, End, Instruction, Jump,
 from spark_cep.compiler.row_pattern.program import Start as StartAnchor
 from spark_cep.matcher.row_pattern.leaf_programs import Leaf, Load, Registers, leaf_program
 from spark_cep.matcher.row_pattern.loops import tables
-from spark_cep.matcher.row_pattern.naive.matcher import Limits
 from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boolean_structure
 from spark_cep.pattern.expressions import Leaf as Part
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowPosition
@@ -41,6 +40,15 @@ _SKIPS = {
     SkipTo.FIRST: tables.TO_FIRST,
     SkipTo.LAST: tables.TO_LAST,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most rows and threads of an attempt. One that goes beyond is given up: no match begins at
+    its first row."""
+
+    rows: int = 10_000
+    threads: int = 1_000
 
 
 @dataclass(frozen=True)

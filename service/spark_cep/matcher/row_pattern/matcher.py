@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,14 @@ from spark_cep.columns.compilation import FOREVER, I64, Table
 from spark_cep.columns.texts import Texts
 from spark_cep.columns.vectors import Bytes, Numbers, Vector
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.compiler.row_pattern.plan import columns_of
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.row_pattern.calls import Calls, KeyRows, places
 from spark_cep.matcher.row_pattern.evaluation import Binder
 from spark_cep.matcher.row_pattern.found import Compiled, ConditionFailure, Found
 from spark_cep.matcher.row_pattern.loops import key_loop, tables, thread_loop
-from spark_cep.matcher.row_pattern.lowering import lower
-from spark_cep.matcher.row_pattern.naive.matcher import Limits
-from spark_cep.matcher.row_pattern.row_bits import RowBits
-from spark_cep.matcher.row_pattern.state import KeyState
-from spark_cep.matcher.row_pattern.states import RowPatternStates, key_states, new_keys, states_of
-from spark_cep.pattern.expressions import ColumnPath, Expression
+from spark_cep.matcher.row_pattern.lowering import Limits, lower
+from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
+from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowReference
 from spark_cep.pattern.sql.query import Measure, Query
@@ -59,47 +54,11 @@ class CompiledRowPattern:
         bounds = limits.rows, limits.threads
         self.compiled = Compiled(plan, lowered, self.slots, measures, bounds)
         self.calls = [binder.expression(expression) for _, expression in lowered.calls]
-        self._bits = RowBits(lowered.bits, query.event, self.slots, plan.columns)
 
     @property
     def row_bits(self) -> Sequence[Expression]:
         """The conditions on the row alone, by bit."""
         return self.compiled.lowered.bits
-
-    @property
-    def computed_by_python(self) -> Sequence[tuple[str, str]]:
-        """The parts of conditions that have no compiled form: variable and text."""
-        return [(name, part.canonical) for name, part in self.compiled.lowered.calls]
-
-    @cached_property
-    def columns_read(self) -> frozenset[ColumnPath]:
-        """The columns that are read with the bits of all rows known: any others may be NULL then,
-        as long as no state goes on as one of the reference matcher."""
-        lowered, query = self.compiled.lowered, self.plan.query
-        expressions = [expression for _, expression in lowered.calls]
-        expressions += [measure.expression for measure in query.measures]
-        return frozenset(
-            [
-                *(self.plan.columns[place] for place in lowered.columns),
-                *(path for each in expressions for path in columns_of(each)),
-                *(each.source for each in query.outputs if isinstance(each.source, tuple)),
-            ]
-        )
-
-    def bits(self, events: EventTable, names: Names) -> tuple[I64, list[ConditionFailure]]:
-        """The bits of rows, from their columns, and what could not be computed."""
-        bits, failures = self._bits.of(events.vectors(self.slots), len(events))
-        read = events.objects(names, self.slots)
-        told = []
-        for mask, row, error in failures:
-            (variable, *_) = self._variables_of(mask)
-            told.append(ConditionFailure(variable, read(row), error))
-        return bits, told
-
-    def _variables_of(self, mask: int) -> Sequence[str]:
-        needed = self.compiled.lowered.program.variables["bits"].tolist()
-        names = self.plan.query.variables
-        return [name for name, bits in zip(names, needed, strict=True) if bits & mask] or names
 
     def run(
         self,
@@ -108,16 +67,17 @@ class CompiledRowPattern:
         key: I64,
         watermark: int,
         names: Names,
+        bits: I64,
         *,
-        bits: I64 | None = None,
         closed: bool = False,
     ) -> Run:
         """Apply new rows and move all keys of ``states`` to ``watermark``.
 
         ``key`` is the number of each row's key; a number beyond those of ``states`` is a new key.
         Of one key, rows are in their order, and behind those that ``states`` has. ``bits`` are
-        those of the rows, where they are known. ``closed``: no row of any key will follow. Iterate
-        over what is returned for what was found; after that it has the new states.
+        those of the rows: which of ``row_bits`` are true of each. ``closed``: no row of any key
+        will follow. Iterate over what is returned for what was found; after that it has the new
+        states.
         """
         return Run(self, states, events, key, watermark, names, bits, closed=closed)
 
@@ -131,16 +91,6 @@ class CompiledRowPattern:
             at = (starts + keys["start"] - keys["first"])[open_]
             found[open_] = states.rows.time[at] + within
         return found
-
-    def states_of(self, given: Sequence[KeyState], names: Names) -> RowPatternStates:
-        """The states of the reference matcher as arrays."""
-        states = states_of(given, names, self.slots)
-        states.bits, _ = self.bits(states.rows, names)
-        return states
-
-    def key_states(self, states: RowPatternStates, names: Names) -> list[KeyState]:
-        """The states as the reference matcher has them."""
-        return list(key_states(states, names, self.slots, self.compiled.limits))
 
 
 class Run:
@@ -158,14 +108,11 @@ class Run:
         key: I64,
         watermark: int,
         names: Names,
-        bits: I64 | None,
+        bits: I64,
         *,
         closed: bool,
     ) -> None:
         self._matcher, self._names, self._closed = matcher, names, closed
-        self._failures: list[ConditionFailure] = []
-        if bits is None:
-            bits, self._failures = matcher.bits(events, names)
         keys = states.keys.copy()
         count = max(len(keys), int(key.max(initial=-1)) + 1)
         keys = np.concatenate([keys, new_keys(count - len(keys))])
@@ -309,10 +256,9 @@ class Run:
 
     def _found(self) -> Found:
         control = self._controls[0]
-        failures, self._failures = self._failures, []
         read = self._events.objects(self._names, self._matcher.slots)
         calls = self._matcher.compiled.lowered.calls
-        failures += [
+        failures = [
             ConditionFailure(calls[each.call][0], read(each.row), each.error)
             for each in self._calls.failures()
         ]
@@ -366,5 +312,5 @@ def prepare() -> None:
     matcher = CompiledRowPattern(plan_query(query))
     nothing = np.zeros(0, np.int64)
     states, events = RowPatternStates(), EventTable.of([], Names(), matcher.slots)
-    for found in matcher.run(states, events, nothing, 0, Names()):
+    for found in matcher.run(states, events, nothing, 0, Names(), nothing):
         assert not len(found.output.result)

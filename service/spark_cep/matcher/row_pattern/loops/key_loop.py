@@ -1,5 +1,5 @@
-"""Rows of many keys to results, compiled: what :mod:`spark_cep.matcher.row_pattern.naive.matcher`
-does.
+"""Rows of many keys to results, compiled: attempts one after the other, each settled when it is
+final. ``tests.reference.row_pattern`` does the same a row at a time.
 
 ``run`` works until it is done, or returns between two steps because a table is full (``FULL_…``:
 the caller makes it larger) or because much has been found (``DRAIN``: the caller takes it out).
@@ -16,6 +16,7 @@ from spark_cep.matcher.row_pattern.loops.tables import (
     EXCLUDED,
     GIVEN_UP,
     MATCH,
+    MOST_AGAIN,
     ONE_ROW,
     PAST_LAST_ROW,
     ROWS_LIMIT,
@@ -26,6 +27,7 @@ from spark_cep.matcher.row_pattern.loops.tables import (
     TO_FIRST,
     TO_MATCH_START,
     TO_NEXT_ROW,
+    TRIED_AGAIN,
     UNMATCHED,
     WITH_UNMATCHED,
 )
@@ -39,7 +41,6 @@ from spark_cep.matcher.row_pattern.loops.thread_loop import (
     labels_of,
     run_threads,
 )
-from spark_cep.matcher.row_pattern.naive.matcher import MOST_AGAIN, TRIED_AGAIN
 
 DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
 

@@ -92,6 +92,13 @@ CLOSED = 1 << 62
 
 MATCH, UNMATCHED, TIMED_OUT, GIVEN_UP, SKIP_FAILED = range(5)
 ROWS_LIMIT, THREADS_LIMIT = 1, 2
+#: Of the rows that an attempt has seen before it is given up, so many are tried as a start behind
+#: it, evenly: all of a few. To begin at each of very many again would take the square of their
+#: number; so a row costs at most so many times what it costs otherwise.
+TRIED_AGAIN = 16
+#: None is tried where the limit of threads was met and rows times that limit are more than this:
+#: one row would cost all of that at once.
+MOST_AGAIN = 500_000
 TARGET_ABSENT, TO_MATCH_START = 0, 1
 #: What was found. ``row`` is the place of row number ``first`` among all rows, ``labels`` that of
 #: its variables among all labels; ``detail``: deadline, limit or fault.

@@ -1,4 +1,4 @@
-"""Threads run the program, compiled: what :mod:`spark_cep.matcher.row_pattern.naive.threads` does.
+"""Threads run the program, compiled: from one row to the next, in the order of preference.
 
 A thread's rows are a chain of nodes that threads share. A step writes behind what it was given, so
 that a step for which a table is too small can be made again.
