@@ -122,6 +122,7 @@ def show(rules: RulesToExplain, console: Console) -> None:
 def _explanation(
     loaded: LoadedRule, plan: Plan | RowPatternPlan, rules: RulesToExplain
 ) -> Explanation:
+    calls: Iterable[tuple[str, str]]
     if isinstance(plan, RowPatternPlan):
         explained = explain_query(loaded.rule, plan, loaded.warnings)
         known, calls = plan.query.event is not None, _called_in_sql(plan)
