@@ -59,7 +59,7 @@ ASK = types.int64(types.int64, types.int64, types.int64, types.int64)
 
 
 class Programs(NamedTuple):
-    """What conditions compute: tables of ``CONDITION``, ``OPERATION`` and ``LOOK``."""
+    """Programs of conditions: tables of ``CONDITION``, ``OPERATION`` and ``LOOK``."""
 
     conditions: Table
     operations: Table
@@ -76,8 +76,8 @@ class Columns(NamedTuple):
 
 @compiled
 def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
-    """Whether a program's condition is true: neither false nor NULL. ``ask`` is what computes the
-    calls of Python (see :data:`ASK`); where one fails, the condition is not true."""
+    """Return whether a program's condition is true: neither false nor NULL. ``ask`` is what
+    computes the calls of Python (see :data:`ASK`); where one fails, the condition is not true."""
     top = -1
     for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
@@ -97,7 +97,7 @@ def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
 
 @compiled
 def holds_of_event(condition, event, programs, columns, stack):
-    """The same of a program without look-backs and calls."""
+    """Return whether a condition without look-backs and calls holds for the event."""
     top = -1
     for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
@@ -233,7 +233,7 @@ def _join(code, left, right):
 
 @inlined
 def compare_wholes(code, left, right):
-    """Whether a comparison holds."""
+    """Return whether a comparison holds."""
     return (
         (code == EQUAL and left == right)
         or (code == NOT_EQUAL and left != right)
@@ -271,7 +271,8 @@ def _compute_double(code, left, right):
 
 @compiled
 def _compute_whole(code, check, left, right):
-    """Of two whole numbers; NULL where the result is beyond the type's range (``check``)."""
+    """Compute with two whole numbers; the result is NULL beyond the range of the type
+    (``check``)."""
     one = left.whole
     if code == ADD:
         left.whole, beyond = whole_arithmetic.add(one, right)
