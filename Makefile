@@ -123,7 +123,7 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	  } > $(WORK)/image-tools.lock
 	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
 	@echo 'wrote requirements-image-tools.lock'
-	$(PY) -m spark_cep.pipeline.spark.jars lock
+	$(PY) -m supply_chain lock-jars
 
 clean: ## Remove all that make and the tools wrote
 	rm -rf .venv $(WORK) build dist *.egg-info .hypothesis .*_cache
@@ -171,8 +171,8 @@ $(KUBERNETES_TOOLS_READY): $(wildcard $(KUBERNETES_TOOLS)/*)
 $(PROMETHEUS): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 	bash $(CHART_TOOLS)/install $(PY) prometheus
 
-$(JARS_READY): service/spark_cep/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
-	$(PY) -m spark_cep.pipeline.spark.jars fetch bench broker registry --into $(JARS)
+$(JARS_READY): supply_chain/jars.lock.toml | $(PYTHON_READY)
+	$(PY) -m supply_chain fetch-jars bench broker registry --into $(JARS)
 	@touch $@
 
 $(CLASSES_READY): $(PYTHON_READY) service/spark_cep/pipeline/spark/class_archive.py

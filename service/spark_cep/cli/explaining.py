@@ -124,6 +124,7 @@ def show(rules: RulesToExplain, console: Console) -> None:
 def _explanation(
     loaded: LoadedRule, plan: Plan | RowPatternPlan, rules: RulesToExplain
 ) -> Explanation:
+    calls: Iterable[tuple[str, str]]
     if isinstance(plan, RowPatternPlan):
         explained = explain_query(loaded.rule, plan, loaded.warnings)
         calls = _called_in_sql(plan.query, _types(loaded.rule, rules.record_types))

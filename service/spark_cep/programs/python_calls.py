@@ -1,4 +1,4 @@
-"""How compiled loops call Python: the address of a function, and what failed in it."""
+"""Calls of Python from compiled loops: the address of a function, and the errors in it."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ class PythonCalls(numba_types.WrapperAddressProtocol):
         return address
 
     def signature(self) -> Any:
-        """As Numba asks for it."""
+        """Return the signature in Numba's types."""
         return ASK
 
     def failures(self) -> list[CallFailure]:
-        """What failed since this was last asked. Raises what was no failure of a rule."""
+        """Return the failures since the last call. Raises errors that are not a rule's."""
         if self._fatal is not None:
             raise self._fatal
         found, self._failures = self._failures, {}

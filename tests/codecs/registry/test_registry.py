@@ -136,6 +136,34 @@ def test_references_in_a_circle(registry: Registry, script: Script) -> None:
         registry.get_schema(8)
 
 
+def test_a_reference_that_is_gone(registry: Registry, script: Script) -> None:
+    """The schema cannot be used; that its id were unknown would be asked again and again."""
+    reference = {"name": "geo.Address", "subject": "address", "version": 2}
+    schema = {"schema": json.dumps(ORDER), "references": [reference]}
+    script.answers["/schemas/ids/8"] = [(200, schema)]
+    script.answers["/subjects/address/versions/2"] = [
+        (404, {"error_code": 40402, "message": "Version 2 not found."})
+    ]
+    with pytest.raises(SchemaError, match=r"schema id 8: .* does not know reference 'address'"):
+        registry.get_schema(8)
+
+
+def test_defaults_are_checked_for_readers_alone(registry: Registry, script: Script) -> None:
+    """What is asked for by its id was written with, and its defaults are not used; the version of
+    a subject may become a reader schema."""
+    field = {"name": "c", "type": "string", "default": None}
+    schema = {"schema": json.dumps({"type": "record", "name": "E", "fields": [field]})}
+    script.answers["/schemas/ids/8"] = [(200, schema)]
+    script.answers["/subjects/s/versions/1"] = [
+        (200, schema | {"subject": "s", "version": 1, "id": 8})
+    ]
+    for _ in range(2):
+        assert registry.get_schema(8).root == "E"
+        found = registry.version("s", 1).found
+        assert isinstance(found, SchemaError)
+        assert str(found).startswith("subject 's', version 1: Default value <None>")
+
+
 def test_latest_is_asked_again(registry: Registry, script: Script) -> None:
     """The latest version may change at any time."""
     script.answers["/subjects/s/versions/latest"] = [

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import fastavro
 import numpy as np
 import pyarrow as pa
-from spark_cep.codecs.avro.schema import AvroSchema, Node, kind
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.codecs.registry.framing import FramingError, read_schema_id
 from spark_cep.columns.loops.text_hash import SEED, text_hash
 from spark_cep.columns.vectors import reader

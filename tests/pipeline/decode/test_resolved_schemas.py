@@ -22,9 +22,9 @@ def record(name: str, *fields: str) -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": listed}
 
 
-def _parsed(schema: Any, origin: str) -> AvroSchema | SchemaError:
+def _parsed(schema: Any, origin: str, *, defaults: bool) -> AvroSchema | SchemaError:
     try:
-        return parse(json.dumps(schema), origin)
+        return parse(json.dumps(schema), origin, defaults=defaults)
     except SchemaError as error:
         return error
 
@@ -33,14 +33,14 @@ class FakeRegistry(Registry):
     """Schemas by id, and ids by subject, oldest first."""
 
     def __init__(self, schemas: dict[int, Any], **subjects: list[int]) -> None:
-        self._found = {i: _parsed(schema, str(i)) for i, schema in schemas.items()}
+        self._texts = schemas
         self._subjects = {name.replace("_", "-"): ids for name, ids in subjects.items()}
 
     def get_schema(self, schema: int | UUID) -> AvroSchema:
         """By id."""
-        if not isinstance(schema, int) or schema not in self._found:
+        if not isinstance(schema, int) or schema not in self._texts:
             raise SchemaNotFoundError(f"no schema {schema}")
-        found = self._found[schema]
+        found = _parsed(self._texts[schema], str(schema), defaults=False)
         if isinstance(found, SchemaError):
             raise found
         return found
@@ -50,7 +50,9 @@ class FakeRegistry(Registry):
         if subject not in self._subjects:
             raise SchemaNotFoundError(f"no subject {subject}")
         return [
-            SubjectVersion(subject, number, schema, self._found[schema])
+            SubjectVersion(
+                subject, number, schema, _parsed(self._texts[schema], subject, defaults=True)
+            )
             for number, schema in enumerate(self._subjects[subject], 1)
         ]
 

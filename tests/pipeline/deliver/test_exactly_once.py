@@ -6,11 +6,18 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from spark_cep.config.kafka import Kafka
-from spark_cep.errors import ConfigurationError, OutputError, StateError, TakenOverError
+from spark_cep.errors import (
+    ConfigurationError,
+    KafkaAwayError,
+    OutputError,
+    StateError,
+    TakenOverError,
+)
 from spark_cep.pipeline.deliver import exactly_once
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
@@ -20,6 +27,8 @@ from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten, partly_written
 from spark_cep.pipeline.librdkafka.messages import Messages
 
+from examples.embedded import EmbeddedBroker
+from tests.conftest import JARS
 from tests.kafka_access import KafkaAccess
 
 pytestmark = pytest.mark.kafka
@@ -256,6 +265,31 @@ def test_a_missing_output_topic(job: Job) -> None:
     exactly_once.forget()
     job.kafka.create_topics({job.topic: 2})
     assert job.write(0, "a", first=True) is Written.COMMITTED
+
+
+def test_a_broker_that_is_silent_for_too_long(tmp_path: Path) -> None:
+    """Records that time out are those of a broker that is away; the batch can run again."""
+    with EmbeddedBroker(tmp_path, JARS) as broker:
+        job = Job(KafkaAccess(broker.bootstrap))
+        assert job.write(0, "a") is Written.COMMITTED
+        exactly_once.forget()
+        quick = {**job.delivery.producer_config, "message.timeout.ms": 2_000}
+        job.delivery = replace(job.delivery, producer_config=quick)
+        output = job.delivery.output(0, Batch(QUERY, 1, "1-3", OFFSETS), False)
+        record = Messages.of_records([(job.topic, None, b"b", [])])
+        # The transaction begins while the broker answers.
+        output.write(Messages.of_records([]))
+        broker.pause()
+        try:
+            output.write(record)
+            with pytest.raises(KafkaAwayError, match=r"batch 1 of .*Message timed out"):
+                output.finish()
+        finally:
+            broker.resume()
+        output.abandon()
+        exactly_once.forget()
+        assert job.write(1, "b", first=True) is Written.COMMITTED
+        assert job.texts() == ["a", "b"]
 
 
 def test_a_time_out_beyond_the_brokers_is_refused(job: Job) -> None:

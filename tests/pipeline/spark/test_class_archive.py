@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 from spark_cep.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
-from spark_cep.pipeline.spark.jars import find_java
 from spark_cep.pipeline.spark.session import class_path
+
+from supply_chain.java import find_java
 
 _OPTIONS = "spark.driver.defaultJavaOptions"
 _PATH = "spark.driver.extraClassPath"

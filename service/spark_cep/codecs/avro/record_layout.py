@@ -32,7 +32,8 @@ from spark_cep.codecs.avro.resolved import (
     Unreadable,
     resolved,
 )
-from spark_cep.codecs.avro.schema import AvroSchema, Node, children, kind, reachable
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node, children, kind, reachable
 from spark_cep.codecs.avro.value_reader import ValueReader
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import (

@@ -251,10 +251,8 @@ def _layouts(
     def record(writer: Writer, number: int) -> int:
         key = writer.id, writer.branch, number
         if key not in known:
-            root = writer.schema.root
-            written = root[writer.branch or 0] if isinstance(root, list) else root
             reader = schemas.types[number].reader
-            known[key] = out.record(number, writer.schema, reader, wanted[number], written)
+            known[key] = out.record(number, writer.schema, reader, wanted[number], writer.written)
         return known[key]
 
     def program(schema_id: int, read: frozenset[int]) -> int:

@@ -10,17 +10,21 @@ settings.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
+from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema
-from spark_cep.codecs.output.dead_letters import without_bytes
-from spark_cep.errors import SchemaError, SchemaNotFoundError
-from spark_cep.pattern.types import RecordType, record_type
+from spark_cep.codecs.avro.schema_nodes import Node
+from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, without_bytes
+from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
+from spark_cep.pattern.expressions import ColumnPath
+from spark_cep.pattern.types import NULL, RecordType, SqlType, record_type
 from spark_cep.pipeline.decode.schema_lookup import LARGEST_REGISTERED
 
 if TYPE_CHECKING:
@@ -43,8 +47,17 @@ class EventType:
 
     @cached_property
     def columns(self) -> RecordType:
-        """The reader schema as column types."""
-        return record_type(self.reader.text)
+        """The reader schema as column types.
+
+        Raises SchemaError where it has types that cannot be read.
+        """
+        try:
+            return record_type(self.reader.text)
+        except SchemaError as error:
+            raise SchemaError(
+                f"input {self.input}: {self.name} of {self.reader.origin} cannot be the reader"
+                f" schema: {error}"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,12 @@ class Writer:
     schema: AvroSchema
     branch: int | None
     type: int | None
+
+    @property
+    def written(self) -> Node:
+        """The record, as the schema has it."""
+        root = self.schema.root
+        return root[self.branch or 0] if isinstance(root, list) else root
 
 
 @dataclass
@@ -85,7 +104,8 @@ class ResolvedSchemas:
         return frozenset({*self.writers, *self.unreadable})
 
     def learn(self, registry: Registry, ids: Iterable[int]) -> None:
-        """Ask the registry for ``ids``; what it does not know is remembered as unknown.
+        """Ask the registry for ``ids``; what it does not know is remembered as unknown, and what is
+        wrong with a schema as the reason why it cannot be read.
 
         Raises RegistryError when the registry cannot be reached: nothing is decided then.
         """
@@ -97,15 +117,32 @@ class ResolvedSchemas:
                 continue
             try:
                 schema = registry.get_schema(schema_id)
-                if problem := without_bytes(schema):
-                    raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
-                self.writers[schema_id] = tuple(self._writers(schema_id, schema))
-                self.unknown_ids.pop(schema_id, None)
+                self.writers[schema_id] = self._readable(schema_id, schema)
             except SchemaNotFoundError:
                 self.unknown_ids[schema_id] = now
+                continue
             except SchemaError as error:
-                self.unreadable[schema_id] = str(error)
-                self.unknown_ids.pop(schema_id, None)
+                # It goes into each dead letter.
+                self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
+            self.unknown_ids.pop(schema_id, None)
+
+    def _readable(self, schema_id: int, schema: AvroSchema) -> tuple[Writer, ...]:
+        """The writers of a schema. Raises SchemaError for whatever it fails in."""
+        try:
+            if problem := without_bytes(schema):
+                raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
+            writers = tuple(self._writers(schema_id, schema))
+            for writer in writers:
+                if writer.type is not None:
+                    _try_layout(writer, self.types[writer.type])
+        except SchemaError:
+            raise
+        except Exception as error:
+            # Whoever may register schemas must not be able to end a job with one.
+            raise SchemaError(
+                f"schema id {schema_id} cannot be used: {type(error).__name__}: {error}"
+            ) from error
+        return writers
 
     def _writers(self, schema_id: int, schema: AvroSchema) -> Iterable[Writer]:
         if not isinstance(schema.root, list):
@@ -135,6 +172,27 @@ class ResolvedSchemas:
                     f" {reader.input}: " + "; ".join(problems)
                 )
             yield Writer(schema_id, schema, branch, reader.number)
+
+
+def _try_layout(writer: Writer, event_type: EventType) -> None:
+    """Write the operations that read every column, as a plan does for those of its rules."""
+    vectors = ColumnVectors()
+    wanted = {path: (vectors.value(path, of), of) for path, of in _columns(event_type.columns, ())}
+    out = LayoutWriter(vectors)
+    program = out.record(
+        event_type.number, writer.schema, event_type.reader, wanted, writer.written
+    )
+    layouts = out.written([writer.id], [[program]])
+    for reader in layouts.readers:
+        reader.prepare()
+
+
+def _columns(record: RecordType, above: ColumnPath) -> Iterator[tuple[ColumnPath, SqlType]]:
+    for name, of in record.fields.items():
+        if of != NULL:
+            yield (*above, name), of
+        if isinstance(of, RecordType):
+            yield from _columns(of, (*above, name))
 
 
 def _record(schema: AvroSchema, name: str, branch: int | None) -> AvroSchema:

@@ -40,6 +40,9 @@ def resolve_schemas(
                     source.event_time, source.event_time_unit,
                 )
             )  # fmt: skip
+    for each in types:
+        # What cannot be a reader schema is told here.
+        _ = each.columns
     schemas = ResolvedSchemas(tuple(types))
     schemas.learn(registry, sorted(ids))
     return schemas

@@ -10,7 +10,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
-from spark_cep.errors import OutputError
+from spark_cep.errors import KafkaAwayError, OutputError
+from spark_cep.pipeline.deliver.kafka_retry import record_may_pass
 from spark_cep.pipeline.deliver.output import Batch, Written
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.librdkafka.producer import Producer
@@ -26,10 +27,13 @@ class _Kept:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.failures: list[str] = []
+        #: Failures that would come again.
+        self.refusals: list[str] = []
         self.producer = Producer(config, self._failed)
 
     def _failed(self, topic: str, error: KafkaError) -> None:
-        self.failures.append(f"{topic}: {error.str()}")
+        told = self.failures if record_may_pass(error) else self.refusals
+        told.append(f"{topic}: {error.str()}")
 
 
 def _kept(config: Mapping[str, Any]) -> _Kept:
@@ -69,17 +73,23 @@ class AtLeastOnceOutput:
         if self._kept is None:
             self._kept = _kept(self._config)
             self._kept.failures.clear()
+            self._kept.refusals.clear()
         self._kept.producer.produce(messages)
 
     def finish(self) -> Written:
         """Wait for the acknowledgements."""
         if self._kept is None:
             return Written.NOTHING
-        left, failures = self._kept.producer.flush(_FLUSH_SECONDS), self._kept.failures
+        left = self._kept.producer.flush(_FLUSH_SECONDS)
         if left:
-            failures.append(f"{left} records not acknowledged after {_FLUSH_SECONDS:.0f} s")
+            self._kept.failures.append(
+                f"{left} records not acknowledged after {_FLUSH_SECONDS:.0f} s"
+            )
+        refusals = self._kept.refusals
+        failures = refusals + self._kept.failures
         if failures:
-            raise OutputError(
+            kind = OutputError if refusals else KafkaAwayError
+            raise kind(
                 f"{len(failures)} output records could not be written; the first: {failures[0]}"
             )
         return Written.COMMITTED

@@ -39,6 +39,7 @@ from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import Phase, StartClock
 from spark_cep.pipeline.compiled_code import prepare
 from spark_cep.pipeline.decode.schema_resolution import resolve_schemas
+from spark_cep.pipeline.driver.checkpoint.failures import RefusedError
 from spark_cep.pipeline.driver.checkpoint.files import (
     CheckpointFiles,
     Position,
@@ -295,7 +296,14 @@ def _attempts_counted(rules: BatchRules) -> Iterator[None]:
     stop, and what Kafka, registry or storage did not do."""
     try:
         yield
-    except (StopRequestedError, StartError, StateError, TakenOverError, RegistryAwayError):
+    except (
+        StopRequestedError,
+        StartError,
+        RefusedError,
+        StateError,
+        TakenOverError,
+        RegistryAwayError,
+    ):
         with suppress(StateError):
             rules.not_at_fault()
         raise

@@ -14,6 +14,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import NONE, Table, compiled, inlined, record
+from spark_cep.programs.loops import whole_arithmetic
 from spark_cep.programs.loops.aggregate_loop import add, clear, result
 
 # What programs are made of. On DOUBLE, an operation's code is higher by ``DOUBLE``.
@@ -42,7 +43,6 @@ STACK = 64
 FIRST, LAST = range(2)
 _DAY = 86_400_000_000
 _LEAST_INT, _MOST_INT = -(1 << 31), (1 << 31) - 1
-_LEAST_BIGINT = -(1 << 63)
 
 #: A condition that only the partial match answers: on the time since its last event (``gap``), or,
 #: where there are operations, a program.
@@ -63,7 +63,7 @@ ASK = types.int64(types.int64, types.int64, types.int64, types.int64)
 
 
 class Programs(NamedTuple):
-    """What conditions compute: tables of ``CONDITION``, ``OPERATION`` and ``LOOK``."""
+    """Programs of conditions: tables of ``CONDITION``, ``OPERATION`` and ``LOOK``."""
 
     conditions: Table
     operations: Table
@@ -80,8 +80,8 @@ class Columns(NamedTuple):
 
 @compiled
 def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
-    """Whether a program's condition is true: neither false nor NULL. ``ask`` is what computes the
-    calls of Python (see :data:`ASK`); where one fails, the condition is not true."""
+    """Return whether a program's condition is true: neither false nor NULL. ``ask`` is what
+    computes the calls of Python (see :data:`ASK`); where one fails, the condition is not true."""
     top = -1
     for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
@@ -101,7 +101,7 @@ def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
 
 @compiled
 def holds_of_event(condition, event, programs, columns, stack):
-    """The same of a program without look-backs and calls."""
+    """Return whether a condition without look-backs and calls holds for the event."""
     top = -1
     for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
@@ -175,6 +175,9 @@ def _change(code, operation, value):
     elif code == IS_FALSE:
         value.whole = not value.null and value.whole == 0
         value.null = 0
+    elif value.null:
+        # The number beside a NULL may be any.
+        return
     elif code == NOT:
         value.whole = value.whole == 0
     elif code == TO_DOUBLE:
@@ -192,8 +195,9 @@ def _change(code, operation, value):
     elif operation.code & DOUBLE:
         value.double = -value.double if code == NEGATE else abs(value.double)
     elif code == NEGATE or value.whole < 0:
-        value.null = value.null or value.whole == _LEAST_BIGINT
-        value.whole = -value.whole
+        value.whole, beyond = whole_arithmetic.subtract(0, value.whole)
+        if beyond:
+            value.null = 1
         _check(operation.operand, value)
 
 
@@ -233,7 +237,7 @@ def _join(code, left, right):
 
 @inlined
 def compare_wholes(code, left, right):
-    """Whether a comparison holds."""
+    """Return whether a comparison holds."""
     return (
         (code == EQUAL and left == right)
         or (code == NOT_EQUAL and left != right)
@@ -271,20 +275,15 @@ def _compute_double(code, left, right):
 
 @compiled
 def _compute_whole(code, check, left, right):
-    """Of two whole numbers; NULL where the result is beyond the type's range (``check``)."""
+    """Compute with two whole numbers; the result is NULL beyond the range of the type
+    (``check``)."""
     one = left.whole
     if code == ADD:
-        left.whole = one + right
-        beyond = ((one ^ left.whole) & (right ^ left.whole)) < 0
+        left.whole, beyond = whole_arithmetic.add(one, right)
     elif code == SUBTRACT:
-        left.whole = one - right
-        beyond = ((one ^ right) & (one ^ left.whole)) < 0
+        left.whole, beyond = whole_arithmetic.subtract(one, right)
     elif code == MULTIPLY:
-        left.whole = one * right
-        if one == -1 or right == -1:
-            beyond = one == _LEAST_BIGINT or right == _LEAST_BIGINT
-        else:
-            beyond = one != 0 and left.whole // one != right
+        left.whole, beyond = whole_arithmetic.multiply(one, right)
     elif right in (0, -1):
         # By -1 nothing is left; the least number divided by it is none.
         left.whole = 0

@@ -10,6 +10,7 @@ from dataclasses import replace
 from confluent_kafka import KafkaException
 
 from spark_cep.errors import OutputError, StateError
+from spark_cep.kafka_errors import away_or
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
@@ -49,9 +50,9 @@ def fence_earlier_runs(
                 producers[partition].begin_transaction()
                 delivery.commit(producers[partition], partition, own)
             except KafkaException as error:
-                raise OutputError(
-                    f"state partition {partition} cannot be taken over: {error.args[0].str()}"
-                ) from error
+                reason = error.args[0]
+                message = f"state partition {partition} cannot be taken over: {reason.str()}"
+                raise away_or(OutputError, reason, message) from error
 
         list(pool.map(claim, everything))
 

@@ -15,8 +15,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from spark_cep.config import Settings
 from spark_cep.errors import KafkaAwayError, SparkCepError, StartError
+from spark_cep.kafka_errors import may_pass
 from spark_cep.observability.logs import logger
-from spark_cep.pipeline.deliver.kafka_retry import RETRIABLE
 from spark_cep.pipeline.driver.lifecycle.background import Background
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.rules.rule_set import RuleSet
@@ -143,7 +143,7 @@ class RuleTopics:
         except KafkaException as error:
             failed.append(error.args[0])
             left = 0
-        if failed and failed[0].code() not in RETRIABLE:
+        if failed and not may_pass(failed[0]):
             raise StartError(f"topic {topic}: records of rules are refused: {failed[0].str()}")
         if failed or left:
             why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import I32, I64, compiled
-from spark_cep.pipeline.librdkafka.native_calls import (
+from spark_cep.pipeline.librdkafka.loops.native_calls import (
     INT,
     NOTHING,
     WORD,
