@@ -398,7 +398,7 @@ pattern:
   - {step: b, after: next, where: "LAST(a.price + 0) < price"}
 """)
     (of_key,) = both.kernel._matchers
-    assert [call.rule for call in of_key._steps.matcher._tables._calls] == [1]
+    assert [call.rule for call in of_key._steps.matcher._tables.calls] == [1]
     both.advance(written("a=1@1 b=2@2 a=5@3"), 3)
     both.reload()
     assert {plan.rule.id for _, plan, _ in both.kernel.rule_states()} == {"compiled", "called"}
