@@ -17,7 +17,7 @@ from spark_cep.errors import KafkaAwayError, SparkCepError
 
 
 class ErrorKind(Enum):
-    """What an error says of the request."""
+    """The meaning of an error for the request."""
 
     #: No error: the end of a partition, or what a client tells of itself.
     NOTICE = auto()

@@ -5,12 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_cep.codecs.output.outputs import (
-    OutputEncoder,
-    OutputRecord,
-    OutputSchemaIds,
-    OutputTopics,
-)
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputRecord, OutputTopics
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
@@ -28,7 +24,7 @@ from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, kafka_records
 
 _ENCODER = OutputEncoder(
-    OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4), largest=1 << 20
+    OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4), largest=1 << 20
 )
 _BUCKET_SIZE = 65_536
 

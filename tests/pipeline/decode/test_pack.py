@@ -12,12 +12,9 @@ from typing import Any, ClassVar
 import fastavro
 import pyarrow as pa
 import pytest
-from spark_cep.codecs.output.outputs import (
-    OutputEncoder,
-    OutputSchemaIds,
-    OutputTopics,
-    schema_text,
-)
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
+from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.pack import _BYTES_WAITING, Packer
@@ -47,7 +44,7 @@ from tests.pipeline.decode.lookups import lookup
 MIB = 2**20
 GROUPS = 3
 ENCODER = OutputEncoder(
-    OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4), largest=9 * MIB
+    OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4), largest=9 * MIB
 )
 
 

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spark_cep.codecs.output.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
 from spark_cep.errors import StateError
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
@@ -60,7 +61,7 @@ PLAN = plan_of(
     RULE.format("strict", "key", "next"),
     RULE.format("all", "[]", "followed_by").replace("key: []\n", ""),
 )
-ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4))
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4))
 
 
 class Arrival(NamedTuple):

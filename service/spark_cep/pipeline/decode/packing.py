@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import pyarrow as pa
-from pyspark.serializers import CPickleSerializer
 
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.compiler.rule_set import RuleSetPlan
@@ -21,11 +19,11 @@ from spark_cep.pipeline.decode.pack import Packer, RecordReader
 from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
 from spark_cep.pipeline.decode.schema_lookup import SchemaLookup
 from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.rules.texts import plan_of
 
-_SERIALIZER: Any = CPickleSerializer()
 _MOST_PACKERS = 4
 
 
@@ -86,7 +84,7 @@ class PackBatch:
     """Packs with the rules that the task's batch has."""
 
     def __init__(self, packing: Packing) -> None:
-        self._packing: bytes = _SERIALIZER.dumps(packing)
+        self._packing: bytes = pickled(packing)
 
     def __call__(self, records: Iterator[KafkaRecords]) -> Iterator[pa.RecordBatch]:
         """One task: its records in, packets out."""
@@ -96,5 +94,5 @@ class PackBatch:
 @lru_cache(maxsize=_MOST_PACKERS)
 def _packer(packing: bytes, rules: str) -> Packer:
     """A process has one task at a time, and a packer begins each of them afresh."""
-    packer: Packer = _SERIALIZER.loads(packing).packer_of(rules)
+    packer: Packer = unpickled(packing).packer_of(rules)
     return packer

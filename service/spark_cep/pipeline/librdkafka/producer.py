@@ -119,7 +119,7 @@ class Producer:
         raised(LIBRARY.rd_kafka_init_transactions(self._client, round(seconds * 1000)))
 
     def begin_transaction(self) -> None:
-        """What is produced from now on is in the transaction."""
+        """Begin a transaction that has all records produced from now on."""
         raised(LIBRARY.rd_kafka_begin_transaction(self._client))
 
     def commit_transaction(self, seconds: float) -> None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 
 import pyarrow as pa
-from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ValueState
 
 from spark_cep.codecs.output.dead_letters import Reason
@@ -62,6 +61,8 @@ from spark_cep.rules.texts import plan_of
 _NOT_REPORTED = frozenset({"tested", "failed"})
 #: Bytes of entries that wait to be written together.
 _MOST_UNWRITTEN = 1 << 20
+#: Kind and content.
+Row = tuple[int, bytes]
 
 
 @dataclass
@@ -157,7 +158,7 @@ class MatchProcessor:
         self._read_ns = self._write_ns = matching = encoding = 0
         asked = perf_counter_ns()
         batch = _Input()
-        for kind, packet in whole((row[1], bytes(row[2])) for row in rows):
+        for kind, packet in whole(rows):
             if not batch.take(kind, packet):
                 yield from _rows(kind, packet)
         waited = perf_counter_ns() - asked
@@ -303,7 +304,7 @@ class MatchProcessor:
 
 def _rows(kind: int, packet: bytes) -> Iterator[Row]:
     for of, content in fragments(kind, packet):
-        yield Row(kind=int(of), packet=content)
+        yield int(of), content
 
 
 def _records(packets: Iterable[bytes]) -> Iterator[Row]:

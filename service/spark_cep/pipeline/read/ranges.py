@@ -165,7 +165,7 @@ class _Columns:
 
     @property
     def full(self) -> bool:
-        """Whether there is enough to look at."""
+        """Return whether there is enough to look at."""
         size = self.at[loops.VALUE] + self.at[loops.KEY] + self.at[loops.HEADERS]
         return bool(self.at[loops.ROWS] >= ROWS_TOGETHER or size >= BYTES_TOGETHER)
 
@@ -203,7 +203,7 @@ class _Columns:
             self._room[loops.VALUE + number] = len(more)
 
     def records(self, wanted: Range) -> KafkaRecords | None:
-        """What is there."""
+        """Return the records of the range that exist; ``None`` without any."""
         rows = int(self.at[loops.ROWS])
         if not rows:
             return None

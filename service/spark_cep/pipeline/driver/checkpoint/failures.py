@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.base import PySparkException
+from pyspark.errors import PySparkException
 
 from spark_cep.errors import (
     ConfigurationError,
