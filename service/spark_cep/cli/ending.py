@@ -17,8 +17,8 @@ _MOST_TOLD: Final = 20
 
 
 class Ending:
-    """How a run ends. ``last_batch``: what says which batch was written last, once there is a
-    service."""
+    """The end of a run. ``last_batch`` gives the number of the batch that was written last, once
+    there is a service."""
 
     def __init__(self) -> None:
         self.last_batch: Callable[[], int | None] = lambda: None
@@ -63,7 +63,7 @@ class Ending:
 
 
 def problems_of(error: BaseException) -> tuple[Problem, ...]:
-    """What is wrong with settings or rules, where that is the error."""
+    """The problems of settings or rules, where these are the error."""
     return error.problems if isinstance(error, ConfigurationError | RuleSetError) else ()
 
 

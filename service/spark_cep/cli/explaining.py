@@ -1,4 +1,4 @@
-"""What ``spark-cep explain`` does: choose rules, compile them, and show them in words or drawn."""
+"""``spark-cep explain``: chooses rules, compiles them, and shows them in words or drawn."""
 
 from __future__ import annotations
 

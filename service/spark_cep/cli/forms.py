@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Form(Enum):
-    """How a rule is shown."""
+    """The forms in which a rule is shown."""
 
     TEXT = "text"
     DOT = "dot"

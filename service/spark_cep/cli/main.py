@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _main_of_run() -> None:
-    """As ``app()``, but wrong use is told in the log's form."""
+    """Run ``app()``, and report wrong use in the log's form."""
     configure()
     try:
         sys.exit(app(standalone_mode=not as_json()))

@@ -1,4 +1,4 @@
-"""What the commands have in common: the settings' file, what is printed, how errors are told."""
+"""Options and output that the commands share: the settings' file, printed text, errors."""
 
 from __future__ import annotations
 

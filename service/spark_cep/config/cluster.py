@@ -79,7 +79,7 @@ MountPath = Annotated[str, AfterValidator(_absolute)]
 
 
 class Driver(Section):
-    """Where executors call the driver."""
+    """Addresses and ports at which executors call the driver."""
 
     host: Host | None = setting(
         None,
@@ -104,7 +104,7 @@ class Driver(Section):
 
 
 class Executors(Section):
-    """How many executors there are, and how large. Not for `local` masters."""
+    """Number and size of the executors. Not for `local` masters."""
 
     count: int = setting(2, description="Executors.", unit="executors", ge=1, le=10_000)
     cores: int = setting(
@@ -212,12 +212,12 @@ class Kubernetes(Section):
 
     @property
     def given(self) -> bool:
-        """Whether anything was said about pods."""
+        """Tell whether the section has any setting."""
         return bool(self.model_fields_set)
 
 
 class ClusterSettings(Protocol):
-    """What :func:`cluster_conf` reads of the section ``spark``."""
+    """The part of the section ``spark`` that :func:`cluster_conf` reads."""
 
     @property
     def master(self) -> str:
@@ -225,11 +225,11 @@ class ClusterSettings(Protocol):
 
     @property
     def driver(self) -> Driver:
-        """Where executors call the driver."""
+        """Addresses and ports of the driver."""
 
     @property
     def executors(self) -> Executors:
-        """How many, how large."""
+        """Number and size."""
 
     @property
     def kubernetes(self) -> Kubernetes:
@@ -244,12 +244,12 @@ def check_master(value: str) -> str:
 
 
 def is_local(master: str) -> bool:
-    """Whether tasks run in the driver's own process."""
+    """Tell whether tasks run in the driver's own process."""
     return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def on_kubernetes(master: str) -> bool:
-    """Whether executors are pods."""
+    """Tell whether executors are pods."""
     return master.startswith("k8s://")
 
 
@@ -338,7 +338,7 @@ def check_overhead(settings: ClusterSettings, rocksdb_memory: int) -> None:
 
 
 def cluster_conf(settings: ClusterSettings, rocksdb_memory: int) -> dict[str, str]:
-    """What Spark must know of its executors; nothing with a local master. Holds no secrets."""
+    """Spark's settings for its executors; none with a local master. They hold no secrets."""
     if is_local(settings.master):
         return {}
     made = _executors(settings.executors, rocksdb_memory)

@@ -1,4 +1,5 @@
-"""How the job runs: time, source, state, Spark, trigger, rules, and what it shows of itself."""
+"""Settings of the running job: time, source, state, Spark, trigger, circuit breaker, pages and
+logs."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ class Time(Section):
 
 
 class Source(Section):
-    """How the input is read. Where it starts counts at the first start only."""
+    """Reading of the input. `starting_offsets` counts at the first start only."""
 
     starting_offsets: Annotated[
         StartingOffsets,
@@ -272,7 +273,7 @@ class Spark(Section):
 
 
 class Trigger(Section):
-    """When batches run."""
+    """Start and end of batches."""
 
     mode: Literal["continuous", "available_now"] = setting(
         "continuous",
@@ -296,12 +297,12 @@ class Trigger(Section):
 
     @property
     def ends(self) -> bool:
-        """Whether the input ends, and time with it."""
+        """Tell whether the input ends, and time with it."""
         return self.mode == "available_now" and self.at_end_of_input == "decide"
 
 
 class CircuitBreaker(Section):
-    """When too much ends as dead letters."""
+    """Limits of dead letters, beyond which the job stops or a rule is paused."""
 
     max_share: float | None = setting(
         None,

@@ -1,4 +1,4 @@
-"""How the job waits for what is away, and how it stops."""
+"""Settings of waiting, for a service that is unavailable, and of stopping."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _SIZE_UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How the reference shows a type: its name and its unit."""
+    """The name and unit by which the reference shows a type."""
 
     type: str
     unit: str = ""

@@ -119,7 +119,7 @@ class Settings(Section):
         }
 
     def cluster_conf(self) -> dict[str, str]:
-        """What Spark must know of its executors; nothing with a local master."""
+        """Spark's settings for its executors; none with a local master."""
         return cluster_conf(self.spark, self.state.rocksdb_memory)
 
 

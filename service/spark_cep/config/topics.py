@@ -1,4 +1,4 @@
-"""What is read and what is written: input topics, output topics, the schema registry."""
+"""Settings of input topics, output topics and the schema registry."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Input(Section):
 
 
 class OutputTopics(Section):
-    """Where results go. Two kinds may share a topic only by mistake, so that is refused."""
+    """Topics of the results. Two kinds may share a topic only by mistake, so that is refused."""
 
     matches: Topic = setting("cep.matches", description="Matches.")
     timeouts: Topic = setting("cep.timeouts", description="Partial matches that timed out.")
@@ -173,7 +173,7 @@ class OutputTopics(Section):
 
 
 class NewTopics(Section):
-    """How output topics that do not exist are made."""
+    """Creation of output topics that do not exist."""
 
     enabled: bool = setting(True, description="Whether missing output topics are made at start.")
     partitions: int = setting(4, description="Partitions of a new topic.", unit="partitions", ge=1)

@@ -1,4 +1,4 @@
-"""Whether the service is alive and ready, and the small HTTP server that says so.
+"""Health of the service, and the small HTTP server that shows it.
 
 ``/livez``: the process does its work: no failure, and progress within the limit while progress is
 expected. ``/readyz``: the query runs, and waits for nobody. ``/metrics``: Prometheus. ``/rules``:
@@ -44,7 +44,7 @@ keep theirs open lock nobody out."""
 
 
 class Phase(Enum):
-    """Where the service stands in its life."""
+    """The states of the service's life."""
 
     STARTING = "starting"
     READY = "ready"
@@ -61,7 +61,7 @@ class Verdict:
 
 
 class Health:
-    """What the service last said of itself. Safe to call from any thread.
+    """The last known state of the service. Safe to call from any thread.
 
     ``clock`` gives seconds and never goes back; only differences count.
     """
@@ -78,7 +78,7 @@ class Health:
 
     @property
     def phase(self) -> Phase:
-        """Where the service stands."""
+        """The state of the service's life."""
         with self._lock:
             return self._phase
 
@@ -96,7 +96,7 @@ class Health:
             self._progress = self._clock()
 
     def expect_progress(self, *, expected: bool) -> None:
-        """Whether batches should come: not while the query is rebuilt or deliberately held."""
+        """Note whether batches should come: not while the query is rebuilt or deliberately held."""
         with self._lock:
             self._expected = expected
             self._progress = self._clock()
@@ -125,7 +125,7 @@ class Health:
             self._failure = reason
 
     def live(self) -> Verdict:
-        """Whether the process should go on."""
+        """Tell whether the process should go on."""
         with self._lock:
             if self._phase is Phase.FAILED:
                 return Verdict(ok=False, reason=f"failed: {self._failure}")
@@ -138,7 +138,7 @@ class Health:
             return Verdict(ok=True, reason=self._said())
 
     def readiness(self) -> Verdict:
-        """Whether the service does its work."""
+        """Tell whether the service does its work."""
         with self._lock:
             ok = self._phase is Phase.READY and not self._awaited
             return Verdict(ok=ok, reason=self._said())

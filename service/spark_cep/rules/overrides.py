@@ -1,5 +1,5 @@
-"""What operators decide about rules beside their source: pauses, and going back to a version of
-before. One JSON record for each rule in a compacted topic, under the rule's id; the newest counts.
+"""Decisions of operators about rules, apart from their source: pauses, and rollbacks to an earlier
+version. One JSON record for each rule in a compacted topic, under the rule's id; the newest counts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RollbackOrder(_Part):
 
 
 class Override(_Part):
-    """What is decided about a rule. Without a part of it the rule is as its source says: an empty
+    """The decision about a rule. Without a part of it the rule is as its source says: an empty
     one also ends a pause by the circuit breaker."""
 
     by: str = Field("", description="who wrote it; for people")
@@ -57,7 +57,7 @@ class Override(_Part):
     rollback: RollbackOrder | None = None
 
     def value(self) -> bytes:
-        """As it is written."""
+        """The value of its record."""
         return self.model_dump_json(exclude_none=True).encode()
 
 
@@ -108,7 +108,7 @@ class Overrides:
         return placed is None or (not again and placed.offset < pause.lifted_from)
 
     def until_resumed(self, pause: Pause) -> Pause:
-        """The same pause, made by the job: it ends with the next record of the rule."""
+        """The pause as one that the job made: it ends with the next record of the rule."""
         return replace(pause, lifted_from=self.end, lifted_in=self.topic)
 
     def applied(self, files: Sequence[RuleFile], running: RuleSet) -> list[RuleFile]:
@@ -153,8 +153,8 @@ class OverrideTopic:
         self._known: dict[str, Placed] = {}
 
     def read(self) -> Overrides | None:
-        """What there is now; ``None``: the same as at the last read. RuleSetError when the topic
-        cannot be read; the next read may succeed."""
+        """The overrides that there are now; ``None``: the same as at the last read. RuleSetError
+        when the topic cannot be read; the next read may succeed."""
         if self._topic is None or not self._topic.read():
             return None
         unreadable: dict[str, Problem] = {}

@@ -49,8 +49,8 @@ class _Before:
 
 
 class Replaced:
-    """What becomes of the versions before new rules. ``ran``: the rules of the last batch;
-    ``wanted``: those that the next one would have had."""
+    """The versions that new rules replace, and what becomes of them. ``ran``: the rules of the last
+    batch; ``wanted``: those that the next one would have had."""
 
     def __init__(self, ran: RuleSet, wanted: RuleSet) -> None:
         running = {one.rule.id: one.rule.version for one in ran.running}
@@ -122,8 +122,8 @@ class Replaced:
 
 
 def _begins_before(one: Rule, by: Rule) -> bool:
-    """Whether there are events of a version before ``by`` begins, at a time that is still to come.
-    Of one that was to begin later still, nothing comes before."""
+    """Tell whether there are events of a version before ``by`` begins, at a time that is still to
+    come. Of one that was to begin later still, nothing comes before."""
     own, begins = one.effective_from_ms, by.effective_from_ms
     return begins is not None and (own is None or own < begins)
 

@@ -1,4 +1,4 @@
-"""What differs between one rule set and the next."""
+"""The change from one rule set to the next."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from spark_cep.rules.rule_set import Drain, RuleSet
 
 @dataclass(frozen=True, slots=True)
 class SetChange:
-    """What came, changed (before, after), went, was paused, was resumed, began to drain, has
-    drained, and carries over other versions than before, each in the order of the rules'
+    """The rules that came, changed (before, after), went, were paused, were resumed, began to
+    drain, have drained, and carry over other versions than before, each in the order of their
     ids."""
 
     came: tuple[LoadedRule, ...] = ()

@@ -37,7 +37,8 @@ class _Record(BaseModel):
     job: str = Field(description="`spark.app_name` of the job")
 
     def value(self) -> bytes:
-        """As it is written. In a name that is no text, what is no character becomes ``?``."""
+        """The record's value. In a name that is no text, bytes that are no character become
+        ``?``."""
         content = self.model_dump(exclude_none=True)
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
@@ -114,7 +115,7 @@ class StatusRecord(_Record):
     reason: str | None = Field(None, description="why it is paused or rejected")
 
     def key(self, number: int = 0) -> bytes:
-        """Of the record: id and version, or source and id of what was rejected. ``number`` counts
+        """The record's key: id and version, or source and id of a rejected entry. ``number`` counts
         those that have these alike."""
         of: list[object] = [self.job, self.rule_id, self.rule_version]
         if self.state == "rejected":
@@ -157,7 +158,7 @@ def audit_records(
 
 
 def too_large(one: LoadedRule) -> list[Problem]:
-    """That no record of a decision could hold a rule, if none can."""
+    """The problem that no record of a decision could hold the rule, if none can."""
     size = len(json.dumps(one.text, ensure_ascii=False).encode("utf-8", "replace"))
     if size <= MOST_TEXT_BYTES:
         return []
@@ -210,7 +211,7 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 
 def schema_text(kind: str) -> str:
-    """The same, as the file in ``schemas/`` has it."""
+    """The JSON Schema of a kind, as the file in ``schemas/`` has it."""
     return json.dumps(schema_of(kind), indent=2) + "\n"
 
 

@@ -38,8 +38,8 @@ class Pages:
     login: str | None
 
     def rules(self) -> list[dict[str, Any]]:
-        """What ``/rules`` says. Raises PagesAwayError when nobody answers, SparkCepError when the
-        answer is not that page."""
+        """The rows of the page ``/rules``. Raises PagesAwayError when nobody answers, SparkCepError
+        when the answer is not that page."""
         status, rules = self._get("/rules")
         if isinstance(rules, list) and all(
             isinstance(each, dict) and {"id", "state"} <= each.keys() for each in rules
@@ -48,7 +48,7 @@ class Pages:
         raise self._other("/rules", status)
 
     def ready(self) -> bool:
-        """Whether the job does its work; raises as :meth:`rules` does."""
+        """Tell whether the job does its work; raises as :meth:`rules` does."""
         status, verdict = self._get("/readyz")
         if isinstance(verdict, dict) and "ok" in verdict:
             return bool(verdict["ok"])

@@ -19,13 +19,13 @@ _LOOKS: Final = 3
 
 
 class RulePages(Protocol):
-    """What is asked of a job."""
+    """The pages of a job that a wait reads."""
 
     def rules(self) -> list[dict[str, Any]]:
-        """What ``/rules`` says."""
+        """The rows of the page ``/rules``."""
 
     def ready(self) -> bool:
-        """Whether the job does its work."""
+        """Tell whether the job does its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Wanted:
     gone: bool = False
 
     def runs(self, row: dict[str, Any]) -> bool:
-        """Whether it is this rule, and the job knows it and has it switched on."""
+        """Tell whether the row is of this rule, and the job has it switched on."""
         return (
             row["id"] == self.id
             and self.version in (None, row.get("version"))
@@ -47,7 +47,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class WaitEnd:
-    """How waiting ended, in words."""
+    """The end of a wait, in words."""
 
     ok: bool
     text: str

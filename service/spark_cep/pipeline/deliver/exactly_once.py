@@ -230,7 +230,7 @@ class ExactlyOnceOutput:
         self._open = kept
 
     def _written(self, marker: CommitMarker | None) -> bool:
-        """Whether the batch is the one of the marker. StateError when the output holds another
+        """Tell whether the batch is the one of the marker. StateError when the output holds another
         batch of this number, or a later one: it does not come from this checkpoint."""
         batch = self._batch
         if marker is None or marker.query != batch.query or marker.batch < batch.number:

@@ -1,4 +1,4 @@
-"""Where the records of one state partition and batch go: what every kind of delivery offers."""
+"""The output of one state partition and batch, as the writer of a task sees it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_cep.pipeline.librdkafka.messages import Messages
 
 
 class Written(StrEnum):
-    """What became of a partition's records."""
+    """The fate of a partition's records."""
 
     COMMITTED = "committed"
     #: The batch was run again; its records had been committed the first time.
@@ -44,7 +44,7 @@ class Batch:
 
 
 class Delivery(Protocol):
-    """How output is delivered. Travels to the tasks."""
+    """The delivery of output. Travels to the tasks."""
 
     def output(self, partition: int, batch: Batch, first: bool) -> Output:
         """For one task. ``first``: the batch is the first one since the query was started, so

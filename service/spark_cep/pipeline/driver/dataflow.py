@@ -146,7 +146,7 @@ class Dataflow:
 
     @property
     def packing(self) -> Packing:
-        """What packs events, with the schemas that are known by now."""
+        """The packing of events, with the schemas that are known by now."""
         lookup = SchemaLookup(registry_settings(self.settings))
         return Packing(self.schemas.snapshot(), lookup, self.encoder, self._options)
 
@@ -164,8 +164,8 @@ class Dataflow:
 
 
 def planned_at(spark: SparkSession, query: str, batch: int) -> int:
-    """When a batch of ``query`` was planned, in milliseconds since 1970, as its offset log has it,
-    so that a batch that is run again is told the same."""
+    """The time at which a batch of ``query`` was planned, in milliseconds since 1970, as its offset
+    log has it, so that it is the same when the batch runs again."""
     return int(_planned(spark, query, batch).get().metadataOpt().get().batchTimestampMs())
 
 
@@ -177,8 +177,8 @@ def batch_offsets(spark: SparkSession, query: str, batch: int) -> str:
 
 
 def ends(spark: SparkSession, query: str, batch: int) -> dict[str, dict[int, int]]:
-    """Where a batch of ``query`` ends in Kafka, by topic and partition, as its offset log has it;
-    nothing for a batch that there is not."""
+    """The offsets in Kafka at which a batch of ``query`` ends, by topic and partition, as its
+    offset log has them; none for a batch that there is not."""
     offset = _offset(spark, query, batch)
     return {} if offset is None else offset.by_topic
 

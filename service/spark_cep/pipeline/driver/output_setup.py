@@ -61,7 +61,7 @@ def start_delivery(
     cluster: Cluster,
     retry: RetryPolicy,
 ) -> ExactlyOnce:
-    """How output is written; from here on an earlier run can write no more."""
+    """Start the delivery of output; from here on an earlier run can write no more."""
     outputs = settings.outputs
     prefix = settings.marks_prefix
     delivery = ExactlyOnce(

@@ -124,11 +124,11 @@ class Service:
 
     @property
     def told_to_stop(self) -> bool:
-        """Whether :meth:`stop` was called."""
+        """Tell whether :meth:`stop` was called."""
         return self._stopping.requested.is_set()
 
     def rules(self) -> list[dict[str, object]]:
-        """What runs, for ``/rules``."""
+        """The rows of the page ``/rules``."""
         return self._rules.listing()
 
     def run(self, *, planned_batch_only: bool = False) -> None:
@@ -255,7 +255,7 @@ class Service:
                     self._finish(supervisor, event_time, rules)
 
     def _finish(self, supervisor: Supervisor, event_time: TimeControl, rules: BatchRules) -> None:
-        """What is left to do at the end of input."""
+        """Finish the work that is left at the end of input."""
         if self._settings.trigger.ends:
             event_time.end_of_input()
             supervisor.run()
@@ -269,7 +269,8 @@ class Service:
 def _input_start(
     settings: Settings, position: Position | None, event_time: TimeControl
 ) -> Ends | None:
-    """Where the first batch begins, if it is not done: a new job decides it, and has it logged."""
+    """The offsets at which the first batch begins, if it is not done: a new job decides them, and
+    has them logged."""
     if position is not None:
         return position.start
     start = InputOffsets(settings).initial()

@@ -45,7 +45,7 @@ _RECONNECTS: Final = {"reconnect.backoff.ms": 100, "reconnect.backoff.max.ms": 1
 
 
 def _passes(error: BaseException) -> bool:
-    """Whether the brokers answer, and are not ready: the topic was just made, or its leader
+    """Tell whether the brokers answer, and are not ready: the topic was just made, or its leader
     changes."""
     return isinstance(error, KafkaException) and kind_of(error.args[0]) in (
         ErrorKind.RETRIABLE,
@@ -191,7 +191,7 @@ class CompactedTopic:
             self.records[key] = TopicRecord(value, offset)
 
     def place(self, record: TopicRecord) -> str:
-        """What messages call a record: topic, partition and offset."""
+        """The name of a record in messages: topic, partition and offset."""
         return f"{self.topic}/{_PARTITION}/{record.offset}"
 
     def _checked_topic(self, admin: AdminClient) -> str:

@@ -78,7 +78,8 @@ def read_rules(path: Path) -> RuleSet:
 
 
 def examine_rules(path: Path) -> RuleSet:
-    """The same with its problems. ``RuleSetError`` when the folder cannot be read."""
+    """The rules of a folder with their problems. ``RuleSetError`` when the folder cannot be
+    read."""
     return examine(read_files(path), shown_name(path), "files named *.yaml, *.yml, *.json or *.sql")
 
 
@@ -97,8 +98,8 @@ def read_files(path: Path, entries: Entries | None = None) -> list[RuleFile]:
 
 
 def shown_name(path: Path) -> str:
-    """What messages, records and metrics call a file: text that can be written, also where its name
-    is not UTF-8; no two have the same."""
+    """The name of a file in messages, records and metrics: text that can be written, also where the
+    name is not UTF-8; no two have the same."""
     return printable(str(path).replace("\\", r"\\"))
 
 
@@ -115,8 +116,8 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 def stamp(path: Path) -> Stamp:
-    """What changes when a folder's rule files do: name, inode, size and time of each, as its links
-    lead now. ``RuleSetError`` when the folder cannot be read."""
+    """A value that changes when a folder's rule files do: name, inode, size and time of each, as
+    its links lead now. ``RuleSetError`` when the folder cannot be read."""
     # The inode's own time: copies may keep that of the content, and an inode is used again.
     try:
         found = []

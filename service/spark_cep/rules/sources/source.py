@@ -1,6 +1,6 @@
-"""Where rules come from, as the job sees it: whole snapshots of entries with rules in them.
+"""Sources of rules, as the job sees them: whole snapshots of entries with rules in them.
 
-What counts is what a source holds now, not what was done to it. A snapshot is one change: all of
+The content of a source counts, not its history. A snapshot is one change: all of
 it runs from the same batch on. An entry (a file, a record, a row) with a problem is there with its
 problem, and hides no other.
 """
@@ -25,11 +25,11 @@ MOST_BYTES = 4 * MOST_CHARACTERS
 
 
 class RuleSource(Protocol):
-    """What holds rules. Used by one thread at a time."""
+    """A place that holds rules. Used by one thread at a time."""
 
     @property
     def name(self) -> str:
-        """What messages call it; holds no secrets."""
+        """Its name in messages; holds no secrets."""
 
     def read(self) -> Sequence[RuleFile] | None:
         """All entries that there are now. ``None``: the same as those given last, or something that
@@ -79,8 +79,8 @@ def rule_file(text: str, name: str) -> RuleFile:
 
 
 def rule_entry(text: str, name: str, rule: str, version: int | None = None) -> RuleFile:
-    """The same of an entry that stands for one rule: its text has this id, and this version where
-    one is given, or says nothing of them."""
+    """The rule and problems of an entry that stands for one rule: its text has this id, and this
+    version where one is given, or has neither."""
     given: dict[str, object] = {"id": rule}
     if version is not None:
         given["version"] = version

@@ -170,8 +170,8 @@ def _newest(table: str) -> sa.Select[Any]:
 
 
 def _is_away(error: SQLAlchemyError) -> bool:
-    """Whether the database does not answer, or not now. A login that is refused, and a database or
-    table that does not exist, would be so again."""
+    """Tell whether the database does not answer, or not now. A login that is refused, and a
+    database or table that does not exist, would be so again."""
     if not isinstance(error, OperationalError):
         return isinstance(error, PoolTimeoutError) or (
             isinstance(error, DBAPIError) and error.connection_invalidated

@@ -1,4 +1,4 @@
-"""What ended a query, read from Spark's report, which is text.
+"""The error that ended a query, read from Spark's report, which is text.
 
 Errors of tasks, and of the sources, reach the driver as text alone: an exception of a Python
 process stands somewhere in the trace.
@@ -38,8 +38,8 @@ class RefusedError(JobFailedError):
 
 
 def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
-    """What went wrong with Spark on a checkpoint, as one line out of a long report; our own errors
-    keep their kind."""
+    """The error of a query on a checkpoint, as one line out of a long report; our own errors keep
+    their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for kind in _OURS:
         name = f"{kind.__module__}.{kind.__name__}: "
@@ -73,6 +73,6 @@ def not_started(checkpoint: str, error: PySparkException | Py4JJavaError) -> Spa
 
 
 def kafka_away_in(report: str) -> KafkaAwayError | None:
-    """As :func:`kafka_away`, from a report's text."""
+    """Do as :func:`kafka_away`, from a report's text."""
     found = _KAFKA_AWAY.search(report)
     return found and KafkaAwayError(f"Kafka does not answer: {found[0].strip()}")

@@ -1,4 +1,4 @@
-"""What Spark says of state and checkpoint that it cannot use, as an error that says what to do.
+"""Spark's reports of state and checkpoints that it cannot use, as errors that say what to do.
 
 Spark names such errors by class; some come from Hadoop or the system and are known by their words.
 """

@@ -29,9 +29,10 @@ _TOPICS: Final = "topics"
 
 
 class ControlFile:
-    """What is told. ``run`` makes the first record of each run of the service a new offset, so that
-    a batch runs at start and tells the driver the state of the clock. ``topics``: Kafka's ids of
-    the topics that the run reads, by name; they stay in the offset log for the next start."""
+    """The file that the driver writes for the source. ``run`` makes the first record of each run of
+    the service a new offset, so that a batch runs at start and tells the driver the state of the
+    clock. ``topics``: Kafka's ids of the topics that the run reads, by name; they stay in the
+    offset log for the next start."""
 
     def __init__(self, file: Path, run: str, topics: Mapping[str, str]) -> None:
         self._file = file
@@ -89,7 +90,7 @@ class ControlFile:
 
 
 def newest(file: Path) -> dict[str, Any]:
-    """What the file tells; nothing while it is not there."""
+    """The content of the file; none while it is not there."""
     found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     return found
 
@@ -102,7 +103,7 @@ def record_between(start: SourceOffset, end: SourceOffset) -> ControlRecord | No
 
 
 def start_of(offset: SourceOffset) -> Ends | None:
-    """Where the job begins, if the offset is that of its first batch."""
+    """The offsets at which the job begins, if this offset is that of its first batch."""
     start = offset.control.get(_START)
     return None if start is None else by_partition(start)
 

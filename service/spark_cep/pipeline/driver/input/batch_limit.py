@@ -1,4 +1,4 @@
-"""How much one batch reads: bounded in bytes as well as in records.
+"""The bound of one batch, in bytes as well as in records.
 
 Spark plans a batch by numbers of records. So records are reckoned into bytes by their
 mean size: that of a sample, taken from where the job goes on to read, and then that of the batches

@@ -1,8 +1,8 @@
-"""What batches read.
+"""The offsets that batches read.
 
-Where a new job starts, up to where a batch reads, and which ranges its tasks are given: what
-Spark's own source of Kafka decides (``KafkaMicroBatchStream``, ``KafkaOffsetRangeCalculator``), by
-the same rules.
+The start of a new job, the end of each batch, and the ranges of its tasks are decided here, as
+Spark's own source of Kafka (``KafkaMicroBatchStream``, ``KafkaOffsetRangeCalculator``)
+does.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class InputOffsets:
 
     @property
     def known(self) -> Ends:
-        """Where partitions ended when Kafka was asked last."""
+        """The ends of the partitions when Kafka was asked last."""
         return self._known
 
     def initial(self) -> Ends:
@@ -77,7 +77,7 @@ class InputOffsets:
         self._last = self._bridged(lambda: self._offsets(self._partitions(), END))
 
     def ranges(self, begins: Ends, ends: Ends) -> list[Range]:
-        """What the tasks of a batch read, in the order of partitions."""
+        """The ranges that the tasks of a batch read, in the order of partitions."""
         added = [at for at in ends if at not in begins]
         if added:
             begins = begins | self._bridged(lambda: self._offsets(added, BEGINNING))
@@ -184,7 +184,7 @@ class InputOffsets:
 
 
 def shares(sizes: Mapping[Partition, int], most: int | None) -> Ends:
-    """How many records of each partition a batch reads of at most ``most``, or a few more: each
+    """The number of records of each partition in a batch of at most ``most``, or a few more: each
     the same part of what it has, at least one."""
     total = sum(sizes.values())
     if most is None or total <= most:
@@ -195,7 +195,7 @@ def shares(sizes: Mapping[Partition, int], most: int | None) -> Ends:
 
 
 def divided(ranges: list[Range], least: int) -> list[Range]:
-    """The same records in at least ``least`` ranges, if there are so many: large ones are cut."""
+    """Cut large ranges until there are ``least``, if there are so many records."""
     total = sum(each.end - each.start for each in ranges)
     if len(ranges) >= least:
         return ranges

@@ -44,7 +44,7 @@ _numbers = count()
 
 
 class ToldFiles(NamedTuple):
-    """Where the source finds what the driver tells: ``control`` is a
+    """Paths of the files that the driver writes for the source: ``control`` is a
     :class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`'s, ``limit`` that of
     :func:`limit_reads`."""
 
@@ -108,7 +108,7 @@ class _InputSource(DataSource):
 
 
 class _Part(NamedTuple):
-    """Of a task: a control record, as a packet, and a range of records; or one of them."""
+    """The part of a task: a control record, as a packet, and a range of records; or one of them."""
 
     control: bytes | None
     range: Range | None

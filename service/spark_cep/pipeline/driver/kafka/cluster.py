@@ -73,7 +73,7 @@ class Cluster:
         return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
 
     def ends(self, topics: Sequence[str], partitions: Sequence[Partition]) -> dict[Partition, int]:
-        """Where ``partitions`` end, but for those that Kafka does not know, asked once.
+        """The ends of ``partitions``, but for those that Kafka does not know, asked once.
 
         Raises KafkaAwayError when no broker answers for ``topics``, when a partition of them has no
         leader, or when the leader of one of ``partitions`` does not answer.

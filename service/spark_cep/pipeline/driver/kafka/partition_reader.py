@@ -1,4 +1,4 @@
-"""What one partition of a topic holds now, for commands that show it.
+"""Reading of one partition of a topic, for commands that show it.
 
 Read backwards it comes in stretches of offsets that double until there are enough records: what is
 asked for is at the end most often, and transactions leave offsets without records.

@@ -38,7 +38,7 @@ _HOST_MISMATCH: Final = 62
 
 
 class Refusals:
-    """What the client of one configuration heard; ``heard`` is for its ``error_cb``."""
+    """Errors that the client of one configuration reported; ``heard`` is for its ``error_cb``."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config

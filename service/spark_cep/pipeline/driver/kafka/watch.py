@@ -70,7 +70,7 @@ class KafkaWatch:
             self._thread.wait(_ASK_AGAIN_SECONDS if missed else _ASK_EVERY_SECONDS)
 
     def _ask(self, cluster: Cluster, missed: int) -> bool:
-        """Whether there was an answer."""
+        """Ask Kafka, and tell whether there was an answer."""
         try:
             ends = cluster.ends(self._topics, self._lag.partitions())
         except (KafkaAwayError, ConfigurationError) as error:

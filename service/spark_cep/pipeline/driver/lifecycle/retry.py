@@ -40,7 +40,7 @@ class StopRequestedError(Exception):
 
 
 class RetryPolicy(Protocol):
-    """How often a request is asked while nobody answers."""
+    """A policy of asking again while nobody answers."""
 
     def __call__(self, request: Callable[[], _T], /) -> _T:
         """The answer, or the error of the last attempt."""
@@ -68,7 +68,7 @@ class RetryPolicies:
         return self._ask(request, self._settings.startup_limit / 1000)
 
     def while_running(self, request: Callable[[], _T]) -> _T:
-        """As :meth:`at_start`, up to ``lifecycle.outage_limit``."""
+        """Do as :meth:`at_start`, up to ``lifecycle.outage_limit``."""
         return self._ask(request, self._settings.outage_limit / 1000)
 
     def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What a job tells of its rules in Kafka: each decision in the audit topic, before anything is done
+"""Records of a job's rules in Kafka: each decision in the audit topic, before anything is done
 under it, and the state of each rule in the status topic.
 """
 

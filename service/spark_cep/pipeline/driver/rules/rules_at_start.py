@@ -178,8 +178,9 @@ class RulesAtStart:
         return batches
 
     def _read_again(self) -> None:
-        """What was being copied when the start began is whole by now: rules that were not there yet
-        would lose their partial matches, and of a text cut short another rule may run."""
+        """Read the source once more: a copy that was in progress when the start began is whole by
+        now. Rules that were not there yet would lose their partial matches, and of a text cut short
+        another rule may run."""
         with suppress(RuleSetError):
             files = self._source.read()
             if files is not None:
