@@ -50,7 +50,7 @@ test: setup
 endif
 
 # Two halves that take about as long, beside each other. Each shows its output when it ends.
-OUTAGES := tests/e2e/test_kafka_away.py tests/e2e/test_outages.py
+OUTAGES := tests/e2e/test_kafka_unavailable.py tests/e2e/test_outages.py
 
 test-e2e: setup
 	$(PY) -m pytest tests/e2e $(OUTAGES:%=--ignore %)

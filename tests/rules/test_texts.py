@@ -10,7 +10,7 @@ from spark_cep.compiler.rule_set import DrainTime, RuleSetPlan, compile_rules
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.rules import texts
-from spark_cep.rules.rule_set import Drain, RuleSet, assemble
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, assemble
 from spark_cep.rules.sources.folder import read_rules
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
@@ -87,7 +87,7 @@ def test_a_rule_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_how_long_a_version_drains_travels(time: DrainTime) -> None:
     """As it was given."""
     (one,) = load_rules(AWKWARD, "awkward")
-    rules = RuleSet((), draining=(Drain(one, *time),))
+    rules = RuleSet((), draining=(DrainingVersion(one, *time),))
     assert list(texts.plan_of(texts.encoded(rules), TYPES).draining.values()) == [time]
 
 
@@ -96,7 +96,7 @@ def test_versions_that_drain_or_move_travel_too() -> None:
     partial matches move do not run."""
     numbers = (1, 4, 3, 2)
     old, new, *moved = (load_rules(AWKWARD + f"version: {n}\n", "awkward")[0] for n in numbers)
-    rules = RuleSet((new,), draining=(Drain(old, 7),), carried=tuple(moved))
+    rules = RuleSet((new,), draining=(DrainingVersion(old, 7),), carried=tuple(moved))
     plan = texts.plan_of(texts.encoded(rules), TYPES)
     assert [(r.plan.rule.version, r.drains) for r in plan.partitionings[0].rules] == [
         (4, False), (1, True),

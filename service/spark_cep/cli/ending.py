@@ -25,20 +25,20 @@ class Ending:
 
     def done(self, reason: str) -> None:
         """It ended as it should."""
-        self.tell(ExitCode.DONE, reason)
+        self.log(ExitCode.DONE, reason)
 
     def failed(self, error: BaseException) -> ExitCode:
         """It ended by an error, whose exit code is returned."""
         code = exit_code(error)
         if code is ExitCode.INTERNAL_ERROR:
             trace = "".join(traceback.format_exception(error))
-            self.tell(code, f"{type(error).__name__}: {error}", exception=trace)
+            self.log(code, f"{type(error).__name__}: {error}", exception=trace)
         else:
             problems = problems_of(error)
-            self.tell(code, summary(error), problems=rendered(problems[:_MOST_TOLD]))
+            self.log(code, summary(error), problems=rendered(problems[:_MOST_TOLD]))
         return code
 
-    def tell(
+    def log(
         self,
         code: ExitCode,
         reason: str,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Form(Enum):
+class RuleForm(Enum):
     """The forms in which a rule is shown."""
 
     TEXT = "text"

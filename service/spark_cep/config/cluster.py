@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import AfterValidator, FilePath, model_validator
 
-from spark_cep.config.quantities import Section, Shown, Size, setting
+from spark_cep.config.quantities import SettingsSection, Shown, Size, setting
 from spark_cep.documents.values import contradiction, refused
 
 DRIVER_PORT: Final = 7078
@@ -78,7 +78,7 @@ Cpus = Annotated[str, _matching(_CPUS, "a quantity of CPUs, as 2, 0.5 or 500m")]
 MountPath = Annotated[str, AfterValidator(_absolute)]
 
 
-class Driver(Section):
+class Driver(SettingsSection):
     """Addresses and ports at which executors call the driver."""
 
     host: Host | None = setting(
@@ -103,7 +103,7 @@ class Driver(Section):
     )
 
 
-class Executors(Section):
+class Executors(SettingsSection):
     """Number and size of the executors. Not for `local` masters."""
 
     count: int = setting(2, description="Executors.", unit="executors", ge=1, le=10_000)
@@ -122,7 +122,7 @@ class Executors(Section):
     )
 
 
-class Kubernetes(Section):
+class Kubernetes(SettingsSection):
     """The executors' pods, with a master `k8s://…`. The driver runs in a pod itself."""
 
     namespace: Annotated[str, _matching(_NAME, "the name of a namespace")] | None = setting(

@@ -26,7 +26,7 @@ from spark_cep.config.quantities import (
     Place,
     PositiveDuration,
     Properties,
-    Section,
+    SettingsSection,
     Shown,
     Size,
     reveal,
@@ -74,7 +74,7 @@ def _offsets_of(topic: str, value: Any) -> dict[int, int]:
         ) from None
 
 
-class Time(Section):
+class Time(SettingsSection):
     """Event time: order, lateness, and the watermark that moves deadlines."""
 
     allowed_disorder: Duration = setting(
@@ -115,7 +115,7 @@ class Time(Section):
     )
 
 
-class Source(Section):
+class Source(SettingsSection):
     """Reading of the input. `starting_offsets` counts at the first start only."""
 
     starting_offsets: Annotated[
@@ -187,7 +187,7 @@ class Source(Section):
     )
 
 
-class State(Section):
+class State(SettingsSection):
     """Partial matches and waiting events. Keys are spread over key groups once and for all."""
 
     checkpoint: Place = setting(
@@ -245,7 +245,7 @@ class State(Section):
         return self
 
 
-class Spark(Section):
+class Spark(SettingsSection):
     """The Spark application."""
 
     master: Annotated[str, AfterValidator(check_master), Shown("text")] = setting(
@@ -272,7 +272,7 @@ class Spark(Section):
         return self
 
 
-class Trigger(Section):
+class Trigger(SettingsSection):
     """Start and end of batches."""
 
     mode: Literal["continuous", "available_now"] = setting(
@@ -301,7 +301,7 @@ class Trigger(Section):
         return self.mode == "available_now" and self.at_end_of_input == "decide"
 
 
-class CircuitBreaker(Section):
+class CircuitBreakerLimits(SettingsSection):
     """Limits of dead letters, beyond which the job stops or a rule is paused."""
 
     max_share: float | None = setting(
@@ -337,7 +337,7 @@ class CircuitBreaker(Section):
     )
 
 
-class Observability(Section):
+class Observability(SettingsSection):
     """Metrics, health and logs."""
 
     metrics_host: str = setting(

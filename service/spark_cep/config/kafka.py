@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from spark_cep.config.quantities import Properties, Section, Shown, reveal, setting
+from spark_cep.config.quantities import Properties, SettingsSection, Shown, reveal, setting
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.errors import ConfigurationError
 
@@ -96,7 +96,7 @@ def _servers(value: str) -> str:
     return ",".join(servers)
 
 
-class Security(Section):
+class Security(SettingsSection):
     """TLS and SASL of the Kafka connection; the same for source, sink and administration."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = setting(
@@ -171,7 +171,7 @@ class Security(Section):
         return made
 
 
-class Kafka(Section):
+class Kafka(SettingsSection):
     """The Kafka cluster that events come from and results go to."""
 
     bootstrap_servers: Annotated[str, AfterValidator(_servers), Shown("host:port, with commas")] = (

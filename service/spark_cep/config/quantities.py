@@ -54,7 +54,7 @@ class PathMarker:
     """Marks a text that names a place: relative ones start at the configuration file's folder."""
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """Base of all sections: immutable, and unknown settings are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

@@ -43,7 +43,7 @@ _MOST_CONNECTIONS: Final = 64
 keep theirs open lock nobody out."""
 
 
-class Phase(Enum):
+class LifePhase(Enum):
     """The states of the service's life."""
 
     STARTING = "starting"
@@ -70,14 +70,14 @@ class Health:
         self._limit: Final = stall_limit_ms / 1000
         self._clock: Final = clock
         self._lock: Final = threading.Lock()
-        self._phase = Phase.STARTING
+        self._phase = LifePhase.STARTING
         self._failure = ""
         self._awaited: dict[str, str] = {}
         self._expected = False
         self._progress = clock()
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> LifePhase:
         """The state of the service's life."""
         with self._lock:
             return self._phase
@@ -85,8 +85,8 @@ class Health:
     def ready(self) -> None:
         """The query runs: rules are compiled, Spark is up. From now on progress is expected."""
         with self._lock:
-            if self._phase is Phase.STARTING:
-                self._phase = Phase.READY
+            if self._phase is LifePhase.STARTING:
+                self._phase = LifePhase.READY
                 self._expected = True
                 self._progress = self._clock()
 
@@ -114,20 +114,20 @@ class Health:
     def stopping(self) -> None:
         """The service winds down: alive, but no longer ready."""
         with self._lock:
-            if self._phase is not Phase.FAILED:
-                self._phase = Phase.STOPPING
+            if self._phase is not LifePhase.FAILED:
+                self._phase = LifePhase.STOPPING
             self._expected = False
 
     def failed(self, reason: str) -> None:
         """The query is gone and will not come back in this process."""
         with self._lock:
-            self._phase = Phase.FAILED
+            self._phase = LifePhase.FAILED
             self._failure = reason
 
     def live(self) -> Verdict:
         """Tell whether the process should go on."""
         with self._lock:
-            if self._phase is Phase.FAILED:
+            if self._phase is LifePhase.FAILED:
                 return Verdict(ok=False, reason=f"failed: {self._failure}")
             silent = self._clock() - self._progress
             if self._expected and not self._awaited and silent > self._limit:
@@ -140,12 +140,12 @@ class Health:
     def readiness(self) -> Verdict:
         """Tell whether the service does its work."""
         with self._lock:
-            ok = self._phase is Phase.READY and not self._awaited
+            ok = self._phase is LifePhase.READY and not self._awaited
             return Verdict(ok=ok, reason=self._said())
 
     def _said(self) -> str:
         reason = f"waits for {next(iter(self._awaited.values()))}" if self._awaited else ""
-        if self._phase is Phase.FAILED:
+        if self._phase is LifePhase.FAILED:
             reason = self._failure
         return f"{self._phase.value}: {reason}" if reason else self._phase.value
 

@@ -18,7 +18,7 @@ Version = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
+class DrainingVersion:
     """A version that a newer one has replaced, and that finishes what it has begun, for
     ``limit_ms`` of event time at most, or nothing (``None``). ``until_ms``: the event time at which
     the newer one begins; up to there it goes on as before."""
@@ -52,7 +52,7 @@ class RuleSet:
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
     paused: Mapping[str, Pause] = field(default_factory=dict)
-    draining: tuple[Drain, ...] = ()
+    draining: tuple[DrainingVersion, ...] = ()
     carried: tuple[LoadedRule, ...] = ()
 
     @property

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, RuleSet
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet
 from spark_cep.rules.set_change import SetChange
 
 #: By topic and partition.
@@ -183,8 +183,8 @@ def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str
     for one in change.went:
         yield one, "removed", {}
     for one, pause in change.paused:
-        told = {"by": pause.by, "reason": pause.reason, "paused_version": pause.version}
-        yield one, "paused", told
+        details = {"by": pause.by, "reason": pause.reason, "paused_version": pause.version}
+        yield one, "paused", details
     for one in change.resumed:
         yield one, "resumed", {}
     for each in change.drained:
@@ -269,7 +269,7 @@ def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
                 paused.pop(each.rule_id, None)
             case "draining":
                 (old,) = load_rules(each.text or "", each.source or "")
-                drain = Drain(old, each.drain_limit_ms, each.drain_until_ms)
+                drain = DrainingVersion(old, each.drain_limit_ms, each.drain_until_ms)
                 draining[each.rule_id, each.rule_version] = drain
             case "carried":
                 carried[each.rule_id] = [

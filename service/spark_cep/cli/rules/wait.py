@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from spark_cep.cli.rules.text import REJECTED, reasons_of
 from spark_cep.durations import format_duration
-from spark_cep.errors import PagesAwayError, printable
+from spark_cep.errors import PagesUnavailableError, printable
 
 _EACH_SECONDS: Final = 0.5
 #: A batch under the rule is committed.
@@ -63,7 +63,7 @@ def wait_for(
     sleep: Callable[[float], None] = time.sleep,
 ) -> WaitEnd:
     """Wait for a rule for ``limit_ms`` at most. A job that does not answer may be starting, and is
-    asked again; raises PagesAwayError when it has not answered by the end.
+    asked again; raises PagesUnavailableError when it has not answered by the end.
 
     What is rejected when waiting begins may be what was there before the rule was published: it
     counts after a few of the job's looks at its folder, each after ``refresh_ms``.
@@ -76,7 +76,7 @@ def wait_for(
         try:
             rules = pages.rules()
             ready = not wanted.gone or pages.ready()
-        except PagesAwayError:
+        except PagesUnavailableError:
             if last:
                 raise
         else:

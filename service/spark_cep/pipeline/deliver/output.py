@@ -9,7 +9,7 @@ from typing import Protocol
 from spark_cep.pipeline.librdkafka.messages import Messages
 
 
-class Written(StrEnum):
+class WriteOutcome(StrEnum):
     """The fate of a partition's records."""
 
     COMMITTED = "committed"
@@ -25,7 +25,7 @@ class Output(Protocol):
         """Hand records on; they may wait in memory, within librdkafka's bound. Raises OutputError
         when one is refused."""
 
-    def finish(self) -> Written:
+    def finish(self) -> WriteOutcome:
         """Wait until the brokers have everything. Raises OutputError when they have not."""
 
     def abandon(self) -> None:

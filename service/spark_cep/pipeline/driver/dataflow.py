@@ -24,7 +24,7 @@ from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
-from spark_cep.pipeline.driver.input.source import ToldFiles, input_packets, limit_reads
+from spark_cep.pipeline.driver.input.source import DriverFiles, input_packets, limit_reads
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 from spark_cep.pipeline.match.key_group import MatchOptions
@@ -132,8 +132,8 @@ class Dataflow:
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
 
     @property
-    def _files(self) -> ToldFiles:
-        return ToldFiles(self.control_file, self.control_file.with_name("most_records.json"))
+    def _files(self) -> DriverFiles:
+        return DriverFiles(self.control_file, self.control_file.with_name("most_records.json"))
 
     @cached_property
     def _options(self) -> DecodeOptions:

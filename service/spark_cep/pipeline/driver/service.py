@@ -27,7 +27,7 @@ from spark_cep.config import Settings
 from spark_cep.errors import (
     CircuitBreakerError,
     GraceError,
-    RegistryAwayError,
+    RegistryUnavailableError,
     StartError,
     StateError,
     TakenOverError,
@@ -138,9 +138,9 @@ class Service:
         Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError and
         StateError before anything is read; JobFailedError when the query fails for good, StateError
         when its checkpoint does; TakenOverError when another run writes the output now;
-        KafkaAwayError and RegistryAwayError when they did not answer within the limit, at the start
-        or later; GraceError when the batch in flight did not end in time after :meth:`stop`;
-        CircuitBreakerError when too many records became dead letters.
+        KafkaUnavailableError and RegistryUnavailableError when they did not answer within the
+        limit, at the start or later; GraceError when the batch in flight did not end in time after
+        :meth:`stop`; CircuitBreakerError when too many records became dead letters.
         """
         with ExitStack() as stack:
             if isinstance(self._spark, StartingSpark):
@@ -164,8 +164,8 @@ class Service:
             if trip is not None:
                 topic = self._settings.outputs.topics.dead_letters
                 raise CircuitBreakerError(
-                    f"the circuit breaker stopped the job: {trip.told(topic)}. Nothing is lost: the"
-                    " next start goes on behind the last batch"
+                    f"the circuit breaker stopped the job: {trip.sentence(topic)}. Nothing is lost:"
+                    " the next start goes on behind the last batch"
                 )
             if self._stopping.grace_ran_out:
                 raise GraceError(
@@ -218,9 +218,9 @@ class Service:
             _beside(stack, self._observer.position, watch)
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             begun = partial(partly_written, delivery, settings.state.state_partitions, checkpoint)
-            told = RuleTopics(settings, self._rules.listing, self.run_id)
-            rules = at_start.decide(checkpoint, retry(begun), overrides, told.decided)
-            _beside(stack, told)
+            rule_topics = RuleTopics(settings, self._rules.listing, self.run_id)
+            rules = at_start.decide(checkpoint, retry(begun), overrides, rule_topics.decided)
+            _beside(stack, rule_topics)
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, sampling.result())
             flow = Dataflow(
@@ -302,7 +302,7 @@ def _attempts_counted(rules: BatchRules) -> Iterator[None]:
         RefusedError,
         StateError,
         TakenOverError,
-        RegistryAwayError,
+        RegistryUnavailableError,
     ):
         with suppress(StateError):
             rules.not_at_fault()

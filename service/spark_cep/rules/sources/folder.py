@@ -16,7 +16,7 @@ from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
 from spark_cep.rules.rule_set import RuleFile, RuleSet, examine, valid
 from spark_cep.rules.sources.source import (
     MOST_BYTES,
-    Entries,
+    SourceEntries,
     check_count,
     decoded,
     not_read,
@@ -40,7 +40,7 @@ class FolderSource:
         self._settle_seconds = settle_seconds
         self._begun = False
         self._taken: Stamp | None = None
-        self._entries = Entries()
+        self._entries = SourceEntries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""
@@ -83,7 +83,7 @@ def examine_rules(path: Path) -> RuleSet:
     return examine(read_files(path), shown_name(path), "files named *.yaml, *.yml, *.json or *.sql")
 
 
-def read_files(path: Path, entries: Entries | None = None) -> list[RuleFile]:
+def read_files(path: Path, entries: SourceEntries | None = None) -> list[RuleFile]:
     """Each file of a folder, or one file, with its rules and its problems; ``RuleSetError`` when
     the folder cannot be read. ``entries``: what was read before."""
     try:
@@ -92,7 +92,7 @@ def read_files(path: Path, entries: Entries | None = None) -> list[RuleFile]:
         raise _not_read(path, error) from error
     check_count(len(files), "rule files", shown_name(path))
     inside = path.resolve()
-    entries = entries or Entries()
+    entries = entries or SourceEntries()
     entries.next_snapshot()
     return [_read_file(file, path, inside, entries) for file in files]
 
@@ -103,7 +103,7 @@ def shown_name(path: Path) -> str:
     return printable(str(path).replace("\\", r"\\"))
 
 
-def _read_file(file: Path, path: Path, inside: Path, entries: Entries) -> RuleFile:
+def _read_file(file: Path, path: Path, inside: Path, entries: SourceEntries) -> RuleFile:
     try:
         if file is not path and not file.resolve().is_relative_to(inside):
             raise RuleSetError([_leads_out(file, path)])

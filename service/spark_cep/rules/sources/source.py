@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from spark_cep.documents.reading import MOST_CHARACTERS
-from spark_cep.errors import Problem, RulesAwayError, RuleSetError
+from spark_cep.errors import Problem, RuleSetError, RulesUnavailableError
 from spark_cep.pattern.document import loading as document
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
@@ -41,7 +41,7 @@ class RuleSource(Protocol):
         Nothing is read after it."""
 
 
-class Entries:
+class SourceEntries:
     """Rules and problems of texts. What was read before is not read again, as long as it is in the
     newest snapshot or the one before: a text may hold a thousand rules."""
 
@@ -126,9 +126,9 @@ def check_count(count: int, what: str, name: str) -> None:
         raise RuleSetError([Problem(message, name, allowed=f"at most {MOST_ENTRIES:,}")])
 
 
-def away(reason: str, name: str) -> RulesAwayError:
+def unavailable(reason: str, name: str) -> RulesUnavailableError:
     """The error of a source that does not answer, and may do so later."""
-    return RulesAwayError(not_read(reason, name).problems)
+    return RulesUnavailableError(not_read(reason, name).problems)
 
 
 def not_read(reason: str, name: str, allowed: str | None = None) -> RuleSetError:

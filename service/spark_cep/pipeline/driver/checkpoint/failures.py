@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from spark_cep.errors import (
     ConfigurationError,
-    KafkaAwayError,
+    KafkaUnavailableError,
     OutputError,
     SparkCepError,
     StartError,
@@ -23,7 +23,7 @@ from spark_cep.errors import (
 )
 from spark_cep.pipeline.driver.checkpoint.state_faults import state_fault
 
-_KAFKA_AWAY: Final = re.compile(r"spark_cep\.errors\.KafkaAwayError: [^\n]*")
+KAFKA_UNAVAILABLE: Final = re.compile(r"spark_cep\.errors\.KafkaUnavailableError: [^\n]*")
 #: Ours, that tasks and the source of the input raise.
 _OURS: Final = (StateError, TakenOverError, OutputError, ConfigurationError, StartError)
 
@@ -51,28 +51,28 @@ def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
     state = state_fault(str(error), checkpoint)
     if state is not None:
         return state
-    told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
+    reports = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
-    python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
-    text = (python or told or lines[:1] or ["no message"])[-1]
+    python = [text for text in reports if not text.startswith(("org.", "java.", "py4j."))]
+    text = (python or reports or lines[:1] or ["no message"])[-1]
     return JobFailedError(f"the query failed: {text}")
 
 
-def kafka_away(error: PySparkException) -> KafkaAwayError | None:
-    """The error as KafkaAwayError, when the query failed because Kafka did not answer."""
+def kafka_unavailable(error: PySparkException) -> KafkaUnavailableError | None:
+    """The error as KafkaUnavailableError, when the query failed because Kafka did not answer."""
     trace = str(getattr(error, "_stackTrace", None) or "")
-    return kafka_away_in(f"{error}\n{trace}")
+    return kafka_unavailable_in(f"{error}\n{trace}")
 
 
 def not_started(checkpoint: str, error: PySparkException | Py4JJavaError) -> SparkCepError:
     """The error of a query that did not even start, mostly for its checkpoint's place."""
-    told = str(error.java_exception if isinstance(error, Py4JJavaError) else error)
+    reports = str(error.java_exception if isinstance(error, Py4JJavaError) else error)
     return state_fault(str(error), checkpoint) or StartError(
-        f"no query can be started with state.checkpoint {checkpoint}: {told}"
+        f"no query can be started with state.checkpoint {checkpoint}: {reports}"
     )
 
 
-def kafka_away_in(report: str) -> KafkaAwayError | None:
-    """Do as :func:`kafka_away`, from a report's text."""
-    found = _KAFKA_AWAY.search(report)
-    return found and KafkaAwayError(f"Kafka does not answer: {found[0].strip()}")
+def kafka_unavailable_in(report: str) -> KafkaUnavailableError | None:
+    """Do as :func:`kafka_unavailable`, from a report's text."""
+    found = KAFKA_UNAVAILABLE.search(report)
+    return found and KafkaUnavailableError(f"Kafka does not answer: {found[0].strip()}")

@@ -18,7 +18,7 @@ from spark_cep.pipeline.driver.control.source_offset import (
     by_partition,
     nested,
 )
-from spark_cep.pipeline.driver.control.written_files import tell
+from spark_cep.pipeline.driver.control.written_files import write_atomically
 from spark_cep.pipeline.wire.control import ControlRecord
 
 _CLOCK: Final = "clock"
@@ -69,23 +69,23 @@ class ControlFile:
         self._write(record)
 
     def _write(self, record: ControlRecord) -> None:
-        told: dict[str, Any] = {
+        content: dict[str, Any] = {
             _CLOCK: record.as_json(),
             _RUN: self._run,
             _TOPICS: self._topics,
         }
         if self._rules is not None:
-            told[_RULES] = self._rules
+            content[_RULES] = self._rules
         if self._start is not None:
-            told[_START] = nested(self._start)
-        self._unwritten = json.dumps(told, sort_keys=True)
+            content[_START] = nested(self._start)
+        self._unwritten = json.dumps(content, sort_keys=True)
         self.flush()
 
     def flush(self) -> None:
         """Write the newest record, if it could not be written yet. Raises as :meth:`write`."""
         if self._unwritten is None:
             return
-        tell(self._file, self._unwritten, "what time it is")
+        write_atomically(self._file, self._unwritten, "what time it is")
         self._unwritten = None
 
 

@@ -49,10 +49,10 @@ class BatchLimit:
         assert before is not None
         mean = size / records
         # A full batch tells much, however few its records are; a few of live input tell little.
-        told = 0.5 if records >= before // 2 else min(0.5, records / _SAMPLE)
+        weight = 0.5 if records >= before // 2 else min(0.5, records / _SAMPLE)
         if self._guessed and records >= _SAMPLE:
-            told, self._guessed = 1.0, False
-        self._mean += told * (mean - self._mean)
+            weight, self._guessed = 1.0, False
+        self._mean += weight * (mean - self._mean)
         if size > self._most_bytes:
             self._mean = max(self._mean, mean)
         allowed = self._allowed()

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from spark_cep.config import Settings
 from spark_cep.config.engine import EARLIEST, LATEST
-from spark_cep.errors import KafkaAwayError, StartError, StateError
+from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.pipeline.driver.control.source_offset import Ends
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END, Cluster, at_time
 from spark_cep.pipeline.driver.kafka.watch import quick_cluster
@@ -38,7 +38,7 @@ _REMEDY: Final = (
 class InputOffsets:
     """Plans the batches of one query. ``cluster``: who is asked, by the reader's own connection.
 
-    Each method that asks Kafka raises KafkaAwayError when it has not answered for a minute,
+    Each method that asks Kafka raises KafkaUnavailableError when it has not answered for a minute,
     ConfigurationError and StartError when it refuses.
     """
 
@@ -168,16 +168,16 @@ class InputOffsets:
         unknown = [at for at in partitions if at not in found]
         if unknown:
             # Brokers learn one after the other of a topic that has just come, or gone.
-            raise KafkaAwayError(f"Kafka has no leader for {_listed(unknown)}")
+            raise KafkaUnavailableError(f"Kafka has no leader for {_listed(unknown)}")
         return found
 
     def _bridged(self, request: Callable[[], _T]) -> _T:
-        """A broker that is away for a moment is no reason to end the query."""
+        """A broker that is unavailable for a moment is no reason to end the query."""
         ends = self._clock() + _BRIDGED_SECONDS
         while True:
             try:
                 return request()
-            except KafkaAwayError:
+            except KafkaUnavailableError:
                 if self._clock() >= ends:
                     raise
                 self._sleep(_ASK_AGAIN_SECONDS)

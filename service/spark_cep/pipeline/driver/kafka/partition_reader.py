@@ -11,7 +11,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from spark_cep.errors import KafkaAwayError
+from spark_cep.errors import KafkaUnavailableError
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 
 ANSWER_SECONDS: Final = 30.0
@@ -24,7 +24,7 @@ _FIRST_STRETCH: Final = 1_000
 class PartitionReader:
     """A partition of a topic, read to its end as it is now. Each method raises what
     :meth:`Cluster.ask <spark_cep.pipeline.driver.kafka.cluster.Cluster.ask>` does, and
-    KafkaAwayError."""
+    KafkaUnavailableError."""
 
     def __init__(self, cluster: Cluster, consumer: Consumer, topic: str, number: int) -> None:
         self._cluster = cluster
@@ -74,4 +74,4 @@ class PartitionReader:
                     raise KafkaException(error)
             if messages:
                 return messages
-        raise KafkaAwayError(f"Kafka did not send {self._at.topic} for {ANSWER_SECONDS:g} s")
+        raise KafkaUnavailableError(f"Kafka did not send {self._at.topic} for {ANSWER_SECONDS:g} s")

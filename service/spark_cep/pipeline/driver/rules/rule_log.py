@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from spark_cep.errors import RESTORE, Problem, RuleSetError, StateError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, RuleSet, Version
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version
 from spark_cep.rules.texts import meaning
 from spark_cep.rules.topic_records import Offsets
 
@@ -160,7 +160,7 @@ class RuleHistory:
             for entry in content["rules"]:
                 loaded += _loaded(entry, known)
             draining = [
-                Drain(one, entry["limit_ms"], entry.get("until_ms"))
+                DrainingVersion(one, entry["limit_ms"], entry.get("until_ms"))
                 for entry in content.get("draining", ())
                 for one in _loaded(entry, known)
             ]

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.decode.decoder_plan import record_types
 from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
@@ -116,7 +116,7 @@ class RulesAtStart:
         logged = None if position is None else log.of(position.batch)
         uncommitted = position.batch if position is not None and position.uncommitted else None
         ask = self._retry if logged is None else ask_once
-        if logged is None and isinstance(self._wrong, RulesAwayError):
+        if logged is None and isinstance(self._wrong, RulesUnavailableError):
             # Of a checkpoint elsewhere that is known only now.
             self._wrong = None
             self._read(ask)
