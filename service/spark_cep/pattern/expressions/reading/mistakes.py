@@ -24,6 +24,7 @@ _SIGN = "{shown} is not allowed in an expression"
 _UNIT = "|".join(f"{unit}S?" for unit in UNITS)
 _CLOSING = {"LPAR": ")", "LSQB": "]"}
 _NEAR = 100
+_MOST_SHOWN = 60
 
 # What stands before, what stands there, what is wrong, and what is allowed. The first that fits is
 # told; nothing there: whatever it is.
@@ -44,6 +45,7 @@ _KNOWN = (
     (r"\bIS\s+(?:NOT\s+)?", "", "IS takes NULL, TRUE, FALSE or DISTINCT FROM", None),
     (r"\bIN\s*", "", "IN needs a list", "x IN ('a', 'b')"),
     (r"\bINTERVAL\s*(?:[+-]?\s*[\d.]+\s*)?", "", "INTERVAL needs a number and a unit", FORM),
+    (r"\bBETWEEN\s+\S+\s+", r"[\w'\".]+", "BETWEEN needs AND", "x BETWEEN 10 AND 100"),
     (r"\w\s*\.\s*", "", "this is not a name", None),
     (r"\b\d+(?:\.\d+)?\s*%\s*", r"\Z|\w+|[^\w\s]", "% is the remainder of a division",
      "a share as a number, such as 0.1 for 10%"),
@@ -71,82 +73,79 @@ _ROWS = tuple(
     )
     for before, there, message, allowed in _KNOWN
 )
-_UNKNOWN = re.compile(r"[\w.]*\w|::|=>|.", re.DOTALL)
+_NO_TOKEN = re.compile(r"[\w.]*\w|::|=>|.", re.DOTALL)
 _LAST = re.compile(r"(?:\w+|[^\w\s]+)\s*\Z")
 
 
-def syntax_problems(text: str, error: UnexpectedInput) -> list[ExpressionProblem]:
-    """The reason why nothing can stand where the parser stopped; all that is open at the end."""
+def syntax_problem(text: str, error: UnexpectedInput) -> ExpressionProblem:
+    """The reason why what stands where the parser stopped cannot stand there."""
     if not text.strip():
-        return [ExpressionProblem("the expression is empty", 0, len(text))]
+        return ExpressionProblem("the expression is empty", 0, len(text))
     parser: Any = error.interactive_parser
     stack = parser.parser_state.value_stack
     opened = [each for each in stack if isinstance(each, Token) and each.type in _CLOSING]
     if not isinstance(error, UnexpectedToken):
         start = error.pos_in_stream or 0
-        return _known(text, start, 1) or [_unknown(text, start)]
+        return _known(text, start, 1) or _no_token(text, start)
     if error.token.type == "$END":
         return _known(text, len(text), 0) or _incomplete(text, opened)
     start, found = error.token.start_pos or 0, str(error.token)
     known = _known(text, start, len(found))
-    if known:
+    if known is not None:
         return known
     if found in ")]" and (not opened or _CLOSING[opened[-1].type] != found):
-        return [ExpressionProblem(f"{found!r} closes nothing", start, start + 1)]
+        return ExpressionProblem(f"{found!r} closes nothing", start, start + 1)
     is_word = found[0].isalpha() or found[0] == "_"
     allowed = _NO_OPERATOR if is_word or found[0] in "0123456789'\"`" else None
     if "NAME" in parser.choices():
         allowed = f"a value; a column of that name is written `{found}`" if is_word else "a value"
-    message = f"{found!r} is not expected here"
-    return [ExpressionProblem(message, start, start + len(found), allowed)]
+    message = f"{_shown(found)} is not expected here"
+    return ExpressionProblem(message, start, start + len(found), allowed)
 
 
-def _known(text: str, start: int, length: int) -> list[ExpressionProblem]:
-    """What the table has of the place."""
+def _known(text: str, start: int, length: int) -> ExpressionProblem | None:
+    """The row of the table that fits the place."""
     before = text[max(0, start - _NEAR) : start]
-    for behind, there, message, instead in _ROWS:
+    for behind, there, message, allowed in _ROWS:
         at, around = there.match(text, start), behind.search(before)
         if at is None or around is None:
             continue
         found = at[0] or text[start : start + length]
-        words = {"found": found, "shown": repr(found), "upper": found.upper()}
-        words |= {
-            name: said.upper() for name, said in (around.groupdict() | at.groupdict()).items()
-        }
+        words = {"found": found[:_NEAR], "shown": _shown(found), "upper": found.upper()}
+        words |= around.groupdict() | at.groupdict()
         first, last = start - len(before) + around.start(), max(at.end(), start + length)
-        allowed = None if instead is None else instead.format(**words)
-        return [ExpressionProblem(message.format(**words), first, last, allowed)]
-    return []
+        instead = None if allowed is None else allowed.format(**words)
+        return ExpressionProblem(message.format(**words), first, last, instead)
+    return None
 
 
-def _unknown(text: str, start: int) -> ExpressionProblem:
-    """What is no part of the language."""
+def _no_token(text: str, start: int) -> ExpressionProblem:
+    """The problem of what is no word, number, string or sign of the language."""
     if text[start] in "'\"`":
         what = "a quoted name" if text[start] == "`" else "a string"
         message = f"{what} opened with {text[start]} is not closed"
         return ExpressionProblem(message, start, len(text))
     while start and text[start].isalnum() and text[start - 1].isalnum():
         start -= 1
-    match = _UNKNOWN.match(text, start)
-    found = match[0] if match else text[start:]
+    match = _NO_TOKEN.match(text, start)
+    found = match[0] if match else ""
+    message, allowed = f"{_shown(found)} is not allowed in an expression", None
     if found[0].isalpha() and not found.isascii():
-        message, allowed = f"the name {found!r} is not allowed", _NAME_RULE
-        return ExpressionProblem(message, start, start + len(found), allowed)
-    message = f"{found!r} is not allowed in an expression"
+        message, allowed = f"the name {_shown(found)} is not allowed", _NAME_RULE
+    return ExpressionProblem(message, start, start + len(found), allowed)
+
+
+def _incomplete(text: str, opened: list[Token]) -> ExpressionProblem:
+    """What is missing at the end: a bracket, or whatever the last word needs."""
+    if opened:
+        start, found = opened[-1].start_pos or 0, str(opened[-1])
+        return ExpressionProblem(f"{found!r} is not closed", start, start + 1)
+    near = _LAST.search(text[-_NEAR:])
+    found = near[0].strip() if near else ""
+    start = len(text) - (len(near[0]) if near else 0)
+    message = f"the expression is not complete at {found!r}"
     return ExpressionProblem(message, start, start + len(found))
 
 
-def _incomplete(text: str, opened: list[Token]) -> list[ExpressionProblem]:
-    """What is missing at the end: brackets, or whatever the last word needs."""
-    if opened:
-        return [
-            ExpressionProblem(
-                f"{str(each)!r} is not closed", each.start_pos or 0, each.end_pos or 0
-            )
-            for each in opened
-        ]
-    match = _LAST.search(text)
-    found = match[0].strip() if match else ""
-    start = match.start() if match else 0
-    message = f"the expression is not complete at {found!r}"
-    return [ExpressionProblem(message, start, start + len(found))]
+def _shown(found: str) -> str:
+    return repr(found if len(found) <= _MOST_SHOWN else f"{found[:_MOST_SHOWN]}…")

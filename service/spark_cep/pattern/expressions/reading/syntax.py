@@ -16,7 +16,7 @@ from lark.exceptions import UnexpectedInput
 
 from spark_cep.pattern.expressions.nodes import Span
 from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem
-from spark_cep.pattern.expressions.reading.mistakes import syntax_problems
+from spark_cep.pattern.expressions.reading.mistakes import syntax_problem
 
 MAX_TEXT = 10_000
 
@@ -33,7 +33,7 @@ def read_syntax(text: str) -> Syntax:
     try:
         return _parser().parse(text)
     except UnexpectedInput as error:
-        raise ExpressionError(syntax_problems(text, error)) from error
+        raise ExpressionError([syntax_problem(text, error)]) from error
 
 
 def place(syntax: Syntax) -> Span:
