@@ -71,6 +71,15 @@ def test_a_word_of_the_grammar_is_a_name_in_backticks(word: str) -> None:
             parse(f"{word} > 1")
 
 
+def test_end_is_a_name_where_a_value_may_begin() -> None:
+    """Steps and columns are often called so; within CASE, too."""
+    text = "end.price > CASE WHEN end THEN end.x ELSE end END AND COUNT(end.*) > 1"
+    e = parse(text, steps=frozenset({"end"}))
+    assert e.columns == {("end",)}
+    assert [each.step for each in e.look_backs] == ["end", "end", "end"]
+    assert parse(e.canonical, steps=frozenset({"end"})) == e
+
+
 @pytest.mark.parametrize(
     ("text", "place", "allowed"),
     [
@@ -84,7 +93,7 @@ def test_a_word_of_the_grammar_is_a_name_in_backticks(word: str) -> None:
         ("amount AS", "AS", "an operator between two values; an alias is not allowed"),
         ("x.<> = 1", "x.<>", None),
         ("2e > 1", "2e", None),
-        ("end > 1", "end", "a value; a column of that name is written `end`"),
+        ("then > 1", "then", "a value; a column of that name is written `then`"),
         ("x = 1 OR + NOT y", "+ NOT", "put parentheses around it"),
         ("x > 5AND y", "5AND", None),
         ("x ANDROID y", "ANDROID", "an operator between two values; an alias is not allowed"),

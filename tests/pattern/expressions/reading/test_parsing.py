@@ -166,6 +166,7 @@ def test_unknown_step_is_a_nested_column() -> None:
         ("x = 1 = y", "it is not clear what belongs together", "x = 1"),
         ("x <=> y < z", "it is not clear what belongs together", "x <=> y < z"),
         ("x = y is null", "it is not clear what belongs together", "x = y"),
+        ("x = y = ANY(z)", "it is not clear what belongs together", "x = y = ANY(z)"),
         ("x = 'a' 'b'", "two strings stand side by side", "'b'"),
         ("x || y + 1", "|| beside another operator is not clear", "x || y + 1"),
         ("x % y * z", "% beside another operator is not clear", "x % y * z"),

@@ -159,7 +159,8 @@ class ExpressionReader:
         if operator != "=" or _is_any(left) or len(parts(right)) != 1:
             form = "value = ANY(array), or EXISTS(array, x -> x > value)"
             raise refused("ANY stands behind = and takes an array", place(tree), form)
-        return Call("ARRAY_CONTAINS", (self.read(parts(right)[0]), self.read(left)), place(tree))
+        value, array = self._operands(tree, left, parts(right)[0])
+        return Call("ARRAY_CONTAINS", (array, value), place(tree))
 
     def _membership(self, tree: Syntax) -> Node:
         if len(parts(tree)) == 1:
@@ -185,9 +186,9 @@ class ExpressionReader:
         node = call(_LIKES.get(written, written), self._operands(tree), place(tree))
         return Call("NOT", (node,), place(tree)) if _is_negated(tree) else node
 
-    def _operands(self, tree: Syntax) -> tuple[Node, ...]:
+    def _operands(self, tree: Syntax, *chosen: Syntax) -> tuple[Node, ...]:
         """The operands of a predicate; another one needs parentheses there."""
-        operands = parts(tree)
+        operands = chosen or parts(tree)
         if operands[0].data in _PREDICATES:
             raise refused(UNCLEAR, place(tree), PARENTHESES)
         return tuple(map(self.read, operands))
