@@ -18,7 +18,9 @@ import numpy as np
 import pyarrow as pa
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, kind
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import FramingError, read_schema_id
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
 from spark_cep.columns.loops.text_hash import SEED, text_hash
 from spark_cep.columns.vectors import reader
 from spark_cep.compiler.key_text import key_text
@@ -34,8 +36,6 @@ from spark_cep.pattern.expressions.values.casting import caster
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
 from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, Decoded, Decoder
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas
 from spark_cep.pipeline.match.slot_columns import vector_of
 from spark_cep.pipeline.read.records import KafkaRecords, Texts
 from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word

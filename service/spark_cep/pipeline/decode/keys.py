@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_cep.codecs.avro.record_layout import Layouts, Read
+from spark_cep.codecs.record_reader import Read
 from spark_cep.columns.loops.text_hash import SEED, text_hashes
 from spark_cep.compiler.key_text import ESCAPED, escaped
 from spark_cep.pattern.types import STRING
@@ -33,7 +33,7 @@ class KeyPart:
 class KeyTexts:
     """A part of the key of a batch's events, of record types ``of`` (-1: none has a key)."""
 
-    def __init__(self, part: KeyPart, read: Read, layouts: Layouts, of: NDArray[np.int32]) -> None:
+    def __init__(self, part: KeyPart, read: Read, of: NDArray[np.int32]) -> None:
         self._part, self._read, self._of = part, read, of
         #: Which events have none.
         self.missing = np.ones(len(of), bool)
@@ -47,7 +47,7 @@ class KeyTexts:
                 self.missing[mine] = read.nulls[mine, source.vector] != 0
                 continue
             rows = np.flatnonzero(mine)
-            found = source.of(read, layouts, rows)
+            found = source.of(read, rows)
             places = np.zeros(len(of), np.int64)
             places[rows] = found.places
             self._texts[number] = pa.array(found.values, pa.string()), places
