@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import RecordType, SqlType
@@ -38,27 +39,10 @@ class Read(NamedTuple):
     constants: Sequence[Any] = ()
 
 
-class RecordBytes(Protocol):
-    """The bytes of several records: those of record *i* are ``data[ends[i]:ends[i + 1]]``, if it
-    has any (``present[i]``)."""
-
-    @property
-    def data(self) -> NDArray[np.uint8]:
-        """The bytes of all records."""
-
-    @property
-    def ends(self) -> NDArray[np.int32]:
-        """Their ends, 0 in front."""
-
-    @property
-    def present(self) -> NDArray[np.uint8]:
-        """Whether a record has bytes."""
-
-
 class RecordReader(Protocol):
     """Reads columns out of records; picklable."""
 
-    def read(self, topic: str, values: RecordBytes) -> Read:
+    def read(self, topic: str, values: ByteColumn) -> Read:
         """The columns of the records with these values, of one topic."""
 
     def only(self, formats: Collection[int]) -> Self:

@@ -69,7 +69,7 @@ def read(layouts: Layouts, *bodies: bytes) -> Read:
     """Records with these bodies."""
     values = [frame(1, body) for body in bodies]
     data = np.frombuffer(b"".join(values), np.uint8)
-    ends = np.cumsum([0, *map(len, values)]).astype(np.int32)
+    ends = np.cumsum([0, *map(len, values)]).astype(np.int64)
     ends.flags.writeable = False
     present = np.ones(len(values), bool)
     return layouts.read(data, ends, present.view(np.uint8), np.zeros(len(values), np.int32))

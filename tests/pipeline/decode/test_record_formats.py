@@ -12,21 +12,24 @@ from typing import Any
 
 import fastavro
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from pyspark.serializers import CPickleSerializer
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import Read, RecordBytes, RecordFormat, Wanted
+from spark_cep.codecs.record_reader import Read, RecordFormat, Wanted
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
 from spark_cep.pattern.types import RecordType, record_type
-from spark_cep.pipeline.decode.decoder import Decoder
+from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
+from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
 
 from tests.e2e.schemas import field, record
-from tests.pipeline.decode.reference import Kafka, read
+from tests.pipeline.decode.reference import Kafka, kafka_records, read
 from tests.pipeline.decode.test_decoder import planned, rule
 
 SCHEMA = record(
@@ -82,16 +85,16 @@ class JsonReader:
         """There is one format alone."""
         raise NotImplementedError
 
-    def read(self, topic: str, values: RecordBytes) -> Read:
+    def read(self, topic: str, values: ByteColumn) -> Read:
         """One record after the other."""
         assert topic == "t"
-        count, data = len(values.present), bytearray()
+        count, data = len(values), bytearray()
         wholes = np.zeros((count, max(1, self.width)), np.int64)
         doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
         types, faults = np.zeros(count, np.int32), np.zeros(count, np.int32)
         for row in range(count):
             line = values.data[values.ends[row] : values.ends[row + 1]].tobytes()
-            if not values.present[row]:
+            if values.present is not None and not values.present[row]:
                 faults[row] = Fault.TOMBSTONE
                 continue
             try:
@@ -184,3 +187,35 @@ def test_the_same_bits_keys_and_columns(seed: int) -> None:
     assert of_json == of_avro
     assert of_json[-1]["fault"] == Fault.UNDECODABLE
     assert len({(row["key_0"], row["bits_0_0"]) for row in of_json}) > 5
+
+
+LARGE = 120_000
+
+
+@pytest.mark.parametrize(
+    ("key", "count"), [("k", 20_000), ("UPPER(k)", 2_000), (["k", "kind"], 2_000)]
+)
+def test_a_large_constant_of_many_records(key: Any, count: int) -> None:
+    """A default of the reader schema that the records' few bytes do not have: up to 2.4 GB."""
+    reader = record("t.Event", at="long", kind="string", k=field("string", default="x" * LARGE))
+    writer = record("t.Event", at="long", kind="string")
+    schemas = [parse(json.dumps(each), "event") for each in (reader, writer)]
+    types = (EventType(0, "events", "t.Event", schemas[0], ("t",), "at", "millis"),)
+    form = ResolvedSchemas(types, {SCHEMA_ID: (Writer(SCHEMA_ID, schemas[1], None, 0),)})
+    rules = [rule("large", "kind = 'a'", "kind = 'a'", key=key, emit={"events": ["k"]})]
+    decoder = decoder_for(planned(rules), form, DecodeOptions(16, None, keep_all=False))
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(writer), {"at": 1, "kind": "a"})
+    value = frame(SCHEMA_ID, out.getvalue())
+    records = [Kafka("t", 0, number, 1, None, value, None) for number in range(count)]
+    (together,) = kafka_records(records, count)
+    rows, groups, letters = 0, set(), set()
+    for piece in pieces(decoder, together, None):
+        assert piece.failures == []
+        assert all(column.nbytes <= MOST_BYTES * 2 for column in piece.rows.columns)
+        assert piece.rows.column("offset").to_pylist() == [*range(rows, rows + piece.rows.num_rows)]
+        rows += piece.rows.num_rows
+        assert sum(tally.records for tally in piece.tallies) == piece.rows.num_rows
+        groups |= set(piece.rows.column("group_0").to_pylist())
+        letters |= set(pc.binary_length(piece.rows.column("slot_0_0")).to_pylist())
+    assert (rows, len(groups), letters) == (count, 1, {LARGE})

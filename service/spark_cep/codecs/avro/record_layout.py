@@ -88,7 +88,7 @@ class Layouts:
     def read(
         self,
         data: NDArray[np.uint8],
-        ends: NDArray[np.int32],
+        ends: NDArray[np.int64],
         present: NDArray[np.uint8],
         kinds: NDArray[np.int32],
     ) -> Read:

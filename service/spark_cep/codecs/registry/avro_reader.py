@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
-from spark_cep.codecs.record_reader import Read, RecordBytes, Wanted
+from spark_cep.codecs.record_reader import Read, Wanted
+from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ class AvroReader:
     kind_of_topic: Mapping[str, int]
     other_topics: int
 
-    def read(self, topic: str, values: RecordBytes) -> Read:
+    def read(self, topic: str, values: ByteColumn) -> Read:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         kind = self.kind_of_topic.get(topic, self.other_topics)
-        kinds = np.full(len(values.present), kind, np.int32)
-        return self.layouts.read(values.data, values.ends, values.present, kinds)
+        present = values.present
+        if present is None:
+            present = np.ones(len(values), np.uint8)
+        return self.layouts.read(*values.pool, present, np.full(len(values), kind, np.int32))
 
     def only(self, formats: Collection[int]) -> AvroReader:
         """The same for these schema ids; all others are unknown."""

@@ -7,7 +7,7 @@ What cannot go on carries a *fault* and is judged by :mod:`spark_cep.pipeline.de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from spark_cep.columns.representation import Representation, representation
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.packing import pack
 from spark_cep.pattern.types import TIMESTAMP, SqlType
-from spark_cep.pipeline.decode.column_bytes import bytes_at
+from spark_cep.pipeline.decode.column_bytes import TooManyBytesError, bytes_at, taken
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
 from spark_cep.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
 from spark_cep.pipeline.decode.relevance import Relevance
@@ -349,7 +349,21 @@ class Decoder:
                 packed = pa.array([None if v is None else pack(v) for v in values], pa.binary())
                 at = np.zeros(len(rows), np.int64)
                 at[mine] = places
-                return packed.take(pa.array(at, mask=null))
+                return taken(packed, at, null)
+
+
+def pieces(
+    decoder: Decoder, records: KafkaRecords, latest: int | None, late_until: int | None = None
+) -> Iterator[Decoded]:
+    """Decode ``records`` as :meth:`Decoder.read` does, in pieces if their columns are too large."""
+    try:
+        decoded = decoder.read(records, latest, late_until)
+    except TooManyBytesError:
+        half = len(records) // 2
+        for part in (records.between(0, half), records.between(half, len(records))):
+            yield from pieces(decoder, part, latest, late_until)
+    else:
+        yield decoded
 
 
 def _of_types(which: Sequence[bool], of: NDArray[np.int32]) -> _Flags:

@@ -29,7 +29,7 @@ from spark_cep.codecs.registry.schema_lookup import (
     SchemaLookup,
 )
 from spark_cep.model import Coordinates, DeadLetter
-from spark_cep.pipeline.decode.decoder import Decoder
+from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.packet_rows import packet_rows
 from spark_cep.pipeline.decode.tallies import Tally
 from spark_cep.pipeline.read.records import KafkaRecords
@@ -127,17 +127,17 @@ class Packer:
         for records in read:
             began = perf_counter_ns()
             waited += began - asked
-            tallies, rows, failures = decoder.read(records, latest, self._late_until)
-            decoded = perf_counter_ns()
-            decoding += decoded - began
-            self._count(tallies)
-            packets = list(self._take(rows)) if rows.num_rows else []
-            if failures:
-                letters = RecordPackets.of(self._failed(failures))
-                packets += [packet_rows([(0, PacketKind.RECORDS, each)]) for each in letters]
-            busy += perf_counter_ns() - decoded
-            yield from packets
-            asked = perf_counter_ns()
+            for tallies, rows, failures in pieces(decoder, records, latest, self._late_until):
+                decoded = perf_counter_ns()
+                decoding += decoded - began
+                self._count(tallies)
+                packets = list(self._take(rows)) if rows.num_rows else []
+                if failures:
+                    letters = RecordPackets.of(self._failed(failures))
+                    packets += [packet_rows([(0, PacketKind.RECORDS, each)]) for each in letters]
+                busy += perf_counter_ns() - decoded
+                yield from packets
+                began = asked = perf_counter_ns()
             if len(self._new_ids) >= _MOST_NEW_IDS:
                 break
         if self._new_ids:
