@@ -13,11 +13,11 @@ from functools import lru_cache
 import pyarrow as pa
 
 from spark_cep.codecs.output.outputs import OutputEncoder
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.decode.pack import Packer, RecordReader
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
-from spark_cep.pipeline.decode.schema_lookup import SchemaLookup
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
