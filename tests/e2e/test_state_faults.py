@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql.streaming.stateful_processor import ValueState
 from spark_cep.cli.exit_codes import exit_code
 from spark_cep.errors import StateError
-from spark_cep.packing import pack, unpack, unsealed
+from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.driver import dataflow
 from spark_cep.pipeline.match.match import Matching, MatchProcessor
 from spark_cep.pipeline.state.pipelined_map import PipelinedMap
@@ -199,7 +199,7 @@ def test_state_of_an_older_version(
         update = group.update
 
         def older(value: Any) -> None:
-            update((pack({**unpack(unsealed(value[0])), "format": 1}),))
+            update((sealed(pack({**unpack(unsealed(value[0])), "format": 1})),))
 
         group.update = older  # type: ignore[assignment]
 

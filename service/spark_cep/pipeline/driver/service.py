@@ -153,9 +153,8 @@ class Service:
             overrides = stack.enter_context(closing(OverrideTopic(self._settings.kafka, name)))
             registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
             try:
-                # In transactions the newer run may take over from one that does not end.
-                alone = self._settings.outputs.delivery == "at_least_once"
-                with held(str(self._settings.state.checkpoint), alone=alone):
+                # A newer run may take over from one that does not end.
+                with held(str(self._settings.state.checkpoint), alone=False):
                     self._run(registry, source, overrides, scratch, planned_batch_only)
             except StopRequestedError:
                 pass

@@ -26,7 +26,6 @@ SPARKS_MODULES: Final = (
 _LOADED: Final = (
     "pandas",
     "pyarrow.dataset",
-    "spark_cep.pipeline.deliver.at_least_once",
     "spark_cep.pipeline.deliver.exactly_once",
     "spark_cep.pipeline.match.match",
     "spark_cep.pipeline.match.match_operator",

@@ -231,8 +231,8 @@ class Cluster:
         new = self._settings.outputs.create_topics
         if not new.enabled:
             raise StartError(
-                f"topic {topic} has {there} partitions on {self._servers}; outputs.delivery:"
-                f" exactly_once needs {partitions} (state.state_partitions): create it with"
+                f"topic {topic} has {there} partitions on {self._servers}; exactly-once output"
+                f" needs {partitions} (state.state_partitions): create it with"
                 " cleanup.policy=compact, or set outputs.create_topics.enabled"
             )
         if there:

@@ -158,7 +158,6 @@ def registry_settings(settings: Settings) -> RegistrySettings:
         certificate_file=path(given.ssl_certificate_file),
         key_file=path(given.ssl_key_file),
         key_password=secret(given.ssl_key_password),
-        logical_cluster=given.bearer_logical_cluster,
         timeout_seconds=given.timeout / 1000,
         max_attempts=given.max_attempts,
         first_wait_seconds=given.backoff / 1000,
