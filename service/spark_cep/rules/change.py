@@ -16,8 +16,8 @@ from typing import Final
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import PreviousVersion, Rule
+from spark_cep.rules.plans import meaning
 from spark_cep.rules.rule_set import Drain, RuleFile, RuleSet, Version, assemble, conflicts
-from spark_cep.rules.texts import meaning
 
 #: Versions of a rule that drain at a time; with one more, the oldest ends.
 MOST_DRAINING: Final = 4
@@ -48,7 +48,7 @@ def next_rules(
 ) -> Change:
     """The rules that run next. ``most``: how many may be enabled; with more, or with none where
     there were some and ``allow_empty`` is off, all of ``running`` goes on. ``meanings``: what
-    versions that ran before meant (:func:`~spark_cep.rules.texts.meaning`)."""
+    versions that ran before meant (:func:`~spark_cep.rules.plans.meaning`)."""
     by_id = {one.rule.id: one for one in running.loaded}
     newest = _newest(meanings)
     judged = []
