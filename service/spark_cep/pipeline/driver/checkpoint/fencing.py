@@ -54,7 +54,9 @@ def fence_earlier_runs(
                 message = f"state partition {partition} cannot be taken over: {reason.str()}"
                 if kind_of(reason) is ErrorKind.FENCED:
                     # It started after this one, so it is the one that goes on.
-                    raise TakenOverError(f"another instance of the service starts: {message}")
+                    raise TakenOverError(
+                        f"another instance of the service starts: {message}"
+                    ) from error
                 raise away_or(OutputError, reason, message) from error
 
         list(pool.map(claim, everything))
