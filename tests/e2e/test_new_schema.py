@@ -105,3 +105,26 @@ def test_what_a_batch_took_for_unknown_stays_so_when_it_runs_again(scenario: Sce
     outputs = scenario.run()
     assert outputs.of("ab") == ([found("ab", "k", at(10), a=0, b=3)], [])
     assert outputs.reasons() == [(1, "unknown_schema_id")]
+
+
+def test_schemas_that_cannot_be_used_end_nothing(scenario: Scenario) -> None:
+    """One is met while the job runs, and all of them at its next start: their records are dead
+    letters that say why, and the events beside them are processed."""
+    stream = Stream(scenario)
+    scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
+    itself = record("e2e.Itself", z=field({"type": "array", "items": record("e2e.Z", z="e2e.Z")}))
+    with scenario.running():
+        stream.send(("k", "a", 0))
+        scenario.wait_for_records(1)
+        # Of another subject: who may write to the topic may use its id.
+        endless = scenario.register("other", itself)
+        stream.send(Sent(frame(endless, b"\0")), ("k", "b", 1), ("k", "x", 9))
+        scenario.wait_for(lambda out: len(out.matches) >= 1 and len(out.dead_letters) >= 1)
+    broken = scenario.register("events", {**EVENT, "fields": [*EVENT["fields"], *itself["fields"]]})
+    stream.send(Sent(frame(broken, b"\0")), ("k", "a", 10), ("k", "b", 11), ("k", "x", 19))
+    outputs = scenario.run()
+    expected = [found("ab", "k", at(end), a=a, b=b) for a, b, end in ((0, 2, 1), (5, 6, 11))]
+    assert outputs.of("ab") == (expected, [])
+    assert outputs.reasons() == [(1, "unreadable_schema"), (4, "unreadable_schema")]
+    for letter in outputs.dead_letters:
+        assert "the record e2e.Z contains itself without end" in letter.body["detail"]

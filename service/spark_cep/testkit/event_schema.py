@@ -18,7 +18,8 @@ import fastavro
 from spark_cep.codecs.avro.default_values import default_value
 from spark_cep.codecs.avro.reader_schemas import project, record_names
 from spark_cep.codecs.avro.resolved import resolved
-from spark_cep.codecs.avro.schema import AvroSchema, Node
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node
 from spark_cep.codecs.avro.value_reader import ValueReader
 from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.types import DecimalType, RecordType, record_type

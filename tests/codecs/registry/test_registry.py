@@ -136,6 +136,34 @@ def test_references_in_a_circle(registry: Registry, script: Script) -> None:
         registry.get_schema(8)
 
 
+def test_a_reference_that_is_gone(registry: Registry, script: Script) -> None:
+    """The schema cannot be used; that its id were unknown would be asked again and again."""
+    reference = {"name": "geo.Address", "subject": "address", "version": 2}
+    schema = {"schema": json.dumps(ORDER), "references": [reference]}
+    script.answers["/schemas/ids/8"] = [(200, schema)]
+    script.answers["/subjects/address/versions/2"] = [
+        (404, {"error_code": 40402, "message": "Version 2 not found."})
+    ]
+    with pytest.raises(SchemaError, match=r"schema id 8: .* does not know reference 'address'"):
+        registry.get_schema(8)
+
+
+def test_defaults_are_checked_for_readers_alone(registry: Registry, script: Script) -> None:
+    """What is asked for by its id was written with, and its defaults are not used; the version of
+    a subject may become a reader schema."""
+    field = {"name": "c", "type": "string", "default": None}
+    schema = {"schema": json.dumps({"type": "record", "name": "E", "fields": [field]})}
+    script.answers["/schemas/ids/8"] = [(200, schema)]
+    script.answers["/subjects/s/versions/1"] = [
+        (200, schema | {"subject": "s", "version": 1, "id": 8})
+    ]
+    for _ in range(2):
+        assert registry.get_schema(8).root == "E"
+        found = registry.version("s", 1).found
+        assert isinstance(found, SchemaError)
+        assert str(found).startswith("subject 's', version 1: Default value <None>")
+
+
 def test_latest_is_asked_again(registry: Registry, script: Script) -> None:
     """The latest version may change at any time."""
     script.answers["/subjects/s/versions/latest"] = [
@@ -212,7 +240,7 @@ def test_unreachable(waits: list[float]) -> None:
     """Nobody at the address: an error that names it, after the attempts."""
     settings = RegistrySettings("http://127.0.0.1:9", max_attempts=2, timeout_seconds=1)
     with pytest.raises(RegistryAwayError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"):
-        Registry(settings, sleep=waits.append).ping()
+        Registry(settings, sleep=waits.append).get_schema(7)
     assert len(waits) == 1
 
 
@@ -240,7 +268,7 @@ def test_a_certificate_of_nobody(tmp_path: Path, waits: list[float]) -> None:
     try:
         settings = RegistrySettings(f"https://127.0.0.1:{server.server_address[1]}")
         with pytest.raises(ConfigurationError, match=r"cannot be trusted: .*self.signed"):
-            Registry(settings, sleep=waits.append).ping()
+            Registry(settings, sleep=waits.append).get_schema(7)
     finally:
         server.shutdown()
         server.server_close()
@@ -265,9 +293,9 @@ def test_other_schema_types(registry: Registry, script: Script) -> None:
 
 def test_basic_login(url: str, script: Script) -> None:
     """User and password, from the URL too, go into the header and nowhere else."""
-    script.answers["/schemas/types"] = [(200, ["AVRO"])]
+    script.answers["/schemas/ids/7"] = [(200, {"schema": json.dumps(ADDRESS)})]
     settings = RegistrySettings(url.replace("//", "//me:s%40cret@"))
-    Registry(settings).ping()
+    Registry(settings).get_schema(7)
     expected = "Basic " + base64.b64encode(b"me:s@cret").decode()
     assert script.asked[0][2]["Authorization"] == expected
     assert settings.url == url
@@ -276,17 +304,17 @@ def test_basic_login(url: str, script: Script) -> None:
 
 def test_token(url: str, script: Script) -> None:
     """A bearer token goes into the header."""
-    script.answers["/schemas/types"] = [(200, ["AVRO"])]
-    Registry(RegistrySettings(url, token="t0k")).ping()
+    script.answers["/schemas/ids/7"] = [(200, {"schema": json.dumps(ADDRESS)})]
+    Registry(RegistrySettings(url, token="t0k")).get_schema(7)
     assert script.asked[0][2]["Authorization"] == "Bearer t0k"
 
 
 def test_secrets_stay_out_of_errors(url: str, script: Script) -> None:
     """A registry that repeats the password does not bring it into the message."""
-    script.answers["/schemas/types"] = [(401, {"error_code": 401, "message": "bad me:hunter2"})]
+    script.answers["/schemas/ids/7"] = [(401, {"error_code": 401, "message": "bad me:hunter2"})]
     settings = RegistrySettings(url, username="me", password="hunter2")
     with pytest.raises(ConfigurationError, match=r"bad me:\*\*\*") as caught:
-        Registry(settings).ping()
+        Registry(settings).get_schema(7)
     assert "hunter2" not in str(caught.value)
 
 

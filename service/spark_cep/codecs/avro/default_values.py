@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from spark_cep.codecs.avro.schema import AvroSchema, Node, kind
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.columns.representation import from_whole
 from spark_cep.errors import SchemaError
 from spark_cep.pattern.types import BIGINT, DOUBLE, FLOAT, INT, DecimalType, scalar_type
 
 _WRONG = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+#: By type, those of a whole number beside its sign.
+_BITS = {"int": 31, "long": 63}
 #: By primitive, the JSON values it may have.
 _JSON: Mapping[str, tuple[type, ...]] = {
     "null": (type(None),), "boolean": (bool,), "int": (int,), "long": (int,),
@@ -91,6 +94,8 @@ def _scalar(node: Node, what: str, value: Any) -> Any:
         return float(np.float32(value)) if what == "float" else float(value)
     if what in ("int", "long"):
         logical = str(node.get("logicalType")) if isinstance(node, dict) else ""
+        if not -(1 << _BITS[what]) <= int(value) < 1 << _BITS[what]:
+            raise ValueError(f"out of the range of {what}")
         return from_whole(of)(int(value) * (1_000 if logical.endswith("timestamp-millis") else 1))
     if not isinstance(value, _JSON[what]):
         raise TypeError(f"{type(value).__name__} is not {what}")

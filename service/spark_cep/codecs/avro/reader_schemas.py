@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from spark_cep.codecs.avro.schema import AvroSchema, Node, children, reachable
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node, children, reachable
 from spark_cep.documents.nearest import nearest
 from spark_cep.errors import SchemaError
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spark_cep.codecs.avro.schema import AvroSchema, Node, children, kind
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node, children, kind
 
 #: What a writer's primitive may be read as.
 PROMOTIONS = {

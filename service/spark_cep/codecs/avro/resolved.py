@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from spark_cep.codecs.avro.default_values import default_value, members
 from spark_cep.codecs.avro.resolution import PROMOTIONS, Resolution
-from spark_cep.codecs.avro.schema import AvroSchema, Node, kind
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.pattern.types import SqlType, scalar_type
 
 _MICROS = {"millis": 1_000, "micros": 1}

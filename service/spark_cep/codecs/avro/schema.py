@@ -2,34 +2,50 @@
 
 Parsing follows the Avro specification and the Java library: names become full names, each named
 type is kept once under its full name, and the schema refers to it by that name. ``text`` writes it
-out again as one self-contained schema. Documentation is dropped; aliases, defaults, field order,
-logical types and other properties stay.
+out again as one self-contained schema. Documentation is dropped, and so is what has no meaning
+where it stands, such as the name of an array; aliases, defaults, field order, logical types and
+other properties stay.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 import fastavro
 
+from spark_cep.codecs.avro.schema_nodes import (
+    DEEPEST,
+    PRIMITIVES,
+    Node,
+    Unfolded,
+    deeper,
+    kind,
+    reachable,
+    with_values,
+)
 from spark_cep.errors import SchemaError
 
-PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
-
-Node = str | list[Any] | dict[str, Any]
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
-#: Levels of types, and of the JSON text, whose properties may hold anything.
-_DEEPEST, _DEEPEST_TEXT = 100, 350
-#: Values of a record with all its named types written out where they are used.
-_MOST_VALUES = 100_000
+#: Levels of the JSON text, whose properties may hold anything.
+_DEEPEST_TEXT = 350
 _LARGEST_FIXED = 2**31 - 1
+#: Properties with a meaning of their own, by the kind of type that has them.
+_PROPERTIES = {
+    "record": ("name", "aliases", "fields"),
+    "error": ("name", "aliases", "fields"),
+    "enum": ("name", "aliases", "symbols", "default"),
+    "fixed": ("name", "aliases", "size"),
+    "array": ("items",),
+    "map": ("values",),
+}
+_MEANINGFUL = {"doc", "namespace"}.union(*_PROPERTIES.values())
 
 
 @dataclass(frozen=True)
@@ -71,9 +87,55 @@ class AvroSchema:
         )
 
 
-def parse(schema: str | Node, origin: str, references: Sequence[AvroSchema] = ()) -> AvroSchema:
+def parse(
+    schema: str | Node,
+    origin: str,
+    references: Sequence[AvroSchema] = (),
+    *,
+    defaults: bool = True,
+) -> AvroSchema:
     """The checked form of ``schema``, JSON text or values; ``references`` define the named types
-    that it uses without defining them. ``SchemaError`` names ``origin``."""
+    that it uses without defining them. ``defaults``: check those, too, which a reader uses and a
+    writer does not. Whatever is wrong is a ``SchemaError`` that names ``origin``."""
+    with _told(origin):
+        parsed = _parsed(schema, origin, references)
+        checked = parsed if defaults else without_defaults(parsed)
+        fastavro.parse_schema(json.loads(checked.text))
+    return parsed
+
+
+def without_defaults(schema: AvroSchema) -> AvroSchema:
+    """The schema as a writer's, whose defaults are never used."""
+    named = {}
+    for name, definition in schema.named.items():
+        named[name] = _without(definition, "default")
+        if "fields" in definition:
+            named[name]["fields"] = [_without(field, "default") for field in definition["fields"]]
+    return replace(schema, named=named)
+
+
+def check_defaults(schema: AvroSchema) -> None:
+    """Raise SchemaError where :func:`parse` would for a default."""
+    with _told(schema.origin):
+        fastavro.parse_schema(json.loads(schema.text))
+
+
+@contextmanager
+def _told(origin: str) -> Iterator[None]:
+    try:
+        yield
+    except SchemaError:
+        raise
+    except fastavro.schema.SchemaParseException as error:
+        raise SchemaError(f"{origin}: {error}") from error
+    except Exception as error:
+        # Whoever may register schemas must not be able to end a job with one.
+        raise SchemaError(
+            f"{origin}: the schema cannot be used: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _parsed(schema: str | Node, origin: str, references: Sequence[AvroSchema]) -> AvroSchema:
     if isinstance(schema, str) and schema not in PRIMITIVES:
         try:
             schema = json.loads(schema)
@@ -81,111 +143,21 @@ def parse(schema: str | Node, origin: str, references: Sequence[AvroSchema] = ()
             raise SchemaError(f"{origin}: the schema is not JSON: {error}") from error
         except RecursionError:
             raise _too_deep(origin) from None
-    if _deeper(schema, _DEEPEST_TEXT):
+    if deeper(schema, _DEEPEST_TEXT):
         raise _too_deep(origin)
     parser = _Parser(origin, references)
     root = parser.node(schema, "", "", 0)
     used = reachable(root, parser.named)
-    _Unfolded(origin, parser.named).check(root)
+    Unfolded(origin, parser.named).check(root)
     parsed = AvroSchema(origin, root, {n: d for n, d in parser.named.items() if n in used})
-    try:
-        fastavro.parse_schema(json.loads(parsed.text))
-    except (fastavro.schema.SchemaParseException, ValueError, TypeError, LookupError) as error:
-        raise SchemaError(f"{origin}: {error}") from error
+    finite = with_values(parsed.named)
+    endless = (name for name in parsed.named if name not in finite)
+    if name := next((n for n in endless if n in reachable(parsed.named[n], parsed.named)), None):
+        raise SchemaError(
+            f"{origin}: the record {name} contains itself without end, so it has no values;"
+            " put the inner one into an array, a map, or a union with another type"
+        )
     return parsed
-
-
-def canonical_fingerprint(schema: str | Node, origin: str = "<schema>") -> str:
-    """The ``fingerprint`` of an unparsed schema."""
-    return parse(schema, origin).fingerprint
-
-
-def kind(node: Node) -> str:
-    """The type of a node: ``union``, ``record`` …, a primitive, or the name of a named type."""
-    if isinstance(node, dict):
-        found: str = node["type"]
-        return found
-    return node if isinstance(node, str) else "union"
-
-
-def children(node: Node) -> list[Node]:
-    """The nodes directly inside ``node``; a name has none."""
-    if isinstance(node, list):
-        return node
-    if isinstance(node, dict):
-        match node["type"]:
-            case "record":
-                return [field["type"] for field in node["fields"]]
-            case "array":
-                return [node["items"]]
-            case "map":
-                return [node["values"]]
-    return []
-
-
-def reachable(node: Node, named: Mapping[str, dict[str, Any]]) -> set[str]:
-    """Full names of the named types that ``node`` uses, directly or through others."""
-    found: set[str] = set()
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        if isinstance(current, str):
-            if current in found or current not in named:
-                continue
-            found.add(current)
-            current = named[current]
-        waiting.extend(children(current))
-    return found
-
-
-class _Unfolded:
-    """A schema with its named types written out where they are used; a type inside itself counts
-    as one value."""
-
-    def __init__(self, origin: str, named: Mapping[str, dict[str, Any]]) -> None:
-        self._origin, self._named = origin, named
-        self._known: dict[str, tuple[int, int]] = {}
-
-    def check(self, root: Node) -> None:
-        """SchemaError where it is too large to be worked with."""
-        values, _ = self._size(root, 0)
-        if values > _MOST_VALUES:
-            raise SchemaError(
-                f"{self._origin}: the schema has more than {_MOST_VALUES} values when each named"
-                " type is written out where it is used"
-            )
-
-    def _size(self, node: Node, above: int) -> tuple[int, int]:
-        """How many values, and how many levels of them; ``above``: levels around it."""
-        if isinstance(node, str) and node in self._named:
-            if node not in self._known:
-                self._known[node] = 1, 1
-                self._known[node] = self._size(self._named[node], above)
-            values, levels = self._known[node]
-        else:
-            self._refuse(above)
-            inner = [self._size(child, above + 1) for child in children(node)]
-            values = 1 + sum(each for each, _ in inner)
-            levels = 1 + max((each for _, each in inner), default=0)
-        self._refuse(above + levels)
-        return values, levels
-
-    def _refuse(self, levels: int) -> None:
-        if levels > _DEEPEST + 1:
-            raise SchemaError(
-                f"{self._origin}: types are in each other over {_DEEPEST} levels deep"
-            )
-
-
-def _deeper(value: object, most: int) -> bool:
-    """Whether lists and objects stand in each other more than ``most`` levels deep."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(most):
-        inner = [each.values() if isinstance(each, dict) else each for each in level]
-        level = [e for each in inner for e in each if isinstance(e, dict | list)]
-        if not level:
-            return False
-    return True
 
 
 def _too_deep(origin: str) -> SchemaError:
@@ -201,8 +173,8 @@ class _Parser:
         self._own: set[str] = set()
 
     def node(self, node: object, namespace: str, path: str, depth: int) -> Node:
-        if depth > _DEEPEST:
-            raise self._error(path, f"nested more than {_DEEPEST} levels deep")
+        if depth > DEEPEST:
+            raise self._error(path, f"nested more than {DEEPEST} levels deep")
         if isinstance(node, str):
             return node if node in PRIMITIVES else self._reference(node, namespace, path)
         if isinstance(node, list):
@@ -221,7 +193,7 @@ class _Parser:
         if isinstance(stated, str) and stated in parts:
             return parts[stated]()
         if isinstance(stated, str) and stated in PRIMITIVES:
-            properties = _without(node, "doc")
+            properties = _properties(node)
             return properties if len(properties) > 1 else stated
         return self.node(stated, namespace, path, depth + 1)
 
@@ -245,7 +217,7 @@ class _Parser:
         if at not in node:
             raise self._error(path, f"{node['type']} without {at!r}")
         inner = self.node(node[at], namespace, path, depth + 1)
-        return _without(node, "doc", "default") | {at: inner}
+        return _properties(node) | {at: inner}
 
     def _leaf(
         self, node: dict[str, Any], namespace: str, path: str, needed: str, needed_type: type
@@ -292,6 +264,7 @@ class _Parser:
             raise self._error(path, f"{name!r} is not a name for a {node['type']}")
         self._check_aliases(node, path)
         own = node.get("namespace", namespace) or ""
+        own = own if isinstance(own, str) else namespace
         full = name if "." in name or not own else f"{own}.{name}"
         if full in self._own or full in PRIMITIVES:
             raise self._error(path, f"the name {full!r} is defined twice")
@@ -310,11 +283,19 @@ class _Parser:
 
 def _definition(node: dict[str, Any], full: str) -> dict[str, Any]:
     """A named type without what its place in the text adds; aliases become full names."""
-    definition = _without(node, "doc", "namespace") | {"name": full}
+    definition = _properties(node) | {"name": full}
     space = full.rpartition(".")[0]
     if aliases := node.get("aliases"):
         definition["aliases"] = [a if "." in a or not space else f"{space}.{a}" for a in aliases]
     return definition
+
+
+def _properties(node: dict[str, Any]) -> dict[str, Any]:
+    """The properties of a type without documentation and what only other types have."""
+    dropped = _MEANINGFUL.difference(_PROPERTIES.get(node["type"], ()))
+    if not isinstance(node.get("logicalType"), str):
+        dropped.add("logicalType")
+    return _without(node, *dropped)
 
 
 def _without(properties: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -27,7 +27,8 @@ from spark_cep.codecs.avro.resolved import (
     Union,
     Unreadable,
 )
-from spark_cep.codecs.avro.schema import AvroSchema, Node, kind
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.columns.representation import from_whole
 from spark_cep.pattern.types import BINARY, STRING, DecimalType
 
@@ -48,6 +49,10 @@ class ValueReader:
     def __call__(self, data: bytes) -> Any:
         """The value of a column whose bytes are ``data``."""
         return self._read(data, 0)[0]
+
+    def prepare(self) -> None:
+        """Make ready what reads the values; done, it cannot be pickled."""
+        self._read  # noqa: B018  its first use makes it
 
     @cached_property
     def _read(self) -> _Read:

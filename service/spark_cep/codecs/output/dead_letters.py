@@ -16,7 +16,8 @@ from typing import Any, Self
 
 import fastavro
 
-from spark_cep.codecs.avro.schema import AvroSchema, Node, children, parse
+from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.avro.schema_nodes import Node, children
 from spark_cep.codecs.registry.framing import PREFIX_LENGTH
 from spark_cep.errors import SchemaError
 
@@ -157,7 +158,8 @@ def decoding_fault(
 
 def _explain(body: bytes, writer: AvroSchema, reader: AvroSchema) -> tuple[Reason, str] | None:
     try:
-        fastavro.schemaless_reader(BytesIO(body), _plain(writer.text), None)
+        written = _plain(writer.text, "logicalType", "default")
+        fastavro.schemaless_reader(BytesIO(body), written, None)
     except EOFError:
         early = f"the body ends early: {len(body)} bytes are not enough for the writer schema"
         return Reason.UNDECODABLE, early
@@ -165,7 +167,9 @@ def _explain(body: bytes, writer: AvroSchema, reader: AvroSchema) -> tuple[Reaso
         misfit = f"the body does not fit the writer schema: {type(error).__name__}: {error}"
         return Reason.UNDECODABLE, misfit
     try:
-        datum = fastavro.schemaless_reader(BytesIO(body), _plain(writer.text), _plain(reader.text))
+        datum = fastavro.schemaless_reader(
+            BytesIO(body), written, _plain(reader.text, "logicalType")
+        )
     except _DECODE_ERRORS as error:
         return Reason.UNDECODABLE, f"the record cannot be read with the reader schema: {error}"
     for text in _beyond(reader, reader.root, datum, ""):
@@ -229,12 +233,13 @@ _TICKS = {
 
 
 @lru_cache(maxsize=1_000)
-def _plain(schema: str) -> Any:
-    """A schema for fastavro without logical types: it rounds decimals and holds fewer years."""
+def _plain(schema: str, *dropped: str) -> Any:
+    """A schema for fastavro without some properties: by logical types it rounds decimals and holds
+    fewer years, and the defaults of a writer may be wrong."""
 
     def plain(node: Any) -> Any:
         if isinstance(node, dict):
-            return {name: plain(part) for name, part in node.items() if name != "logicalType"}
+            return {name: plain(part) for name, part in node.items() if name not in dropped}
         return [plain(part) for part in node] if isinstance(node, list) else node
 
     return fastavro.parse_schema(plain(json.loads(schema)))
@@ -246,7 +251,7 @@ def _parsed(schema: str | AvroSchema, origin: str) -> AvroSchema:
 
 @lru_cache(maxsize=1_000)
 def _parsed_text(schema: str, origin: str) -> AvroSchema:
-    return parse(schema, origin)
+    return parse(schema, origin, defaults=False)
 
 
 def endless(writer: AvroSchema) -> str | None:

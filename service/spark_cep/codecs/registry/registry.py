@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from importlib import import_module
@@ -23,7 +24,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.avro.schema import AvroSchema, check_defaults, parse
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.errors import (
     ConfigurationError,
@@ -81,7 +82,8 @@ class Registry:
         self._client = client or self._connect()
 
     def get_schema(self, schema: int | UUID) -> AvroSchema:
-        """The schema with this id or GUID; ``.text`` is self-contained."""
+        """The schema with this id or GUID; ``.text`` is self-contained. Its defaults, which writers
+        do not use, are not checked."""
         if schema not in self._schemas:
             what = f"schema {'id' if isinstance(schema, int) else 'GUID'} {schema}"
             found = self._ask(
@@ -134,10 +136,6 @@ class Registry:
         )
         return self._number(answer.schema_id, what)
 
-    def ping(self) -> None:
-        """Return where the registry answers as one; ``RegistryError`` otherwise."""
-        self._ask("the list of schema types", self._client.get_schema_types)
-
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
@@ -162,9 +160,11 @@ class Registry:
         try:
             if schema_id not in self._schemas:
                 self._schemas[schema_id] = self._inlined(found.schema, what)
+            schema = replace(self._schemas[schema_id], origin=what)
+            check_defaults(schema)
         except SchemaError as error:
             return SubjectVersion(subject, number, schema_id, error)
-        return SubjectVersion(subject, number, schema_id, self._schemas[schema_id])
+        return SubjectVersion(subject, number, schema_id, schema)
 
     def _inlined(self, schema: Schema, what: str) -> AvroSchema:
         done: dict[tuple[str, int], AvroSchema] = {}
@@ -191,13 +191,17 @@ class Registry:
                     f"{what}: references in a circle, or more than {_MOST_REFERENCES} of them"
                 )
             if place not in done:
-                found = self._ask(
-                    f"reference {subject!r}, version {version}",
-                    partial(self._client.get_version, subject, version),
-                )
+                try:
+                    found = self._ask(
+                        f"reference {subject!r}, version {version}",
+                        partial(self._client.get_version, subject, version),
+                    )
+                except SchemaNotFoundError as error:
+                    # The schema itself is known, and asking again would not help.
+                    raise SchemaError(f"{what}: {error}") from None
                 done[place] = self._resolved(found.schema, what, done, (*trail, place))
             references.append(done[place])
-        return parse(schema.schema_str, what, references)
+        return parse(schema.schema_str, what, references, defaults=False)
 
     def _ask(self, what: str, request: Callable[[], _T]) -> _T:
         """The answer to ``request``, retried; every failure as a ``RegistryError``."""

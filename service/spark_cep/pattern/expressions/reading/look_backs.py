@@ -102,7 +102,7 @@ class StepEvents:
         return Reference(LookBack(function, step, expression(argument), offset, limit), span)
 
     def _argument(self, reader: ExpressionReader, tree: Syntax) -> tuple[Node, list[str]]:
-        """What is computed on each event, and the steps that it names."""
+        """Return the node that is computed on each event, and the steps that it names."""
         self._inside = []
         try:
             argument = reader.read_apart(tree)

@@ -1,4 +1,4 @@
-"""What is wrong where a text breaks the grammar of expressions, and what to write instead."""
+"""The problem where a text breaks the grammar of expressions, and what to write instead."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _no_token(text: str, start: int) -> ExpressionProblem:
 
 
 def _incomplete(text: str, opened: list[Token]) -> ExpressionProblem:
-    """What is missing at the end: a bracket, or whatever the last word needs."""
+    """The problem of a text that ends too early: a bracket is open, or a word needs more."""
     if opened:
         start, found = opened[-1].start_pos or 0, str(opened[-1])
         return ExpressionProblem(f"{found!r} is not closed", start, start + 1)

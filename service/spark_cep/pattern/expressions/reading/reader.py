@@ -60,7 +60,7 @@ class Called(NamedTuple):
 
     @property
     def is_of_all(self) -> bool:
-        """Whether the only argument is ``*`` or a name before ``.*``."""
+        """Return whether the only argument is ``*`` or a name before ``.*``."""
         return not self.distinct and [each.data for each in self.arguments] == ["star"]
 
 

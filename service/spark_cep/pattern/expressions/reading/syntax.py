@@ -42,12 +42,12 @@ def place(syntax: Syntax) -> Span:
 
 
 def parts(syntax: Syntax) -> list[Syntax]:
-    """What stands in a tree without its tokens."""
+    """The trees directly beneath a tree."""
     return [each for each in syntax.children if isinstance(each, Tree)]
 
 
 def words(syntax: Syntax) -> list[Token]:
-    """The tokens of a tree that are no part of what stands in it."""
+    """The tokens directly beneath a tree."""
     return [each for each in syntax.children if isinstance(each, Token)]
 
 

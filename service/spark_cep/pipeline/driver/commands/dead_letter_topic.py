@@ -14,7 +14,8 @@ from uuid import UUID
 import fastavro
 from confluent_kafka import Message
 
-from spark_cep.codecs.output.outputs import schema_text
+from spark_cep.codecs.avro.schema import without_defaults
+from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import locate
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.config import Settings
@@ -132,7 +133,7 @@ class _Decoder:
 
     def _writer(self, schema: int | UUID) -> Any:
         if schema not in self._writers:
-            text = self._registry.get_schema(schema).text
+            text = without_defaults(self._registry.get_schema(schema)).text
             parsed: Any = fastavro.parse_schema(json.loads(text))
             self._writers[schema] = parsed if isinstance(parsed, dict) else {"type": "no record"}
         return self._writers[schema]

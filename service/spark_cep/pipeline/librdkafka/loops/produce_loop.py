@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from spark_cep.columns.compilation import I64, compiled, inlined
-from spark_cep.pipeline.librdkafka.native_calls import WORD, calling
+from spark_cep.pipeline.librdkafka.loops.native_calls import WORD, calling
 
 FUNCTIONS: Final = ("rd_kafka_produceva",)
 

@@ -1,0 +1,355 @@
+"""Schemas of any kind under an id: what is legal is read, all else makes its records dead letters,
+and nothing ends the job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from io import BytesIO
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import fastavro
+import pytest
+from spark_cep.codecs.avro.resolved import resolved
+from spark_cep.codecs.avro.schema import parse
+from spark_cep.codecs.avro.value_reader import ValueReader
+from spark_cep.codecs.output.dead_letters import (
+    LONGEST_DETAIL,
+    Reason,
+    decoding_fault,
+    explain_undecodable,
+)
+from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.registry import resolved_schemas
+from spark_cep.codecs.registry.framing import frame, read_schema_id
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
+from spark_cep.config.topics import KAFKA_TIMESTAMP
+from spark_cep.errors import SchemaError
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
+
+from tests.codecs.registry.test_resolved_schemas import FakeRegistry, record
+from tests.codecs.registry.test_resolved_schemas import resolved as at_start
+from tests.pipeline.decode import schemas as known
+from tests.pipeline.decode.reference import Kafka, Setting, read
+from tests.pipeline.decode.test_decoder import CONDITIONS, planned, rule
+
+MUTATIONS = 600
+ITSELF = {"type": "record", "name": "Z", "fields": [{"name": "z", "type": "Z"}]}
+ODD: list[Any] = [
+    None, True, 0, -1, 5, 1.5, 2**70, "", "x", "\ud800", "null", "int", "string", "record", "array",
+    "enum", "fixed", "decimal", "t.Event", "Z", [], ["null"], ["null", "null"], [[]], {}, {"a": 1},
+    {"type": "array", "items": "t.Event"}, {"type": {"type": {}}}, ITSELF, "x" * 2_000,
+]  # fmt: skip
+#: Types that are legal, or nearly so.
+STRANGE: list[Any] = [
+    ITSELF, {"type": "array", "items": ITSELF}, {"type": "array", "items": "t.Event"},
+    {"type": "map", "values": ["null", "t.Event"]}, ["null", "t.Event"], "t.Event", [], ["null"],
+    {"type": "array", "items": "null"}, {"type": "record", "name": "t.None", "fields": []},
+    {"type": "array", "items": {"type": "record", "name": "t.None", "fields": []}},
+    {"type": "fixed", "name": "t.No", "size": 0}, {"type": "enum", "name": "t.W", "symbols": []},
+    {"type": "array", "name": "xs", "items": {"type": "map", "name": 5, "values": "long"}},
+    ["null", {"type": "array", "name": "xs", "items": "string"}], {"type": {"type": "string"}},
+    known.decimal(60, 2), known.decimal(5, 2, 1), {"type": "bytes", "logicalType": "decimal"},
+    {"type": "string", "logicalType": "decimal", "precision": "x"}, ["int", "long", "float"],
+    known.TREE, ["null", known.TREE, known.DEEP], {"type": "int", "logicalType": ["date"]},
+]  # fmt: skip
+PROPERTIES = [
+    "type", "name", "namespace", "aliases", "doc", "order", "fields", "symbols", "items", "values",
+    "size", "default", "logicalType", "precision", "scale",
+]  # fmt: skip
+
+
+def with_field(kind: Any, **more: Any) -> dict[str, Any]:
+    """The record E with a field of this type."""
+    return record("E", "n") | {"fields": [{"name": "f", "type": kind, **more}]}
+
+
+def learnt(reader: Any, *writers: Any) -> ResolvedSchemas:
+    """With these schemas under the ids 1, 2, …, of records E that ``reader`` reads."""
+    event_type = EventType(0, "i", "E", parse(reader, "reader"), ("t",), KAFKA_TIMESTAMP, "auto")
+    schemas = ResolvedSchemas((event_type,))
+    schemas.learn(FakeRegistry(dict(enumerate(writers, 1))), range(1, len(writers) + 1))
+    return schemas
+
+
+def outcomes(
+    schemas: ResolvedSchemas, values: Sequence[bytes], *conditions: str
+) -> dict[int, Fault]:
+    """What the decoder of a plan with these conditions finds in records, by their places; those
+    that no input reads are left out."""
+    plan = planned([rule(f"r{n}", each, "true") for n, each in enumerate(conditions)])
+    setting = Setting(plan, schemas, DecodeOptions(4, None, keep_all=True))
+    records = [Kafka("t", 0, n, known.NOW_MS, None, value) for n, value in enumerate(values)]
+    rows = read(setting.decoder, records).rows
+    return {row["offset"]: Fault(row["fault"]) for row in rows.to_pylist()}
+
+
+def value_of(schemas: ResolvedSchemas, schema_id: int, body: bytes) -> Any:
+    """The event of a sound record, which the decoder takes."""
+    (writer,) = schemas.writers[schema_id]
+    (event_type,) = schemas.types
+    (column,) = event_type.columns.fields
+    found = outcomes(schemas, [frame(schema_id, body)], f"{column} IS NOT NULL")
+    assert found == {0: Fault.NONE}
+    return ValueReader(resolved(writer.schema, event_type.reader), writer.schema)(body)
+
+
+UNREADABLE: dict[str, tuple[Any, str]] = {
+    "a record of itself": (with_field(ITSELF), "Z contains itself without end"),
+    "in an array": (with_field({"type": "array", "items": ITSELF}), "Z contains itself"),
+    "in a union": (with_field(["null", {"type": "map", "values": ITSELF}]), "Z contains itself"),
+    "by way of another": (
+        with_field(record("A") | {"fields": [{"name": "e", "type": ["E"]}]}),
+        "contains itself without end",
+    ),
+    "a name that is no text": (record("E") | {"name": 5}, "5 is not a name for a record"),
+    "a name that is a list": (with_field({"type": "enum", "name": [], "symbols": []}), "[] is not"),
+    "symbols that are none": (
+        with_field({"type": "enum", "name": "X", "symbols": [["a"]]}),
+        "Every symbol must match",
+    ),
+    "items without bytes": (with_field({"type": "array", "items": "null"}), "without bytes"),
+}
+
+
+@pytest.mark.parametrize(("writer", "part"), UNREADABLE.values(), ids=UNREADABLE)
+def test_what_has_no_values_or_no_meaning_is_unreadable(writer: Any, part: str) -> None:
+    """With the reason; others are read on."""
+    schemas = learnt(record("E"), writer, record("E", "n"))
+    assert part in schemas.unreadable[1]
+    assert [*schemas.writers] == [2]
+    assert schemas.ids == {1, 2}
+
+
+LEGAL: dict[str, tuple[Any, Any, Any]] = {
+    "an array with a name": (
+        ["null", {"type": "array", "name": "xs", "items": "int"}],
+        ["null", {"type": "array", "items": "int"}],
+        [1, 2],
+    ),
+    "a map with a name that is no text": (
+        ["null", {"type": "map", "name": 5, "namespace": [], "values": "int"}],
+        ["null", {"type": "map", "values": "int"}],
+        {"a": 1},
+    ),
+    "a primitive with what others have": (
+        ["null", {"type": "string", "name": {}, "items": 5, "symbols": 7, "aliases": 1}],
+        ["null", "string"],
+        "x",
+    ),
+    "a name of the reader": (
+        ["null", {"type": "array", "items": "int"}],
+        ["null", {"type": "array", "name": "xs", "items": "int"}],
+        [3],
+    ),
+    "a logical type that is no text": ("int", {"type": "int", "logicalType": ["date"]}, 7),
+    "a namespace that is no text": (
+        ["null", {"type": "enum", "name": "X", "namespace": 5, "symbols": ["A"]}],
+        ["null", {"type": "enum", "name": "X", "symbols": ["B", "A"]}],
+        "A",
+    ),
+    "a map with items": ({"type": "map", "items": 5, "values": "int"}, known.EXTRA["sizes"] | {
+        "values": "int"}, {"a": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "of", "value"), LEGAL.values(), ids=LEGAL)
+def test_what_only_others_have_is_ignored(written: Any, of: Any, value: Any) -> None:
+    """As the Java library does: the values are read."""
+    schemas = learnt(with_field(of), with_field(written))
+    assert not schemas.unreadable
+    (writer,) = schemas.writers[1]
+    body = BytesIO()
+    fastavro.schemaless_writer(body, json.loads(writer.schema.text), {"f": value})
+    assert value_of(schemas, 1, body.getvalue()) == {"f": value}
+    assert decoding_fault(frame(1, body.getvalue()), writer.schema, schemas.types[0].reader) is None
+
+
+@pytest.mark.parametrize(
+    ("of", "value"),
+    [
+        (["null", "E"], {"f": {"f": None}}),
+        ({"type": "array", "items": "E"}, {"f": [{"f": []}, {"f": []}]}),
+        ({"type": "map", "values": ["E", "int"]}, {"f": {"a": {"f": {}}, "b": 7}}),
+    ],
+)
+def test_records_that_may_end_are_read(of: Any, value: Any) -> None:
+    """A type that contains itself in an array, a map or a union, beside what the reader reads."""
+    writer = with_field(of)
+    writer["fields"].append({"name": "n", "type": "long"})
+    inner = [value["f"], *(value["f"].values() if isinstance(value["f"], dict) else value["f"])]
+    for each in (value, *inner):
+        if isinstance(each, dict) and "f" in each:
+            each["n"] = 7
+    schemas = learnt(record("E", "n"), writer)
+    body = BytesIO()
+    fastavro.schemaless_writer(body, writer, value)
+    assert value_of(schemas, 1, body.getvalue()) == {"n": 7}
+
+
+def test_defaults_of_writers_do_not_matter(tmp_path: Path) -> None:
+    """They are read. As a reader the version is passed over, and a broken record is explained."""
+    wrong = with_field("string", default=None)
+    good = with_field(["null", "string"], default=None)
+    schemas = at_start(tmp_path, FakeRegistry({1: good, 2: wrong}, t_value=[1, 2]), i=["t"])
+    assert not schemas.unreadable
+    assert [*schemas.writers] == [1, 2]
+    assert value_of(schemas, 2, b"\2x") == {"f": "x"}
+    (event_type,) = schemas.types
+    text = schemas.writers[2][0].schema.text
+    reason, detail = explain_undecodable(frame(2, b"\6x"), text, event_type.reader.text)
+    assert (reason, detail[:14]) == (Reason.UNDECODABLE, "the body ends ")
+    with pytest.raises(SchemaError, match="t-value: Default value <None>"):
+        at_start(tmp_path, FakeRegistry({2: wrong}, t_value=[2]), i=["t"])
+
+
+@pytest.mark.parametrize(
+    ("reader", "part"),
+    [
+        (with_field(ITSELF), r"t-value: .*Z contains itself without end"),
+        (with_field({"type": "array", "items": "E"}), r"input i: E of t-value.*E contains itself"),
+        (
+            with_field({"type": "bytes", "logicalType": "decimal"}),
+            r"E of t-value .*a decimal needs",
+        ),
+        (record("E") | {"name": 5}, "t-value: .*5 is not a name"),
+        (with_field({"type": "enum", "name": "X", "symbols": [["a"]]}), "t-value: Every symbol"),
+        (
+            with_field("double", default=10**400),
+            "t-value: the schema cannot be used: OverflowError: int too large",
+        ),
+    ],
+)
+def test_a_reader_is_refused_at_the_start(tmp_path: Path, reader: Any, part: str) -> None:
+    """With the subject."""
+    with pytest.raises(SchemaError, match=part):
+        at_start(tmp_path, FakeRegistry({1: reader}, t_value=[1]), i=["t"])
+
+
+@pytest.mark.parametrize(
+    ("of", "default"),
+    [("int", 2**31), ("long", -(2**63) - 1), ("string", "\ud800"), (known.PLACE, {"city": 5})],
+)
+def test_a_default_that_cannot_be_used(of: Any, default: Any) -> None:
+    """It concerns the writers that need it, and no others."""
+    reader = {**record("E"), "fields": [{"name": "f", "type": of, "default": default}]}
+    schemas = learnt(reader, record("E", "n"), with_field(of))
+    assert [*schemas.writers] == [2]
+    schemas.unreadable[1].encode()
+
+
+def test_the_class_of_what_went_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what nobody foresaw, in one line that is not long."""
+
+    def fails(*_: Any) -> str:
+        raise RecursionError("no\nend" * 1_000)
+
+    monkeypatch.setattr(resolved_schemas, "without_bytes", fails)
+    schemas = learnt(record("E"), record("E"))
+    told = schemas.unreadable[1]
+    assert told.startswith("schema id 1 cannot be used: RecursionError: no\\nend")
+    assert len(told) <= LONGEST_DETAIL + 1
+
+
+def test_a_registry_that_fails_decides_nothing() -> None:
+    """What is no fault of a schema is not taken for one."""
+
+    class Broken(FakeRegistry):
+        def get_schema(self, _schema: Any) -> Any:
+            raise OSError("gone")
+
+    schemas = ResolvedSchemas(())
+    with pytest.raises(OSError, match="gone"):
+        schemas.learn(Broken({}), [1])
+    assert not schemas.ids
+
+
+def test_no_schema_ends_the_job() -> None:
+    """Schemas damaged at random are learnt, planned for, and their records decoded or explained."""
+    random = Random(7)
+    damaged = [mutated(random) for _ in range(MUTATIONS)]
+    event_type = EventType(0, "i", "t.Event", known.reader(), ("t",), KAFKA_TIMESTAMP, "auto")
+    schemas = ResolvedSchemas((event_type,))
+    ids = range(1, MUTATIONS + 1)
+    schemas.learn(FakeRegistry(dict(enumerate(damaged, 1))), ids)
+    assert schemas.ids == {*ids}
+    assert not schemas.writers.keys() & schemas.unreadable.keys()
+    # Both occur often, or the test shows little.
+    read_as_event = [i for i, of in schemas.writers.items() if of[0].type is not None]
+    assert len(read_as_event) > MUTATIONS // 10
+    assert len(schemas.unreadable) > MUTATIONS // 10
+    for told in schemas.unreadable.values():
+        assert told.encode().decode().isprintable()
+        assert len(told) <= LONGEST_DETAIL + 1
+    values = [frame(i, body) for i in ids for body in (b"", bytes(300), random.randbytes(60))]
+    faults = outcomes(schemas, values, *CONDITIONS)
+    for place, value in enumerate(values):
+        schema_id, fault = read_schema_id(value), faults.get(place)
+        assert (fault is Fault.UNREADABLE_SCHEMA) == (schema_id in schemas.unreadable)
+        if fault is Fault.UNDECODABLE:
+            text = schemas.writers[schema_id][0].schema.text
+            explain_undecodable(value, text, event_type.reader.text)
+
+
+def test_no_reader_ends_in_anything_else(tmp_path: Path) -> None:
+    """The same as the only version of a subject: the job starts, or its error tells why."""
+    random = Random(8)
+    refused = 0
+    for _ in range(MUTATIONS // 4):
+        try:
+            at_start(tmp_path, FakeRegistry({1: mutated(random)}, t_value=[1]), i=["t"])
+        except SchemaError as error:
+            refused += 1
+            assert "t-value" in str(error)
+    assert MUTATIONS // 40 < refused < MUTATIONS // 4
+
+
+def mutated(random: Random) -> Any:
+    """A writer's schema with one or two changes, most of them to its types, and fields beside."""
+    schema: Any = deepcopy(
+        random.choice([known.reader().json, known.writer(random, random.random())])
+    )
+    schema["fields"] += [
+        {"name": f"x{n}", "type": deepcopy(random.choice(STRANGE))}
+        for n in range(random.choice([0, 1, 2]))
+    ]
+    if random.random() < 0.1:
+        schema = [schema, "null", deepcopy(known.STRANGER)]
+    for _ in range(random.choice([0, 1, 1, 2])):
+        places = [*_places(schema)]
+        types = [(holder, key) for holder, key in places if key in ("type", "items", "values")]
+        holder, key = random.choice(types if types and random.random() < 0.8 else places)
+        before = holder[key]
+        match random.randrange(8):
+            case 0 if random.random() < 0.3:
+                del holder[key]
+            case 1 if random.random() < 0.3:
+                holder[key] = deepcopy(random.choice(ODD))
+            case 2:
+                holder[key] = {"type": random.choice(["array", "map"]), "items": before}
+                holder[key]["values"] = before
+            case 3:
+                holder[key] = ["null", before]
+            case 4 if isinstance(before, dict):
+                before[random.choice(PROPERTIES)] = deepcopy(random.choice(ODD))
+            case 5 if isinstance(before, str):
+                other = random.choice(PROPERTIES[1:])
+                holder[key] = {"type": before, other: deepcopy(random.choice(ODD))}
+            case 6:
+                other, place = random.choice(types or places)
+                holder[key] = deepcopy(other[place])
+            case _:
+                holder[key] = deepcopy(random.choice(STRANGE))
+    return schema
+
+
+def _places(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Where a value stands in another: that, and its index or name in it."""
+    pairs = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, value in pairs:
+        yield node, key
+        if isinstance(value, dict | list):
+            yield from _places(value)
