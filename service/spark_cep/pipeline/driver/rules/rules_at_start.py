@@ -154,6 +154,7 @@ class RulesAtStart:
                     logged.against(one)
                     or problems_of(one, self._schemas, ends=self._settings.trigger.ends)
                 ),
+                ran=logged.rules,
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
                 meanings=logged.meanings,

@@ -6,9 +6,11 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from spark_cep.errors import DependencyError, StartError
-from spark_cep.pipeline.spark import jars
-from spark_cep.pipeline.spark.jars import Coordinates, Group, Jar
+
+from supply_chain import jar_download, jars
+from supply_chain.errors import DependencyError
+from supply_chain.jars import Coordinates, Group, Jar
+from supply_chain.java import find_java
 
 LOCK = """
 [small]
@@ -68,7 +70,7 @@ def test_no_two_pinned_files_share_a_name_unless_they_are_the_same() -> None:
 def test_the_rendered_lock_reads_back_as_the_same_groups() -> None:
     """What ``lock`` writes is what the service reads."""
     groups = jars.read_lock()
-    assert jars.read_lock(jars._render_lock(groups.values())) == groups
+    assert jars.read_lock(jars.rendered(groups.values())) == groups
 
 
 def test_a_malformed_lock_is_refused_by_name() -> None:
@@ -100,7 +102,7 @@ def test_a_different_file_is_refused_with_both_checksums(full: Path) -> None:
     assert "two-2.0" not in text
     assert hashlib.sha256(b"one").hexdigest() in text
     assert hashlib.sha256(b"other").hexdigest() in text
-    assert f"python -m spark_cep.pipeline.spark.jars fetch small --into {full}" in text
+    assert f"python -m supply_chain fetch-jars small --into {full}" in text
 
 
 @pytest.mark.usefixtures("pinned")
@@ -118,8 +120,8 @@ def test_an_unknown_group_is_refused_with_the_known_ones(tmp_path: Path) -> None
 
 def test_fetch_leaves_a_full_folder_alone(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is downloaded, and no Java is needed, when all is there and right."""
-    monkeypatch.setattr(jars, "_download", lambda *_, **__: pytest.fail("downloads"))
-    assert jars.fetch(["small"], full) == jars.resolve("small", full)
+    monkeypatch.setattr(jar_download, "_download", lambda *_, **__: pytest.fail("downloads"))
+    assert jar_download.fetch(["small"], full) == jars.resolve("small", full)
 
 
 def test_fetch_replaces_only_what_is_wrong(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +135,9 @@ def test_fetch_replaces_only_what_is_wrong(full: Path, monkeypatch: pytest.Monke
         (scratch / "x").write_bytes(b"one")
         return {roots[0]: scratch / "x"}
 
-    monkeypatch.setattr(jars, "_download", download)
+    monkeypatch.setattr(jar_download, "_download", download)
     (full / "one-1.0.jar").write_bytes(b"broken")
-    jars.fetch(["small"], full)
+    jar_download.fetch(["small"], full)
     assert [at.file_name for at in asked] == ["one-1.0.jar"]
     assert (full / "one-1.0.jar").read_bytes() == b"one"
     assert sorted(path.name for path in full.iterdir()) == [
@@ -156,9 +158,9 @@ def test_a_wrong_download_never_gets_its_final_name(
         (scratch / "x").write_bytes(b"evil")
         return dict.fromkeys(roots, scratch / "x")
 
-    monkeypatch.setattr(jars, "_download", download)
+    monkeypatch.setattr(jar_download, "_download", download)
     with pytest.raises(DependencyError, match=f"expected sha256 {pinned.jars[0].sha256}"):
-        jars.fetch(["small"], tmp_path)
+        jar_download.fetch(["small"], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
@@ -172,17 +174,17 @@ def _java(folder: Path, version: str) -> dict[str, str]:
 
 def test_java_home_wins(tmp_path: Path) -> None:
     """The java of JAVA_HOME is taken."""
-    assert jars.find_java(_java(tmp_path, "21.0.1")) == tmp_path / "bin" / "java"
+    assert find_java(_java(tmp_path, "21.0.1")) == tmp_path / "bin" / "java"
 
 
 @pytest.mark.parametrize(("version", "told"), [("11.0.2", "Java 11"), ("1.8.0_392", "Java 8")])
 def test_an_old_java_is_refused(tmp_path: Path, version: str, told: str) -> None:
     """The error says which version was found and which is needed."""
-    with pytest.raises(StartError, match=f"{told}; needed is 17 or newer"):
-        jars.find_java(_java(tmp_path, version))
+    with pytest.raises(DependencyError, match=f"{told}; needed is 17 or newer"):
+        find_java(_java(tmp_path, version))
 
 
 def test_a_missing_java_is_refused(tmp_path: Path) -> None:
     """The error says where it was looked for."""
-    with pytest.raises(StartError, match="no java was found by PATH"):
-        jars.find_java({"PATH": str(tmp_path)})
+    with pytest.raises(DependencyError, match="no java was found by PATH"):
+        find_java({"PATH": str(tmp_path)})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.row_pattern.evaluation import Binder, NotYetKnownError, Remembered, View
-from spark_cep.matcher.row_pattern.naive.threads import ThreadRunner
+from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
+from spark_cep.matcher.row_pattern.lowering import Limits
 from spark_cep.matcher.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -19,26 +19,11 @@ from spark_cep.matcher.row_pattern.results import (
     TimedOut,
     Unmatched,
 )
-from spark_cep.matcher.row_pattern.state import Attempt, KeyState, Thread
 from spark_cep.model import Event
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
 
-#: Of the rows that an attempt has seen before it is given up, so many are tried as a start behind
-#: it, evenly: all of a few. To begin at each of very many again would take the square of their
-#: number; so a row costs at most so many times what it costs otherwise.
-TRIED_AGAIN = 16
-#: None is tried where the limit of threads was met and rows times that limit are more than this:
-#: one row would cost all of that at once.
-MOST_AGAIN = 500_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most rows and threads of an attempt. One that goes beyond is given up: no match begins at
-    its first row."""
-
-    rows: int = 10_000
-    threads: int = 1_000
+from tests.reference.row_pattern.state import Attempt, KeyState, Thread
+from tests.reference.row_pattern.threads import ThreadRunner
 
 
 class RowPatternMatcher:
