@@ -77,6 +77,7 @@ test-endurance: setup ## A thousand changes of rules in half an hour under load,
 	$(PY) -m tests.endurance $(ARGS)
 
 test-other-spark: setup $(OTHER_SPARK_READY) ## The other Spark that the service runs on, in short: private names, matches, a restart
+	@PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -c 'import pyspark; print("Spark", pyspark.__version__)'
 	PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -m pytest tests/pipeline/spark/test_private_api.py \
 	  tests/e2e/test_restart.py $(ARGS)
 

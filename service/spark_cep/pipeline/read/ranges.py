@@ -138,7 +138,7 @@ class _Reading:
         ]
         loops.destroy(self._errors, 0, count, _FUNCTIONS)
         for error, offset in told:
-            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  a local error
+            if error.code() == KafkaError._PARTITION_EOF:
                 # Behind the last record there may be offsets without one.
                 self._done = self._done or offset >= self._wanted.end
             elif kind_of(error) is ErrorKind.DELETED:

@@ -269,7 +269,7 @@ class Cluster:
             return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
         if kind_of(error) is not ErrorKind.UNREACHABLE:
             return away_or(StartError, error, f"{self._name}: {error.str()}")
-        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001  a local error
+        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]
         return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")
 
     @property
