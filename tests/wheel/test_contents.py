@@ -7,7 +7,11 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from tests.wheel.installed import built_sdist, built_wheel, contents, copied, tracked
+
+pytestmark = pytest.mark.wheel
 
 
 def test_it_is_whole(wheel: Path) -> None:

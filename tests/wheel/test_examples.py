@@ -13,6 +13,8 @@ import pytest
 from tests.wheel.installed import ROOT, Environment
 from tests.wheel.pages import DOCS, README, blocks
 
+pytestmark = pytest.mark.wheel
+
 #: Pages with Python examples, and the files that they name.
 PAGES = {
     README: {"examples/rules/brute-force.yaml": ROOT / "examples/rules/brute-force.yaml"},

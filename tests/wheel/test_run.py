@@ -21,7 +21,7 @@ from tests.kafka_access import KafkaAccess, Sent
 from tests.wheel.installed import Environment
 from tests.wheel.pages import README, blocks, commands
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.wheel]
 
 _SECONDS = 300
 #: The events of the README; the last one moves the watermark.

@@ -5,7 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.wheel.installed import Environment
+
+pytestmark = pytest.mark.wheel
 
 _FILE = """
 from spark_cep import Pattern, to_yaml
