@@ -13,6 +13,8 @@ PYTHON_READY := .venv/.installed
 JARS_READY := $(JARS)/.fetched
 CLASSES := $(WORK)/classes
 CLASSES_READY := $(CLASSES)/classes.jsa
+OTHER_SPARK := $(WORK)/other-spark
+OTHER_SPARK_READY := $(OTHER_SPARK)/.installed
 UV := uv==0.13.8
 SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
@@ -27,7 +29,7 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-unit test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes lint check audit sbom
+.PHONY: help setup demo test test-unit test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
 .PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -86,6 +88,10 @@ test-hostile: setup ## Half an hour of everything that a writer could do to the 
 test-endurance: setup ## A thousand changes of rules in half an hour under load, then a fresh job beside it (ARGS=...)
 	$(PY) -m tests.endurance $(ARGS)
 
+test-other-spark: setup $(OTHER_SPARK_READY) ## The other Spark that the service runs on, in short: private names, matches, a restart
+	PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -m pytest tests/pipeline/spark/test_private_api.py \
+	  tests/e2e/test_restart.py $(ARGS)
+
 test-kubernetes: setup $(CHART_TOOLS_READY) $(KUBERNETES_TOOLS_READY) ## Chart and executors on a real control plane, built once (ARGS=...)
 	$(PY) -m pytest tests/kubernetes $(ARGS)
 
@@ -135,7 +141,7 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	  } > $(WORK)/image-tools.lock
 	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
 	@echo 'wrote requirements-image-tools.lock'
-	$(PY) -m spark_cep.pipeline.spark.jars lock
+	$(PY) -m supply_chain lock-jars
 
 clean: ## Remove all that make and the tools wrote
 	rm -rf .venv $(WORK) build dist *.egg-info .hypothesis .*_cache
@@ -157,6 +163,13 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	@$(PIP) check
 	@echo "compiling the matcher's kernel"
 	@$(PY) -c 'from spark_cep.pipeline.compiled_code import prepare; prepare()'
+	@touch $@
+
+# Beside .venv's own, which it goes before; all other packages are the same.
+$(OTHER_SPARK_READY): requirements-other-spark.lock | $(PYTHON_READY)
+	@rm -rf $(OTHER_SPARK)
+	$(PIP) install --quiet --require-hashes --no-deps --no-build-isolation --target $(OTHER_SPARK) \
+	  -r requirements-other-spark.lock
 	@touch $@
 
 $(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)
@@ -183,8 +196,8 @@ $(KUBERNETES_TOOLS_READY): $(wildcard $(KUBERNETES_TOOLS)/*)
 $(PROMETHEUS): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 	bash $(CHART_TOOLS)/install $(PY) prometheus
 
-$(JARS_READY): service/spark_cep/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
-	$(PY) -m spark_cep.pipeline.spark.jars fetch bench broker registry --into $(JARS)
+$(JARS_READY): supply_chain/jars.lock.toml | $(PYTHON_READY)
+	$(PY) -m supply_chain fetch-jars bench broker registry --into $(JARS)
 	@touch $@
 
 $(CLASSES_READY): $(PYTHON_READY) service/spark_cep/pipeline/spark/class_archive.py

@@ -10,7 +10,6 @@
     ├── RegistryError          the schema registry refuses a request
     │   └── RegistryAwayError      it does not answer
     ├── SchemaError            a schema cannot be used: for input, for reading or for output
-    ├── DependencyError        a jar is missing or is not the pinned one, or an extra is missing
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
     │   └── TakenOverError     another instance writes the output now
@@ -63,11 +62,6 @@ class SchemaError(SparkCepError):
     """A schema cannot be used for input, reading or output."""
 
 
-class DependencyError(SparkCepError):
-    """A pinned jar is missing, or its checksum is not the pinned one; or a package is missing that
-    only an extra installs."""
-
-
 class StateError(SparkCepError):
     """The checkpointed state cannot be used by this version or rule."""
 
@@ -106,12 +100,12 @@ class GraceError(SparkCepError):
 
 @contextmanager
 def needs_extra(extra: str, purpose: str) -> Iterator[None]:
-    """Raise DependencyError, with the command that installs the extra, where the block imports a
+    """Raise ConfigurationError, with the command that installs the extra, where the block imports a
     package that is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise DependencyError(
+        raise ConfigurationError(
             f"{purpose}: the package {error.name} is not installed; install it with the extra"
             f" `{extra}`: pip install 'spark-cep[{extra}]'"
         ) from error
@@ -136,7 +130,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for a text of several lines, which stay lines."""
+    """Return the text with unprintable characters escaped and its lines kept."""
     return "\n".join(map(printable, text.split("\n")))
 
 
@@ -194,8 +188,8 @@ class Problem:
 
 
 def _around(line: str, span: Span) -> tuple[str, int, int]:
-    """What to show of a line, and where in that, 0-based, the span begins and how long it is: all
-    of a line of ordinary length, else the part around the span's beginning."""
+    """Return the part of a line to show, and the span's beginning (0-based) and length in it: the
+    whole of a line of ordinary length, else the part around the span's beginning."""
     column, length = span.column - 1, max(1, span.length)
     if len(line) <= MOST_SHOWN:
         return line, column, length
@@ -228,4 +222,4 @@ class RulesAwayError(RuleSetError):
 
 
 class RulesTopicAwayError(RulesAwayError):
-    """The same of a Kafka topic."""
+    """The Kafka topic of the rules cannot be read now."""

@@ -37,7 +37,6 @@ def test_every_error_has_its_code() -> None:
         "RegistryAwayError": 11,
         "SchemaNotFoundError": 6,
         "SchemaError": 6,
-        "DependencyError": 5,
         "StateError": 7,
         "OutputError": 1,
         "PagesAwayError": 1,

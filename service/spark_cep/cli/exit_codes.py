@@ -11,7 +11,6 @@ from typing import Final
 from spark_cep.errors import (
     CircuitBreakerError,
     ConfigurationError,
-    DependencyError,
     GraceError,
     JavaEndedError,
     KafkaAwayError,
@@ -61,7 +60,6 @@ _BY_ERROR: dict[type[SparkCepError], ExitCode] = {
     RulesAwayError: ExitCode.START_FAILED,
     RulesTopicAwayError: ExitCode.KAFKA_AWAY,
     StartError: ExitCode.START_FAILED,
-    DependencyError: ExitCode.START_FAILED,
     RegistryError: ExitCode.SCHEMAS,
     SchemaError: ExitCode.SCHEMAS,
     StateError: ExitCode.STATE_REFUSED,

@@ -147,9 +147,10 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     ),
     LogEvent(
         "rule_state_dropped",
-        ("info", "warning"),
+        ("info", "warning", "error"),
         "what a rule held that was changed, removed or paused, or has drained, is gone; a warning"
-        " where it was changed without a new version",
+        " where it was changed without a new version, or was to be carried over to a version that"
+        " does not have its state; an error where more than four versions would have drained",
         ("version", "partial_matches", "reason"),
     ),
     LogEvent(

@@ -338,7 +338,7 @@ PARTIAL_MATCHES_PRUNED = Counter(
 )
 PARTIAL_MATCHES_DROPPED = Counter(
     "spark_cep_partial_matches_dropped_total",
-    "Partial matches given up because of a limit.",
+    "Partial matches given up because of a limit: the rule's own, or that of versions that drain.",
     "partial matches",
     ("rule",),
 )

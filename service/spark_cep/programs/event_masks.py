@@ -1,4 +1,4 @@
-"""What the event alone decides, for many events at once.
+"""Conditions on the event alone, evaluated for many events at once.
 
 A condition is true where all parts of it that AND joins are. A part that asks of one text only
 which of some constants it is, or begins or ends with, is answered by looking the text up, for all
@@ -40,7 +40,7 @@ _OF_NULL, _OF_OTHERS = 0, 1
 
 
 class Bit(NamedTuple):
-    """Where a condition's answer goes."""
+    """The bit in which the result of a condition is stored."""
 
     condition: Condition
     word: int
@@ -49,7 +49,7 @@ class Bit(NamedTuple):
 
 @dataclass
 class _OfType:
-    """What is asked of events of one record type. ``base``: conditions that may be true."""
+    """The conditions on events of one record type. ``base``: conditions that may be true."""
 
     columns: RecordType
     base: NDArray[np.int64]
@@ -151,7 +151,7 @@ def event_masks(
 
 
 def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, vectors: ColumnVectors) -> _OfType:
-    """What is asked of the only one of these types."""
+    """Return the conditions on events of the only one of these types."""
     ((_, _, columns),) = of.known
     found = _OfType(columns, np.zeros(words, np.int64))
     for bit in bits:
@@ -171,7 +171,7 @@ def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, vectors: ColumnVe
 
 
 def _may_hold(constant: Expression) -> bool | None:
-    """Whether a part that reads no column is true; ``None``: that fails."""
+    """Return whether a part that reads no column is true; ``None``: that fails."""
     try:
         return bind(constant, {}, {})((), ()) is True
     except Exception:  # noqa: BLE001  each event that it is asked of says so
@@ -179,7 +179,7 @@ def _may_hold(constant: Expression) -> bool | None:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """What a condition joins with AND."""
+    """Yield the operands of a condition's top-level ANDs."""
     if isinstance(node, Call) and node.operator == "AND":
         for argument in node.arguments:
             yield from _parts(argument)
@@ -246,7 +246,7 @@ def _answers(
 
 
 def _targets(one: _OfType) -> NDArray[np.int64]:
-    """Of each program the word and the bits of the conditions that have it."""
+    """Return, for each program, the word and the bits of its conditions."""
     targets = [(word, mask) for (_, word), (_, mask) in one.programs.items()]
     return np.array(targets, np.int64).reshape(-1, 2)
 
@@ -282,9 +282,8 @@ def _hashed(texts: Sequence[bytes]) -> NDArray[np.int64]:
     """Numbers of texts at the places where their hashes lead; -1: none."""
     hashes = np.zeros(len(texts), np.int64)
     # Not to be written to, as the keys of events are: else it is another function.
-    ends = np.cumsum([0, *map(len, texts)]).astype(np.int32).tobytes()
-    data = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
-    text_hashes(data, np.frombuffer(ends, np.int32), hashes)
+    ends = np.frombuffer(np.cumsum([0, *map(len, texts)]).tobytes(), np.int64)
+    text_hashes(np.frombuffer(b"".join(texts) or b"\0", np.uint8), ends, hashes)
     table = np.full(1 << max(1, (2 * len(texts)).bit_length()), -1, np.int64)
     for number, found in enumerate(hashes.tolist()):
         place = found & len(table) - 1

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spark_cep.config import Kafka
 from spark_cep.errors import ConfigurationError, KafkaAwayError, Problem, RuleSetError
+from spark_cep.kafka_errors import away_or
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.rules.sources.compacted_topic import CompactedTopic
@@ -188,7 +189,8 @@ def write_override(kafka: Kafka, topic: str, rule: str, override: Override) -> s
         raise KafkaAwayError(f"topic {topic}: no answer within {_SECONDS:g} s")
     error, message = done[0]
     if error is not None:
-        raise ConfigurationError(f"topic {topic}: the record is refused: {error.str()}")
+        why = f"topic {topic}: the record is refused: {error.str()}"
+        raise away_or(ConfigurationError, error, why)
     return f"{topic}/{message.partition()}/{message.offset()}"
 
 

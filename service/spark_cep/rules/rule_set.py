@@ -42,8 +42,8 @@ class Drain:
 class RuleSet:
     """One version of each rule, by id. Rules that are switched off, or ``paused`` (by id), are
     members too. ``draining``: versions that run beside those until they have finished; in the order
-    of ids and versions. ``carried``: versions whose partial matches move to the one that runs, of
-    each rule the newest first.
+    of ids and versions. ``carried``: versions whose partial matches move to the one that runs, in
+    the order of ids.
 
     A set with ``problems`` is no more than read: all versions, wrong parts left out.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from spark_cep.kafka_errors import may_pass
 from spark_cep.pipeline.deliver.kafka_retry import is_retriable, retried
 
 AWAY = KafkaException(KafkaError(KafkaError._TRANSPORT))
@@ -29,6 +30,14 @@ def test_what_may_pass() -> None:
     assert is_retriable(KafkaException(KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE)))
     assert not is_retriable(REFUSED)
     assert not is_retriable(ValueError())
+
+
+def test_a_transaction_that_must_be_undone() -> None:
+    """The same call does not help, although the batch may be repeated."""
+    undone = KafkaError(KafkaError._TIMED_OUT, "undone", False, False, True)
+    for error in (undone, KafkaError(KafkaError.TRANSACTION_ABORTABLE)):
+        assert not is_retriable(KafkaException(error))
+        assert may_pass(error)
 
 
 def test_asking_again() -> None:

@@ -7,17 +7,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from unittest.mock import Mock
 
 import pytest
 from pyspark.errors.exceptions.base import PySparkException
+from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaAwayError, SparkCepError
+from spark_cep.errors import ConfigurationError, KafkaAwayError, SparkCepError
 from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import StartClock
 from spark_cep.pattern.document.loading import load_rules
-from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError
+from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError, RefusedError
 from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker
 from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
 from spark_cep.pipeline.driver.lifecycle.stopping import Stopping
@@ -180,6 +182,29 @@ def test_any_other_error_ends_the_job(job: Job) -> None:
         job.run("ZeroDivisionError: division by zero", None)
     assert job.ends == [None]
     assert not job.health.live().ok
+
+
+@pytest.mark.parametrize("kind", ["ConfigurationError", "StartError"])
+def test_a_job_that_runs_does_not_end_as_a_refused_start(job: Job, kind: str) -> None:
+    """What is refused to it ends it as a failed job, which may be started again."""
+    with pytest.raises(RefusedError, match=r"^no right to read$") as ended:
+        job.run(f"spark_cep.errors.{kind}: no right to read", None)
+    assert exit_code(ended.value) is ExitCode.JOB_FAILED
+    assert job.ends == [None]
+
+
+def test_a_login_that_is_refused_while_the_job_runs(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same, where the outage is not survived for it; at its limit the job says so."""
+    for error, expected in (
+        (ConfigurationError("wrong password"), ExitCode.JOB_FAILED),
+        (KafkaAwayError("the limit is 1 s"), ExitCode.KAFKA_AWAY),
+    ):
+        monkeypatch.setattr(job.supervisor._outage, "survive", Mock(side_effect=error))
+        with pytest.raises(SparkCepError) as ended:
+            job.run(KAFKA_AWAY)
+        assert (str(ended.value), exit_code(ended.value)) == (str(error), expected)
 
 
 def test_nothing_starts_once_the_job_is_told_to_stop(job: Job) -> None:

@@ -9,13 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Row
-from spark_cep.codecs.output.outputs import (
-    LARGEST_RECORD,
-    OutputEncoder,
-    OutputSchemaIds,
-    OutputTopics,
-)
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import LARGEST_RECORD, OutputEncoder, OutputTopics
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from spark_cep.errors import StateError
 from spark_cep.matcher.findings.outputs import Outputs
@@ -48,7 +43,7 @@ pattern:
   - {step: b, after: followed_by, where: "name = 'b'"}
 """
 PLAN = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
-ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4))
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4))
 
 
 class State:
@@ -90,14 +85,10 @@ class Group:
 
     def batch(self, *packets: tuple[int, bytes]) -> tuple[list[tuple[int, bytes]], Report]:
         """What comes out, and the group's own report, which is the last."""
-        rows = [
-            Row(label=0, kind=kind, packet=content)
-            for packet in packets
-            for kind, content in fragments(*packet)
-        ]
+        rows = [row for packet in packets for row in fragments(*packet)]
         before, now = str(self.batches or ""), str(self.batches + 1)
         made = self.processor.process(0, iter(rows), now, before)
-        out = list(whole((row.kind, row.packet) for row in made))
+        out = list(whole(made))
         assert out[-1][0] == PacketKind.REPORT
         self.batches += 1
         return out[:-1], Report.decode(out[-1][1])

@@ -112,7 +112,9 @@ def test_a_body_that_is_no_yaml(served: Served, source: RuleSource) -> None:
     served.body = b"<html>\n'"
     files = source.read()
     assert files is not None
-    found = next_rules(running, files, lambda _: (), most=10, allow_empty=True, meanings={})
+    found = next_rules(
+        running, files, lambda _: (), ran=running, most=10, allow_empty=True, meanings={}
+    )
     assert [one.id for one in found.rules.rules] == ["a", "b"]
     assert found.rejected
 

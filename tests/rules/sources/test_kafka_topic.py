@@ -53,12 +53,20 @@ def problems(source: RuleSource) -> dict[str, tuple[str, str | None]]:
     }
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+    ],
+)
 def test_a_leader_that_is_not_there_yet(
-    store: KafkaStore, topic: str, monkeypatch: pytest.MonkeyPatch
+    store: KafkaStore, topic: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the topic was made a moment ago: it is asked again."""
     store.put("a", rule("a"))
-    refusals = [KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))] * 2
+    refusals = [KafkaException(KafkaError(code))] * 2
 
     class Early(Consumer):
         def get_watermark_offsets(self, *given: Any, **named: Any) -> Any:
@@ -190,7 +198,7 @@ def test_properties_win_and_stay_hidden(broker: EmbeddedBroker, topic: str) -> N
     given = {"topic": topic, "timeout": "2 s", "properties": {**login, "client.id": "me"}}
     cluster = {"bootstrap_servers": broker.bootstrap}
     made = settings(source="kafka", kafka=given, cluster=cluster)
-    assert secret not in str(made) + str(made.redacted())
+    assert secret not in str(made) + made.model_dump_json()
     with closing(source_of(made)) as source, pytest.raises(RuleSetError) as caught:
         source.read()
     assert secret not in str(caught.value)

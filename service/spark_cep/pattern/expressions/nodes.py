@@ -206,7 +206,7 @@ class Expression:
 
     @property
     def is_event_only(self) -> bool:
-        """Whether the expression needs nothing but the event."""
+        """Return whether the expression needs nothing but the event."""
         return not self.look_backs and not self.row_values
 
     @property

@@ -1,4 +1,4 @@
-"""What is wrong with an expression, with the place in its text."""
+"""Problems of an expression, with their places in its text."""
 
 from __future__ import annotations
 

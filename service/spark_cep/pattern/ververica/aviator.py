@@ -175,7 +175,7 @@ class _Reader:
         return truth_of.choice(asked, then, otherwise)
 
     def _answer(self, syntax: Syntax) -> Truth:
-        """What stands behind `?` or `:`, where a nil would be the value of the whole."""
+        """Translate a branch behind `?` or `:`; its nil would be the value of the whole."""
         try:
             found = self._read(syntax)
             if isinstance(found, Value):
@@ -328,7 +328,7 @@ class _Reader:
 
 
 def _size(node: Node, known: dict[int, int]) -> int:
-    """How many operators the node is written with; what is shared counts each time."""
+    """Return the number of operators in the text of the node; a shared part counts each time."""
     if id(node) not in known:
         known[id(node)] = 1 + sum(_size(child, known) for child in children(node))
     return known[id(node)]

@@ -15,7 +15,8 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_cep.errors import KafkaAwayError, OutputError, StateError
-from spark_cep.pipeline.deliver.kafka_retry import is_retriable, retried
+from spark_cep.kafka_errors import away_or
+from spark_cep.pipeline.deliver.kafka_retry import retried
 
 KEY: Final = b"mark"
 #: A topic of markers holds little, and is read from near its end.
@@ -68,11 +69,12 @@ class CommitMarkers:
                 value = self._last_from(partition, start)
                 look *= 8
         except KafkaException as error:
-            kind = KafkaAwayError if is_retriable(error) else OutputError
-            raise kind(
+            reason = error.args[0]
+            message = (
                 f"the marks of state partition {partition} cannot be read from {self.topic}:"
-                f" {error.args[0].str()}"
-            ) from error
+                f" {reason.str()}"
+            )
+            raise away_or(OutputError, reason, message) from error
         return None if value is None else self._marker(partition, value)
 
     def close(self) -> None:

@@ -12,16 +12,21 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.base import PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_cep.errors import SparkCepError
+from spark_cep.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.health import Health
 from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
-from spark_cep.pipeline.driver.checkpoint.failures import failure, kafka_away, not_started
+from spark_cep.pipeline.driver.checkpoint.failures import (
+    RefusedError,
+    failure,
+    kafka_away,
+    not_started,
+)
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.dataflow import Dataflow
 from spark_cep.pipeline.driver.kafka.topic_ids import TopicIds
@@ -97,6 +102,14 @@ class Supervisor:
         Raises StopRequestedError when told to stop, and what :meth:`Service.run
         <spark_cep.pipeline.driver.service.Service.run>` says of a query that fails for good.
         """
+        try:
+            self._keep_running()
+        except (ConfigurationError, StartError) as error:
+            if self._query is None or isinstance(error, KafkaAwayError):
+                raise
+            raise RefusedError(str(error)) from error
+
+    def _keep_running(self) -> None:
         while True:
             self._stopping.check()
             try:

@@ -67,7 +67,7 @@ LIBRARY: Final = _library()
 
 
 def addresses(names: Sequence[str]) -> NDArray[np.int64]:
-    """Of functions, for compiled loops that call them."""
+    """Return the addresses of functions, for compiled loops that call them."""
     found = [ctypes.cast(getattr(LIBRARY, name), c_void_p).value for name in names]
     return np.array(found, np.int64)
 
@@ -117,6 +117,6 @@ def raised(error: int | None) -> None:
 
 
 def error_of(message: int) -> KafkaError:
-    """What is wrong, of a message that is an error."""
+    """Return the error that a message reports instead of a record."""
     text = LIBRARY.rd_kafka_message_errstr(message) or b""
     return KafkaError(c_int.from_address(message).value, text.decode("utf-8", "replace"))

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 
 import pyarrow as pa
-from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ValueState
 
 from spark_cep.codecs.output.dead_letters import Reason
@@ -55,13 +54,15 @@ from spark_cep.pipeline.wire.reports import (
     Report,
     count_dead_letter,
 )
-from spark_cep.rules.texts import plan_of
+from spark_cep.rules.plans import plan_of
 
 #: Of what the matcher counts of a rule: the first only serves to share out time, and failures are
 #: dead letters.
 _NOT_REPORTED = frozenset({"tested", "failed"})
 #: Bytes of entries that wait to be written together.
 _MOST_UNWRITTEN = 1 << 20
+#: Kind and content.
+Row = tuple[int, bytes]
 
 
 @dataclass
@@ -108,8 +109,8 @@ class Matching:
     options: MatchOptions
 
     def processor(self, rules: str) -> MatchProcessor:
-        """The matcher of a batch with these rules (:func:`spark_cep.rules.texts.encoded`)."""
-        return MatchProcessor(plan_of(rules, self.options.types), self.encoder, self.options)
+        """The matcher of a batch with these rules (:func:`spark_cep.rules.plans.encoded`)."""
+        return MatchProcessor(plan_of(rules), self.encoder, self.options)
 
 
 class MatchProcessor:
@@ -157,7 +158,7 @@ class MatchProcessor:
         self._read_ns = self._write_ns = matching = encoding = 0
         asked = perf_counter_ns()
         batch = _Input()
-        for kind, packet in whole((row[1], bytes(row[2])) for row in rows):
+        for kind, packet in whole(rows):
             if not batch.take(kind, packet):
                 yield from _rows(kind, packet)
         waited = perf_counter_ns() - asked
@@ -303,7 +304,7 @@ class MatchProcessor:
 
 def _rows(kind: int, packet: bytes) -> Iterator[Row]:
     for of, content in fragments(kind, packet):
-        yield Row(kind=int(of), packet=content)
+        yield int(of), content
 
 
 def _records(packets: Iterable[bytes]) -> Iterator[Row]:

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pyspark.serializers import CPickleSerializer
-from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from spark_cep.pipeline.match.frames import frames_of, rows_of
+from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.state.pipelined_map import PipelinedMap
 from spark_cep.pipeline.wire.task_properties import TaskProperties
@@ -29,15 +29,13 @@ if TYPE_CHECKING:
     from spark_cep.pipeline.match.match import Matching, MatchProcessor
 
 _VALUE = StructType([StructField("value", BinaryType())])
-#: That in which the operator itself travels.
-_SERIALIZER: Any = CPickleSerializer()
 
 
 class MatchOperator(StatefulProcessor):
     """Opens the state, and hands the packets of one key group at a time to a matcher."""
 
     def __init__(self, matching: Matching) -> None:
-        self._pickled: bytes = _SERIALIZER.dumps(matching)
+        self._pickled: bytes = pickled(matching)
         self._matcher: MatchProcessor | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -48,16 +46,19 @@ class MatchOperator(StatefulProcessor):
     def handleInputRows(  # noqa: N802  Spark's name
         self,
         key: Any,
-        rows: Iterator[Row],
+        rows: Iterator[Any],
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
-    ) -> Iterator[Row]:
-        """One key group's packets of one batch in, output packets out."""
+    ) -> Iterator[Any]:
+        """One key group's packets of one batch in, output packets out, both as pandas frames."""
         told = TaskProperties.of_task()
         if self._matcher is None:
-            matching: Matching = _SERIALIZER.loads(self._pickled)
+            matching: Matching = unpickled(self._pickled)
             self._matcher = matching.processor(told.rules)
             self._matcher.open(self._group_state, self._entry_state)
-        return self._matcher.process(group_of(key[0]), rows, told.offsets, told.offsets_before)
+        made = self._matcher.process(
+            group_of(key[0]), rows_of(rows), told.offsets, told.offsets_before
+        )
+        return frames_of(made)
 
     def close(self) -> None:
         """Spark owns the state, and closes its connection when the task has ended."""

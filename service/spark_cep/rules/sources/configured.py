@@ -15,7 +15,7 @@ _SETTLE_MS = 500
 
 def source_of(settings: Settings) -> RuleSource:
     """The source of the job's rules, not yet read. ConfigurationError when its settings cannot be
-    used here, DependencyError when what reads it is not installed."""
+    used here."""
     rules = settings.rules
     # Each has a client that is slow to import.
     if rules.kafka is not None:

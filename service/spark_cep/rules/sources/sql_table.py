@@ -48,8 +48,7 @@ _Row = tuple[object, object, object]
 
 
 class SqlTableSource:
-    """The table as a source. ConfigurationError when there is no driver for the database,
-    DependencyError when it is PostgreSQL's."""
+    """The table as a source. ConfigurationError when there is no driver for the database."""
 
     def __init__(self, given: RulesTable) -> None:
         self._table = given.table

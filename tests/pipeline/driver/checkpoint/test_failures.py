@@ -17,12 +17,12 @@ _FAILED = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: 
         ),
         "spark_cep.errors.KafkaAwayError: the transaction could not be committed",
         (
-            "spark_cep.errors.OutputError: 3 output records could not be written; the first: 3"
+            "spark_cep.errors.KafkaAwayError: 3 output records could not be written; the first: 3"
             " records not acknowledged after 120 s"
         ),
         (
-            "spark_cep.errors.OutputError: 3 output records could not be written; the first: out:"
-            " Local: Message timed out"
+            "spark_cep.errors.KafkaAwayError: 3 output records could not be written; the first:"
+            " out: Local: Message timed out"
         ),
     ],
 )

@@ -97,6 +97,8 @@ def _future(result: Any) -> Future[Any]:
         (1, -1001, "the leader of t, partition 0, does not answer"),
         (-1, 7, r"t, partitions \[0\]: no leader"),
         (1, KafkaException(KafkaError(KafkaError._TIMED_OUT)), "does not answer"),
+        (1, KafkaException(KafkaError(KafkaError._NOENT, "no leader")), "no leader"),
+        (1, KafkaException(KafkaError(KafkaError.UNKNOWN_LEADER_EPOCH)), "epoch is newer"),
     ],
 )
 def test_where_partitions_end(

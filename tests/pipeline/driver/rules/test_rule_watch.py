@@ -249,3 +249,36 @@ def test_a_pause_while_rules_are_taken(
     there.watch.look()
     assert list(there.rules.wanted.rules.paused) == ["a"]
     assert [row["state"] for row in there.status.listing()] == ["paused", "rejected"]
+
+
+def test_a_batch_begins_while_rules_are_taken(
+    tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They follow the rules that it has: what they replace is found again."""
+    there = Watch(tmp_path, metrics, monkeypatch, overrides=[None], source=[()])
+    follows: list[RuleSet] = []
+
+    def next_rules(running: RuleSet, *_: object, ran: RuleSet, **__: object) -> Change:
+        follows.append(ran)
+        there.rules.of(0, dict)
+        return Change(running)
+
+    monkeypatch.setattr(rule_watch, "next_rules", next_rules)
+    there.watch.look()
+    assert follows == [RuleSet(), there.running]
+
+
+def test_what_is_rejected_is_looked_at_again(
+    tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a batch with other rules, for it may have waited for another version; not after any
+    other batch."""
+    there = Watch(tmp_path, metrics, monkeypatch, overrides=[None] * 4, source=[(), *[None] * 3])
+    there.watch.look()
+    there.watch.look()
+    assert len(there.taken) == 1
+    there.rules.of(0, dict)
+    there.watch.look()
+    there.rules.of(1, dict)
+    there.watch.look()
+    assert len(there.taken) == 2

@@ -57,7 +57,7 @@ class TreeReader(Protocol):
         ...
 
     def only(self, tree: exp.Expr, *read: str) -> bool:
-        """Whether a tree says nothing beyond the arguments named."""
+        """Return whether a tree says nothing beyond the arguments named."""
         ...
 
 

@@ -57,7 +57,8 @@ _DIALECT = _ExpressionDialect()
 
 
 def is_written(tree: exp.Paren) -> bool:
-    """Whether parentheses stand in the text; sqlglot adds its own, not always where Spark would."""
+    """Return whether parentheses stand in the text; sqlglot adds its own, not always where Spark
+    would."""
     return bool(tree.meta.get(_WRITTEN))
 
 

@@ -317,7 +317,7 @@ def _plain(place: int, tokens: Sequence[Token], text: str) -> Token:
 
 
 def _follows_operand(place: int, tokens: Sequence[Token]) -> bool:
-    """Whether a word stands behind a value, where an operator must."""
+    """Return whether a word stands behind a value, where an operator must."""
     if place and tokens[place - 1].token_type is TokenType.NOT:
         place -= 1
     if not place:

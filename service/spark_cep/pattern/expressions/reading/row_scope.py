@@ -1,4 +1,4 @@
-"""Which row a name belongs to in MATCH_RECOGNIZE: a row of the match, or one near it.
+"""The rows that names belong to in MATCH_RECOGNIZE: a row of the match, or one near it.
 
 Every column is read at a position (``RowPosition``). Navigation and aggregates say for all columns
 within them which; a *frame* holds that while their argument is read. A plain ``A.price`` is
@@ -65,7 +65,7 @@ class RowPatternScope:
         return next((each for each in (written, written.upper()) if each in self.unions), None)
 
     def column(self, path: ColumnPath, span: Span) -> Node | str:
-        """What a dotted name stands for, or what is wrong with it."""
+        """Return the node that a dotted name stands for, or the problem with it as text."""
         if path[0] in self.variables:
             node: Node = Variable(path[0], span)
             for part in path[1:]:
@@ -114,7 +114,8 @@ class RowPatternScope:
         return replace(position, variables=of)
 
     def _taken_for_column(self, path: ColumnPath, variable: str | None) -> str | None:
-        """What is wrong where a variable's name was meant as a column, or a column's so named."""
+        """Return the problem where a variable's name is used as a column, or a column's as a
+        variable."""
         if variable is None:
             return (
                 f"{path[0]} is a pattern variable, not a column: COUNT({path[0]}.*) counts its rows"

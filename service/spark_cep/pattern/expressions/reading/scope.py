@@ -1,4 +1,4 @@
-"""Which event a name belongs to: the one under test, or those that a step has taken."""
+"""The events that names belong to: the one under test, or those that a step has taken."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _is_group(tree: exp.Expr) -> bool:
 
 
 def _clear(outer: type[exp.Expr], inner: type[exp.Expr]) -> bool:
-    """Whether sqlglot (in every version) and Spark agree on an operator beneath another."""
+    """Return whether sqlglot (in every version) and Spark agree on an operator beneath another."""
     if outer not in _SIGNS or inner not in _SIGNS or outer is inner is exp.DPipe:
         return True
     return exp.DPipe not in (outer, inner) and exp.Mod not in (outer, inner)
@@ -181,7 +181,8 @@ class ExpressionTreeReader:
         return (start, end) if start < end else (0, len(self._text))
 
     def only(self, tree: exp.Expr, *read: str) -> bool:
-        """Whether a tree says nothing beyond the arguments named; notes the rest as a problem."""
+        """Return whether a tree says nothing beyond the arguments named; notes the rest as a
+        problem."""
         extra = [
             key for key, value in tree.args.items() if value and key not in (*read, *_DECORATION)
         ]

@@ -84,7 +84,7 @@ def negated(literal: Literal, span: Span) -> Literal | None:
 
 
 def like_problem(pattern: str) -> str | None:
-    """What is wrong with a LIKE pattern."""
+    """Return the problem with a LIKE pattern, or ``None``."""
     if re.search(r"(?<!\\)(?:\\\\)*\\(?:[^%_\\]|\Z)", pattern, re.DOTALL):
         return "in a LIKE pattern \\ must stand before %, _ or another \\"
     return None

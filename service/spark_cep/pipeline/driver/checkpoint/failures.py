@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.base import PySparkException
+from pyspark.errors import PySparkException
 
 from spark_cep.errors import (
     ConfigurationError,
@@ -23,24 +23,18 @@ from spark_cep.errors import (
 )
 from spark_cep.pipeline.driver.checkpoint.state_faults import state_fault
 
-_KAFKA_AWAY: Final = re.compile(
-    r"""
-    spark_cep\.errors\.KafkaAwayError:\ [^\n]*
-  | spark_cep\.errors\.OutputError:\ [^\n]* (?:
-        not\ acknowledged | Message\ timed\ out | Broker\ transport\ failure
-      | broker\ connections\ are\ down
-    ) [^\n]*
-    """,
-    re.VERBOSE,
-)
-
-
+_KAFKA_AWAY: Final = re.compile(r"spark_cep\.errors\.KafkaAwayError: [^\n]*")
 #: Ours, that tasks and the source of the input raise.
 _OURS: Final = (StateError, TakenOverError, OutputError, ConfigurationError, StartError)
 
 
 class JobFailedError(SparkCepError):
     """The query ended by an error that the service cannot repair."""
+
+
+class RefusedError(JobFailedError):
+    """Something was refused to the running job, which no rule is at fault for. At a start it is
+    ConfigurationError or StartError, whose exit codes say that nothing was begun."""
 
 
 def failure(error: PySparkException, checkpoint: str) -> SparkCepError:

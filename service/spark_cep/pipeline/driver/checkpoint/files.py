@@ -26,6 +26,7 @@ from spark_cep.pipeline.driver.checkpoint.state_faults import OTHER_JOB
 from spark_cep.pipeline.driver.control.control_file import start_of, topics_of
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.spark.local_folder import local_folder
+from spark_cep.pipeline.spark.private_api import hadoop_conf, jvm
 
 _MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager$"
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -103,15 +104,14 @@ class CheckpointFiles:
     """Files of a checkpoint, wherever it is: read through Hadoop's file systems, as Spark does."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
-        jvm: Any = spark._jvm  # noqa: SLF001  there is no public way to Hadoop's file systems
-        java: Any = spark._jsparkSession  # noqa: SLF001
+        java = jvm(spark)
         self.location = location
-        self._path = jvm.org.apache.hadoop.fs.Path
-        self._text = jvm.org.apache.commons.io.IOUtils.toString
+        self._path = java.org.apache.hadoop.fs.Path
+        self._text = java.org.apache.commons.io.IOUtils.toString
         self._root = self._path(location)
-        conf = java.sessionState().newHadoopConf()
+        conf = hadoop_conf(spark)
         self._files = self._root.getFileSystem(conf)
-        managers = getattr(jvm, _MANAGERS)
+        managers = getattr(java, _MANAGERS)
         self._manager = getattr(managers, "MODULE$").create(self._root, conf)
 
     def position(self) -> Position | None:

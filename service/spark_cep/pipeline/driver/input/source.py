@@ -14,9 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from pyspark.serializers import CPickleSerializer
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -31,6 +29,7 @@ from spark_cep.pipeline.driver.control.control_file import newest, record_betwee
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import tell
 from spark_cep.pipeline.read.ranges import Range, records_of
+from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
 from spark_cep.pipeline.spark.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from spark_cep.config import Settings
     from spark_cep.pipeline.driver.input.offsets import InputOffsets
 
-_SERIALIZER: Any = CPickleSerializer()
 _numbers = count()
 
 
@@ -80,8 +78,8 @@ def input_source(name: str, planning: _Planning, reading: _Reading) -> type[Data
     """The source as a class of its own, with all it needs: Spark makes its objects."""
     made = {
         "format": name,
-        "planning": _SERIALIZER.dumps(planning),
-        "reading": _SERIALIZER.dumps(reading),
+        "planning": pickled(planning),
+        "reading": pickled(reading),
     }
     return type("InputSource", (_InputSource,), made)
 
@@ -102,7 +100,7 @@ class _InputSource(DataSource):
         return cls.format
 
     def schema(self) -> StructType:
-        return from_arrow_schema(PACKET_SCHEMA)
+        return spark_type(PACKET_SCHEMA)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         no_trace_of_a_stop()
@@ -128,7 +126,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Tasks do without.
         from spark_cep.pipeline.driver.input.offsets import InputOffsets
 
-        settings, files, start = _SERIALIZER.loads(self._planning)
+        settings, files, start = unpickled(self._planning)
         return InputOffsets(settings), files, start
 
     @property
@@ -188,5 +186,5 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 @lru_cache(maxsize=1)
 def _made(reading: bytes) -> _Reading:
-    made: _Reading = _SERIALIZER.loads(reading)
+    made: _Reading = unpickled(reading)
     return made

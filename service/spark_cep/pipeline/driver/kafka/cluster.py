@@ -27,9 +27,9 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from spark_cep.codecs.output.outputs import LARGEST_RECORD
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
+from spark_cep.kafka_errors import ErrorKind, away_or, kind_of, may_pass
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.commit_markers import TOPIC_CONFIG
-from spark_cep.pipeline.deliver.kafka_retry import RETRIABLE
 from spark_cep.pipeline.driver.kafka.refusals import Refusals, made
 from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicy, ask_once
 from spark_cep.pipeline.wire.control import Partition
@@ -39,11 +39,6 @@ _SECONDS = 10.0
 #: Kafka's UUID of nothing.
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
-_UNKNOWN = (
-    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001  librdkafka's local errors are named so
-    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-)
 _T = TypeVar("_T")
 #: Places in a partition, for :meth:`Cluster.offsets`.
 BEGINNING: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
@@ -137,11 +132,8 @@ class Cluster:
             try:
                 offset = each.result(2 * self._seconds).offset
             except KafkaException as error:
-                code = error.args[0].code()
-                if code in _UNKNOWN:
+                if kind_of(error.args[0]) is ErrorKind.UNKNOWN_TOPIC:
                     continue
-                if code == KafkaError._NOENT:  # noqa: SLF001  so it says that there is no leader
-                    raise KafkaAwayError(f"{self._name}: {error.args[0].str()}") from error
                 raise
             timed = wanted[at]._value >= 0  # noqa: SLF001  there is no other way to ask
             if offset < (-1 if timed else 0):  # instead of an error for the time-out
@@ -239,8 +231,8 @@ class Cluster:
         new = self._settings.outputs.create_topics
         if not new.enabled:
             raise StartError(
-                f"topic {topic} has {there} partitions on {self._servers}; outputs.delivery:"
-                f" exactly_once needs {partitions} (state.state_partitions): create it with"
+                f"topic {topic} has {there} partitions on {self._servers}; exactly-once output"
+                f" needs {partitions} (state.state_partitions): create it with"
                 " cleanup.policy=compact, or set outputs.create_topics.enabled"
             )
         if there:
@@ -275,9 +267,9 @@ class Cluster:
         refused = refusals.reason()
         if refused is not None:
             return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
-        if error.code() not in RETRIABLE:
-            return StartError(f"{self._name}: {error.str()}")
-        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
+        if kind_of(error) is not ErrorKind.UNREACHABLE:
+            return away_or(StartError, error, f"{self._name}: {error.str()}")
+        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001  a local error
         return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")
 
     @property
@@ -302,9 +294,8 @@ def _made(answers: Mapping[str, Future[None]]) -> None:
         try:
             future.result(_SECONDS)
         except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError.TOPIC_ALREADY_EXISTS:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
-            if code in RETRIABLE:
+            if may_pass(error.args[0]):
                 raise
             raise StartError(f"topic {topic} cannot be created: {error}") from error

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from spark_cep.errors import ConfigurationError
+from spark_cep.kafka_errors import ErrorKind, kind_of
 
 _T = TypeVar("_T")
 
@@ -47,7 +48,7 @@ class Refusals:
         """Note an error that says more than that a broker is away."""
         text = error.str()
         alert = _ALERT.search(text)
-        if error.code() == KafkaError._AUTHENTICATION:  # noqa: SLF001  librdkafka's own errors
+        if kind_of(error) is ErrorKind.LOGIN:
             self._reason = (
                 "kafka.security.username, password or sasl_mechanism: the login is refused:"
                 f" {_plain(text)}"

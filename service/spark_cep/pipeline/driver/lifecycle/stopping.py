@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
+from spark_cep.pipeline.spark.private_api import jvm
 
 _log = logger(__name__)
 _HOLD_MS: Final = 3_600_000
@@ -63,7 +64,7 @@ class Stopping:
         self._held.set()
         with suppress(Py4JJavaError):
             # Asleep in Java, on the thread that query.stop() interrupts.
-            spark._jvm.java.lang.Thread.sleep(_HOLD_MS)  # type: ignore[union-attr]  # noqa: SLF001
+            jvm(spark).java.lang.Thread.sleep(_HOLD_MS)
         raise StopRequestedError(_INTERRUPTED)
 
     def end(self, query: StreamingQuery) -> None:

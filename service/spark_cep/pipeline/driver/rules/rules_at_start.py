@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.decode.decoder_plan import record_types
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicy, ask_once
@@ -154,6 +154,7 @@ class RulesAtStart:
                     logged.against(one)
                     or problems_of(one, self._schemas, ends=self._settings.trigger.ends)
                 ),
+                ran=logged.rules,
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
                 meanings=logged.meanings,

@@ -1,0 +1,216 @@
+"""Resolved schemas: the record types that a job reads, and who writes them.
+
+A *record type* is one kind of event of one input, with its reader schema. A *writer* is a schema
+id met in a topic; it is read as one record type, or as several where it is a union of records. The
+plan is built for the writers known when it starts; an id met later is learnt (:meth:`learn`) and
+the plan built again. :mod:`spark_cep.codecs.registry.schema_resolution` finds those of the
+settings.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
+from spark_cep.codecs.avro.record_layout import LayoutWriter
+from spark_cep.codecs.avro.resolution import resolves
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.avro.schema_nodes import Node
+from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, without_bytes
+from spark_cep.codecs.record_reader import Wanted
+from spark_cep.codecs.registry.avro_reader import AvroReader, avro_reader
+from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED
+from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
+from spark_cep.pattern.expressions import ColumnPath
+from spark_cep.pattern.types import NULL, RecordType, SqlType, record_type
+
+if TYPE_CHECKING:
+    # Its HTTP client takes a while to import, and these travel to each Python worker.
+    from spark_cep.codecs.registry.registry import Registry
+
+
+@dataclass(frozen=True)
+class EventType:
+    """One record type of one input, read with ``reader``. ``topics``: where it is read, ``None``
+    for every topic of the source."""
+
+    number: int
+    input: str
+    name: str
+    reader: AvroSchema
+    topics: tuple[str, ...]
+    event_time: str
+    event_time_unit: str
+
+    @cached_property
+    def columns(self) -> RecordType:
+        """The reader schema as column types.
+
+        Raises SchemaError where it has types that cannot be read.
+        """
+        try:
+            return record_type(self.reader.text)
+        except SchemaError as error:
+            raise SchemaError(
+                f"input {self.input}: {self.name} of {self.reader.origin} cannot be the reader"
+                f" schema: {error}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Schema id ``id`` writes record type ``type`` (its number; ``None``: a record that no input
+    reads). ``branch``: its position in the writer's top-level union, if that is one."""
+
+    id: int
+    schema: AvroSchema
+    branch: int | None
+    type: int | None
+
+    @property
+    def written(self) -> Node:
+        """The record, as the schema has it."""
+        root = self.schema.root
+        return root[self.branch or 0] if isinstance(root, list) else root
+
+
+@dataclass
+class ResolvedSchemas:
+    """Record types, writers, ids that the registry does not know (with when it said so, in
+    milliseconds since 1970), and ids whose schema cannot be read with the reader schema (with the
+    reason)."""
+
+    types: tuple[EventType, ...]
+    writers: dict[int, tuple[Writer, ...]] = field(default_factory=dict)
+    unknown_ids: dict[int, int] = field(default_factory=dict)
+    unreadable: dict[int, str] = field(default_factory=dict)
+
+    def types_of(self, inputs: Sequence[str]) -> list[EventType]:
+        """The record types of ``inputs`` (of all, when empty)."""
+        return [t for t in self.types if not inputs or t.input in inputs]
+
+    def snapshot(self) -> ResolvedSchemas:
+        """What is known by now, for another thread or process."""
+        return ResolvedSchemas(
+            self.types, dict(self.writers), dict(self.unknown_ids), dict(self.unreadable)
+        )
+
+    def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> AvroReader:
+        """The reader of the ``wanted`` columns of each record type."""
+        return avro_reader(self, wanted, vectors)
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The schema ids that a plan is built for."""
+        return frozenset({*self.writers, *self.unreadable})
+
+    def learn(self, registry: Registry, ids: Iterable[int]) -> None:
+        """Ask the registry for ``ids``; what it does not know is remembered as unknown, and what is
+        wrong with a schema as the reason why it cannot be read.
+
+        Raises RegistryError when the registry cannot be reached: nothing is decided then.
+        """
+        now = round(time.time() * 1000)
+        for schema_id in ids:
+            if schema_id > LARGEST_REGISTERED:
+                # To a registry that is no id at all, and its answer may look like an outage.
+                self.unknown_ids[schema_id] = now
+                continue
+            try:
+                schema = registry.get_schema(schema_id)
+                self.writers[schema_id] = self._readable(schema_id, schema)
+            except SchemaNotFoundError:
+                self.unknown_ids[schema_id] = now
+                continue
+            except SchemaError as error:
+                # It goes into each dead letter.
+                self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
+            self.unknown_ids.pop(schema_id, None)
+
+    def _readable(self, schema_id: int, schema: AvroSchema) -> tuple[Writer, ...]:
+        """The writers of a schema. Raises SchemaError for whatever it fails in."""
+        try:
+            if problem := without_bytes(schema):
+                raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
+            writers = tuple(self._writers(schema_id, schema))
+            for writer in writers:
+                if writer.type is not None:
+                    _try_layout(writer, self.types[writer.type])
+        except SchemaError:
+            raise
+        except Exception as error:
+            # Whoever may register schemas must not be able to end a job with one.
+            raise SchemaError(
+                f"schema id {schema_id} cannot be used: {type(error).__name__}: {error}"
+            ) from error
+        return writers
+
+    def _writers(self, schema_id: int, schema: AvroSchema) -> Iterable[Writer]:
+        if not isinstance(schema.root, list):
+            (name,) = record_names(schema)
+            yield from self._readings(schema_id, schema, name, None)
+            return
+        for branch, node in enumerate(schema.root):
+            found = schema.resolve(node)
+            if isinstance(found, dict) and found["type"] == "record":
+                yield from self._readings(schema_id, schema, found["name"], branch)
+            else:
+                yield Writer(schema_id, schema, branch, None)
+
+    def _readings(
+        self, schema_id: int, schema: AvroSchema, name: str, branch: int | None
+    ) -> Iterable[Writer]:
+        """How the record ``name`` of a schema is read: as every type that is called so."""
+        readers = [t for t in self.types if name in names_of(t.reader)]
+        if not readers:
+            yield Writer(schema_id, schema, branch, None)
+            return
+        for reader in readers:
+            problems = resolves(_record(schema, name, branch), reader.reader)
+            if problems:
+                raise SchemaError(
+                    f"schema id {schema_id} ({name}) cannot be read as {reader.name} of input"
+                    f" {reader.input}: " + "; ".join(problems)
+                )
+            yield Writer(schema_id, schema, branch, reader.number)
+
+
+def _try_layout(writer: Writer, event_type: EventType) -> None:
+    """Write the operations that read every column, as a plan does for those of its rules."""
+    vectors = ColumnVectors()
+    wanted = {path: (vectors.value(path, of), of) for path, of in _columns(event_type.columns, ())}
+    out = LayoutWriter(vectors)
+    program = out.record(
+        event_type.number, writer.schema, event_type.reader, wanted, writer.written
+    )
+    layouts = out.written([writer.id], [[program]])
+    for reader in layouts.readers:
+        reader.prepare()
+
+
+def _columns(record: RecordType, above: ColumnPath) -> Iterator[tuple[ColumnPath, SqlType]]:
+    for name, of in record.fields.items():
+        if of != NULL:
+            yield (*above, name), of
+        if isinstance(of, RecordType):
+            yield from _columns(of, (*above, name))
+
+
+def _record(schema: AvroSchema, name: str, branch: int | None) -> AvroSchema:
+    """The record ``name`` on its own, also out of a union that has more than records."""
+    if branch is None or not isinstance(schema.root, list):
+        return record_schema(schema, name)
+    return record_schema(replace(schema, root=schema.root[branch]), name)
+
+
+def names_of(reader: AvroSchema) -> list[str]:
+    """The names a writer's record may have to be read with ``reader``: its own and its aliases."""
+    (name,) = record_names(reader)
+    namespace = name.rpartition(".")[0]
+    aliases = reader.named[name].get("aliases", [])
+    return [name, *(a if "." in a or not namespace else f"{namespace}.{a}" for a in aliases)]

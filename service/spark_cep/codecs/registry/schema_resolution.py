@@ -1,0 +1,120 @@
+"""The schemas that a job begins with: those of its settings, looked up in the registry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
+from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
+from spark_cep.config import Settings
+from spark_cep.config.topics import Input
+from spark_cep.errors import ConfigurationError, RegistryError, SchemaError, SchemaNotFoundError
+
+
+def resolve_schemas(
+    settings: Settings, registry: Registry, topics: Sequence[str]
+) -> ResolvedSchemas:
+    """The schemas for ``settings``: ``topics`` are those that exist in the cluster."""
+    types: list[EventType] = []
+    ids: set[int] = set()
+    for name, source in settings.inputs.items():
+        matching = topics_of(source, topics)
+        found, versions = _readers(name, source, settings, registry, matching)
+        ids |= versions
+        for reader in found:
+            (record,) = record_names(reader)
+            clash = [t for t in types if t.name == record and set(t.topics) & set(matching)]
+            if clash:
+                raise ConfigurationError(
+                    f"inputs {clash[0].input} and {name} both read {record} from"
+                    f" {', '.join(sorted(set(clash[0].topics) & set(matching)))};"
+                    " one input is enough, rules can share it"
+                )
+            number = len(types)
+            types.append(
+                EventType(
+                    number, name, record, reader, tuple(matching),
+                    source.event_time, source.event_time_unit,
+                )
+            )  # fmt: skip
+    for each in types:
+        # What cannot be a reader schema is told here.
+        _ = each.columns
+    schemas = ResolvedSchemas(tuple(types))
+    schemas.learn(registry, sorted(ids))
+    return schemas
+
+
+def topics_of(source: Input, existing: Sequence[str]) -> list[str]:
+    """The topics that an input reads, of those that exist."""
+    if source.topic_pattern is None:
+        return list(source.topics)
+    pattern = re.compile(source.topic_pattern)
+    return sorted(topic for topic in existing if pattern.fullmatch(topic))
+
+
+def _readers(
+    name: str, source: Input, settings: Settings, registry: Registry, topics: Sequence[str]
+) -> tuple[list[AvroSchema], set[int]]:
+    """Reader schemas of an input, newest first of each record, and the writer ids known so far."""
+    subjects = list(dict.fromkeys(_subjects(name, source, settings, topics)))
+    versions = []
+    for subject in subjects:
+        try:
+            versions += registry.versions(subject)
+        except SchemaNotFoundError:
+            if source.reader_schema is None:
+                raise RegistryError(
+                    f"input {name}: the registry has no subject {subject!r}; register the schema,"
+                    f" or set inputs.{name}.reader_schema"
+                ) from None
+    ids = {version.id for version in versions}
+    chosen = source.reader_schema
+    if chosen is not None:
+        if chosen.file is not None:
+            schema = parse(chosen.file.read_text("utf-8"), str(chosen.file))
+        elif chosen.version == "latest":
+            schema = registry.latest(str(chosen.subject)).schema
+        else:
+            schema = registry.version(str(chosen.subject), int(chosen.version)).schema
+        candidates = [schema]
+    else:
+        newest = sorted(versions, key=lambda version: -version.version)
+        candidates = [v.found for v in newest if isinstance(v.found, AvroSchema)]
+        if newest and not candidates:
+            # Why the newest cannot be used.
+            candidates = [newest[0].schema]
+    readers: list[AvroSchema] = []
+    taken: set[str] = set()
+    for schema in candidates:
+        for record in record_names(schema):
+            if record in taken or (source.record and not _is_called(record, source.record)):
+                continue
+            reader = record_schema(schema, record)
+            readers.append(reader)
+            taken.update(names_of(reader))
+    if not readers:
+        raise SchemaError(f"input {name}: no record {source.record!r} in {', '.join(subjects)}")
+    return readers, ids
+
+
+def _subjects(name: str, source: Input, settings: Settings, topics: Sequence[str]) -> Iterable[str]:
+    strategy = settings.registry.subject_name_strategy
+    if strategy != "topic" and source.record is None and source.reader_schema is None:
+        raise ConfigurationError(
+            f"inputs.{name}: with registry.subject_name_strategy {strategy} the subject follows"
+            " from the record: set record, or reader_schema"
+        )
+    if strategy == "topic":
+        yield from (f"{topic}-value" for topic in topics)
+    elif source.record is not None:
+        yield from (
+            [source.record] if strategy == "record" else [f"{t}-{source.record}" for t in topics]
+        )
+
+
+def _is_called(record: str, wanted: str) -> bool:
+    return record == wanted or ("." not in wanted and record.rpartition(".")[2] == wanted)
