@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -188,6 +189,15 @@ def test_no_driver(url: str) -> None:
     """A database that cannot be spoken to from here is an error of the settings."""
     with pytest.raises(ConfigurationError, match=r"rules\.sql\.url: .*(nonesuch|pymysql)"):
         source_of(settings(source="sql", sql={"url": url}))
+
+
+def test_the_driver_of_postgresql_comes_with_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is not installed, the error names the extra."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(
+        ConfigurationError, match=r"psycopg is not .* pip install 'spark-cep\[sql\]'"
+    ):
+        source_of(settings(source="sql", sql={"url": "postgresql://host/db"}))
 
 
 def test_a_wrong_password_is_not_shown(postgres_table: PostgresStore) -> None:

@@ -273,7 +273,7 @@ class Cluster:
             return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
         if kind_of(error) is not ErrorKind.UNREACHABLE:
             return unavailable_or(StartError, error, f"{self._name}: {error.str()}")
-        down = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001  a local error
+        down = KafkaError._ALL_BROKERS_DOWN
         errors = [each for each in self._noticed if each.code() != down]
         return KafkaUnavailableError(
             f"{self._name} does not answer: {(errors or [error])[-1].str()}"
