@@ -25,7 +25,8 @@ A message names the file, field, rule or offset, what was found and what is allo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 #: What is left when a checkpoint is damaged.
@@ -95,6 +96,19 @@ class JavaEndedError(SparkCepError):
 
 class GraceError(SparkCepError):
     """The job was told to stop, and its batch did not end within the grace period."""
+
+
+@contextmanager
+def needs_extra(extra: str, purpose: str) -> Iterator[None]:
+    """Raise ConfigurationError, with the command that installs the extra, where the block imports a
+    package that is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"{purpose}: the package {error.name} is not installed; install it with the extra"
+            f" `{extra}`: pip install 'spark-cep[{extra}]'"
+        ) from error
 
 
 #: Problems looked for in one document, and told in one error.

@@ -136,7 +136,10 @@ def test_unusable_keys_are_refused(tmp_path: Path, text: str, said: str) -> None
             {"source_properties": {"auto.offset.reset": "latest"}},
             "follows from how a batch is read",
         ),
-        ({"sink_properties": {"transactional.id": "x"}}, "follows from outputs.delivery"),
+        (
+            {"sink_properties": {"transactional.id": "x"}},
+            "outputs.transaction_timeout",
+        ),
         ({"source_properties": {"ssl.truststore.location": "x"}}, "a property of Java's clients"),
         ({"sink_properties": {"sasl.jaas.config": "x"}}, "a property of Java's clients"),
         ({"bootstrap_servers": "a:1,b"}, "host:port"),

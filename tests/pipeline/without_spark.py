@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputRecord, OutputTopics
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.model import DeadLetter
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.decode.pack import Packer, RecordReader
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
 from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning, rows_of
 from spark_cep.pipeline.wire.fragments import whole

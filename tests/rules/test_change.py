@@ -11,8 +11,8 @@ from spark_cep.pattern.document.loading import LoadedRule, examine_rules
 from spark_cep.rules.change import Change, next_rules
 from spark_cep.rules.overrides import Override, Overrides, Placed, RollbackOrder
 from spark_cep.rules.pauses import Pause
+from spark_cep.rules.plans import meaning
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble, conflicts
-from spark_cep.rules.texts import meaning
 
 RULE = "{{id: {0}, version: {1}, key: k, pattern: [{{step: a, where: n = {2}}}]}}"
 

@@ -19,11 +19,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.framing import frame
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.config.topics import KAFKA_TIMESTAMP
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import record_types
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.testkit import RuleTest
 
 from tests.e2e.schemas import MILLIS, field, record

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from spark_cep.cli.checking import check_types, read_existing
 from spark_cep.cli.forms import Form
-from spark_cep.compiler.explain.dot_text import dot_text
 from spark_cep.compiler.explain.drawing import Drawing, draw
 from spark_cep.compiler.explain.explanation import Explanation, Section, explain
 from spark_cep.compiler.explain.mermaid_text import mermaid_text
@@ -24,7 +23,13 @@ from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.compiler.rule_set import slots_of
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.documents.nearest import instead
-from spark_cep.errors import ConfigurationError, Problem, printable, printable_lines
+from spark_cep.errors import (
+    ConfigurationError,
+    Problem,
+    needs_extra,
+    printable,
+    printable_lines,
+)
 from spark_cep.matcher.row_pattern.lowering import Limits
 from spark_cep.matcher.row_pattern.lowering import lower as lower_row_pattern
 from spark_cep.matcher.steps.look_back_programs import program
@@ -92,9 +97,12 @@ def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
 
 def written(rules: RulesToExplain, form: Form) -> str:
     """The rules in one of the forms, as text with a line end; a blank line separates several,
-    and are clusters of one drawing."""
+    and are clusters of one drawing. ConfigurationError when a drawing's package is missing."""
     match form:
         case Form.DOT:
+            with needs_extra("dot", "explain --format dot"):
+                from spark_cep.compiler.explain.dot_text import dot_text
+
             return dot_text([_drawing(*each) for each in rules.rules])
         case Form.MERMAID:
             return mermaid_text([_drawing(*each) for each in rules.rules])

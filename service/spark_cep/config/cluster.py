@@ -34,6 +34,10 @@ _CPUS: Final = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+m")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_KEY: Final = re.compile(rf"({_DNS_NAME.pattern}):([-\w.]+)")
 _PORTS: Final = range(1024, 65_536)
+_COUNT = r"\s*[1-9][0-9]*\s*"
+_LOCAL: Final = re.compile(
+    rf"local(\[(\*|{_COUNT})(,{_COUNT})?\])?|local-cluster\[{_COUNT},{_COUNT},{_COUNT}\]"
+)
 
 
 def _matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
@@ -230,6 +234,13 @@ class ClusterSettings(Protocol):
     @property
     def kubernetes(self) -> Kubernetes:
         """Their pods."""
+
+
+def check_master(value: str) -> str:
+    """``value``, if it is a master. Spark itself is asked about those that are not local."""
+    if value.startswith("local") and not _LOCAL.fullmatch(value):
+        raise refused("`local[N]`, `local[N,F]` with N cores (`*`: all) and F attempts at a task")
+    return value
 
 
 def is_local(master: str) -> bool:

@@ -203,7 +203,7 @@ class Kafka(Section):
         for name in self.sink_properties:
             if name in _DELIVERYS_OWN:
                 raise contradiction(
-                    f"{name} follows from outputs.delivery and outputs.transaction_timeout",
+                    f"{name} follows from outputs.transaction_timeout and how output is written",
                     "sink_properties",
                 )
         for side, properties in (

@@ -27,7 +27,6 @@ from spark_cep.config.engine import (
 from spark_cep.config.kafka import Kafka
 from spark_cep.config.lifecycle import Lifecycle
 from spark_cep.config.quantities import Section, setting
-from spark_cep.config.redaction import redact
 from spark_cep.config.rules import Rules
 from spark_cep.config.sources import Reader
 from spark_cep.config.topics import Input, Outputs, Registry, topic_name
@@ -81,7 +80,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _named_transactions(self) -> Settings:
-        if self.outputs.delivery == "exactly_once" and self.outputs.transactional_id_prefix is None:
+        if self.outputs.transactional_id_prefix is None:
             try:
                 topic_name(self.marks_prefix)
             except PydanticCustomError:
@@ -122,10 +121,6 @@ class Settings(Section):
     def cluster_conf(self) -> dict[str, str]:
         """What Spark must know of its executors; nothing with a local master."""
         return cluster_conf(self.spark, self.state.rocksdb_memory)
-
-    def redacted(self) -> dict[str, Any]:
-        """The settings as plain data for logs: durations as text, secrets masked."""
-        return {name: redact(part) for name, part in self.model_dump(mode="json").items()}
 
 
 ROOT = Shape(Form.SECTION, Settings)

@@ -46,6 +46,18 @@ def _urls(value: str) -> str:
     return value
 
 
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        where = "" if error.pos is None else f", at character {error.pos + 1}"
+        raise refused(
+            "a regular expression of topic names, as `payments-.*`",
+            f"cannot be read: {error.msg}{where}",
+        ) from None
+    return value
+
+
 Topic = Annotated[str, AfterValidator(topic_name), Shown("topic")]
 DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
 
@@ -70,9 +82,11 @@ class Input(Section):
     """One kind of events: where they are read, as what, and which time they bear."""
 
     topics: list[Topic] = setting([], description="Topics to read.")
-    topic_pattern: str | None = setting(
+    topic_pattern: Annotated[str, AfterValidator(_pattern), Shown("text")] | None = setting(
         None,
-        description="Instead of `topics`: a Java regular expression of topic names.",
+        description=(
+            "Instead of `topics`: a regular expression (Python's) that whole names of topics match."
+        ),
         min_length=1,
     )
     record: DottedName | None = setting(
@@ -179,18 +193,10 @@ class NewTopics(Section):
 
 
 class Outputs(Section):
-    """Results: where they go and how surely."""
+    """Results: where they go, in transactions."""
 
     topics: OutputTopics = setting(OutputTopics(), description="Topics of the kinds of output.")
     create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
-    delivery: Literal["exactly_once", "at_least_once"] = setting(
-        "exactly_once",
-        description=(
-            "`exactly_once`: a batch is one transaction for each state partition, and consumers "
-            "with `isolation.level=read_committed` see all of it, once. `at_least_once`: without "
-            "transactions; after a failure a batch may be written twice, with the same ids."
-        ),
-    )
     transactional_id_prefix: Topic | None = setting(
         None,
         description=(
@@ -235,9 +241,6 @@ class Registry(Section):
     )
     bearer_token: SecretStr | None = setting(
         None, description="Token for HTTP bearer authentication, instead of name and password."
-    )
-    bearer_logical_cluster: str = setting(
-        "", description="Value of the header `target-sr-cluster` that goes with the token."
     )
     ssl_ca_file: FilePath | None = setting(
         None, description="PEM file of the authorities to trust; absent: the usual ones."

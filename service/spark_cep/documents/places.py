@@ -120,13 +120,6 @@ class Places:
             return False
         return self._line(mark.end_line)[mark.end_column :].lstrip().startswith("#")
 
-    def field_path(self, step: str | None, name: str) -> Path:
-        """The path of a step's field, or of the rule's own when ``step`` is ``None``."""
-        for path, found in self.steps.items():
-            if found == step:
-                return (*path, name)
-        return (name,)
-
     def step_at(self, path: Path) -> str | None:
         """The name of the innermost step that ``path`` lies in."""
         for length in range(len(path), 0, -1):

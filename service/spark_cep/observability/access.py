@@ -32,16 +32,15 @@ class Access:
 
     tls: ssl.SSLContext | None = None
     login: tuple[str, str] | None = None
-    open_probes: bool = True
 
     def guarded(self, pages: WSGIApplication) -> WSGIApplication:
-        """``pages`` for those who log in, and probes for everybody where these are open."""
+        """``pages`` for those who log in, and probes for everybody."""
         if self.login is None:
             return pages
         fits = _checked(*self.login)
 
         def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            probe = self.open_probes and environ.get("PATH_INFO") in PROBES
+            probe = environ.get("PATH_INFO") in PROBES
             if probe or fits(environ.get("HTTP_AUTHORIZATION", "")):
                 return pages(environ, start_response)
             headers = [
@@ -62,7 +61,7 @@ def access_to(observability: Observability) -> Access:
     login = None
     if given.username is not None and given.password is not None:
         login = (given.username, given.password.get_secret_value())
-    return Access(_server_side(given), login, given.open_probes)
+    return Access(_server_side(given), login)
 
 
 def _server_side(given: Observability) -> ssl.SSLContext | None:

@@ -58,7 +58,7 @@ def prepare() -> None:
 
 def _decode_nothing() -> None:
     """Compile the decoder with a batch without records, whose bytes and ends are read-only."""
-    data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(4), np.int32)
+    data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(8), np.int64)
     flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
     layouts = LayoutWriter(ColumnVectors()).written([], [[]])
     read = layouts.read(data, ends, flags.view(np.uint8), np.zeros(0, np.int32))

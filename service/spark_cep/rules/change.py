@@ -15,9 +15,9 @@ from itertools import chain
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import PreviousVersion
+from spark_cep.rules.plans import meaning
 from spark_cep.rules.replaced import MOST_DRAINING, Replaced
 from spark_cep.rules.rule_set import RuleFile, RuleSet, Version, assemble, conflicts
-from spark_cep.rules.texts import meaning
 
 #: The problems of a rule against the schemas of what is read.
 Check = Callable[[LoadedRule], Iterable[Problem]]
@@ -45,7 +45,7 @@ def next_rules(
     that are ``running``, or will from the next batch on, may be others. ``most``: how many may be
     enabled; with more, or with none where there were some and ``allow_empty`` is off, all of
     ``running`` goes on. ``meanings``: what versions that ran before meant
-    (:func:`~spark_cep.rules.texts.meaning`)."""
+    (:func:`~spark_cep.rules.plans.meaning`)."""
     replaced = Replaced(ran, running)
     by_id = {one.rule.id: one for one in running.loaded}
     newest = _newest(meanings)

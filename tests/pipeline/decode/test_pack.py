@@ -15,11 +15,11 @@ import pytest
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
 from spark_cep.codecs.output.schemas import schema_text
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame
+from spark_cep.codecs.registry.schema_lookup import MOST_ASKED
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.pack import _BYTES_WAITING, Packer
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.schema_lookup import MOST_ASKED
 from spark_cep.pipeline.decode.tallies import Tally
 from spark_cep.pipeline.wire.event_packets import (
     TYPE_COLUMN,
@@ -228,16 +228,16 @@ def test_a_batch_that_is_there_in_part_learns_no_ids(monkeypatch: pytest.MonkeyP
 
     @dataclass
     class Known(AsTheyAre):
-        layouts: Any = None
+        reader: Any = None
 
-    class Layouts:
+    class Reader:
         def only(self, ids: frozenset[int]) -> str:
             assert ids == {1, 2}
             return "those"
 
     monkeypatch.setattr(OutsideSpark, "told", TaskProperties(0, None, schema_ids=frozenset({1, 2})))
     asked = lookup(6)
-    assert letters(packer(Known(layouts=Layouts()), asked)(iter([of_ids(6)]))) == [
+    assert letters(packer(Known(reader=Reader()), asked)(iter([of_ids(6)]))) == [
         "the registry has no schema with id 6"
     ]
     assert asked.asked == []

@@ -20,7 +20,7 @@ from spark_cep.errors import (
 )
 from spark_cep.pipeline.deliver import exactly_once
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
-from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce, TransactionalProducer
 from spark_cep.pipeline.deliver.output import Batch, Written
 from spark_cep.pipeline.driver.checkpoint.fencing import disagreement, fence_earlier_runs
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
@@ -98,14 +98,21 @@ class Job:
         return sorted((m.value() or b"").decode() for m in self.kafka.read(self.topic))
 
 
+def forget() -> None:
+    """Drop what this process keeps from task to task, as if it had just started."""
+    exactly_once._kept.clear()
+    while exactly_once._markers:
+        exactly_once._markers.popitem()[1].close()
+
+
 @pytest.fixture
 def job(kafka: KafkaAccess) -> Iterator[Job]:
     """A job in a process that has kept nothing yet."""
-    exactly_once.forget()
+    forget()
     made = Job(kafka)
     yield made
     made.marks.close()
-    exactly_once.forget()
+    forget()
 
 
 def test_a_batch_that_runs_again_is_not_written_again(job: Job) -> None:
@@ -113,7 +120,7 @@ def test_a_batch_that_runs_again_is_not_written_again(job: Job) -> None:
     assert job.write(0, "a", "b") is Written.COMMITTED
     assert job.write(0, "a", "b") is Written.BEFORE
     assert job.write(0, "a", "b", first=True) is Written.BEFORE
-    exactly_once.forget()
+    forget()
     assert job.write(0, "a", "b") is Written.BEFORE
     assert job.write(1, "c") is Written.COMMITTED
     assert job.texts() == ["a", "b", "c"]
@@ -150,7 +157,7 @@ def test_a_producer_is_kept_for_as_long_as_it_wrote_last(job: Job) -> None:
     writers = []
     for batch in range(3):
         if batch == 2:
-            exactly_once.forget()
+            forget()
         job.write(batch, "x")
         writers.append(_mark_of(job, batch).writer)
     assert writers[0] == writers[1] != writers[2]
@@ -220,6 +227,28 @@ def test_a_zombie_driver_is_told_so(job: Job) -> None:
     assert job.texts() == ["new"]
 
 
+class _Overtaken(ExactlyOnce):
+    """Delivery of an instance that another one overtakes between its two steps."""
+
+    def start_producer(self, partition: int) -> TransactionalProducer:
+        """A producer that is fenced already."""
+        producer = super().start_producer(partition)
+        super().start_producer(partition)
+        return producer
+
+
+def test_an_instance_that_another_one_overtakes_at_its_start(job: Job) -> None:
+    """Of three instances that start at once, those that do not go on were taken over."""
+    delivery = job.delivery
+    job.delivery = _Overtaken(
+        delivery.producer_config, delivery.consumer_config, delivery.prefix, "", delivery.timeout_ms
+    )
+    with pytest.raises(TakenOverError, match="another instance of the service starts"):
+        job.fence("run-1", None)
+    job.delivery = delivery
+    job.fence("run-2", None)
+
+
 def test_marks_are_found_behind_many_given_up_transactions(job: Job) -> None:
     """Aborted transactions leave offsets without records at the end of the topic."""
     job.write(0, "a")
@@ -262,7 +291,7 @@ def test_a_missing_output_topic(job: Job) -> None:
     job.delivery = replace(job.delivery, producer_config=quick)
     with pytest.raises(OutputError, match="batch 0 of state partition 0 could not be written"):
         job.write(0, "a")
-    exactly_once.forget()
+    forget()
     job.kafka.create_topics({job.topic: 2})
     assert job.write(0, "a", first=True) is Written.COMMITTED
 
@@ -272,7 +301,7 @@ def test_a_broker_that_is_silent_for_too_long(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path, JARS) as broker:
         job = Job(KafkaAccess(broker.bootstrap))
         assert job.write(0, "a") is Written.COMMITTED
-        exactly_once.forget()
+        forget()
         quick = {**job.delivery.producer_config, "message.timeout.ms": 2_000}
         job.delivery = replace(job.delivery, producer_config=quick)
         output = job.delivery.output(0, Batch(QUERY, 1, "1-3", OFFSETS), False)
@@ -287,7 +316,7 @@ def test_a_broker_that_is_silent_for_too_long(tmp_path: Path) -> None:
         finally:
             broker.resume()
         output.abandon()
-        exactly_once.forget()
+        forget()
         assert job.write(1, "b", first=True) is Written.COMMITTED
         assert job.texts() == ["a", "b"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -190,12 +191,21 @@ def test_no_driver(url: str) -> None:
         source_of(settings(source="sql", sql={"url": url}))
 
 
+def test_the_driver_of_postgresql_comes_with_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is not installed, the error names the extra."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(
+        ConfigurationError, match=r"psycopg is not .* pip install 'spark-cep\[sql\]'"
+    ):
+        source_of(settings(source="sql", sql={"url": "postgresql://host/db"}))
+
+
 def test_a_wrong_password_is_not_shown(postgres_table: PostgresStore) -> None:
     """Nor the right one: neither in settings nor in errors."""
     given = postgres_table.given["sql"]
     for password in ("wr0ng", PASSWORD):
         made = settings(source="sql", sql={**given, "password": password, "table": "none"})
-        assert password not in str(made) + str(made.redacted())
+        assert password not in str(made) + made.model_dump_json()
         with closing(source_of(made)) as source, pytest.raises(RuleSetError) as caught:
             source.read()
         assert password not in str(caught.value)

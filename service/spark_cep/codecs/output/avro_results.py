@@ -68,7 +68,7 @@ class AvroResults:
         out, ends = np.empty(room, np.uint8), np.zeros(len(columns.row) + 1, np.int64)
         loops.write_values(
             columns.ends, columns.step, of_row.parts, of_row.matrix, of_step.parts, of_event.parts,
-            of_event.matrix, *texts.together(), out, ends,
+            of_event.matrix, *texts.together().pool, out, ends,
         )  # fmt: skip
         return ByteColumn(out[: ends[-1]], ends)
 
@@ -87,8 +87,8 @@ class _Texts:
     def add(self, column: ByteColumn) -> int:
         """The number of its first text among all."""
         self._columns.append(column)
-        self._count += len(column.ends) - 1
-        return self._count - len(column.ends) + 1
+        self._count += len(column)
+        return self._count - len(column)
 
     def together(self) -> ByteColumn:
         """All of them."""

@@ -55,8 +55,8 @@ class ResultColumns:
         self.versions = np.array([version for _, version in self.rules], np.int64)
         self.version = self.versions[self.rule]
         used_keys, key = np.unique(results.key, return_inverse=True)
-        keys = results.keys.take(used_keys).compacted()
-        self.keys = ByteColumn(keys.data, np.append(0, np.cumsum(keys.lengths)))
+        keys = results.keys.take(used_keys)
+        self.keys = ByteColumn.of_vector(keys)
         self.key = np.where(keys.nulls, -1, np.arange(len(keys)))[key]
         names = [[name.encode() for name in plan.steps] for plan in plans]
         self.steps = ByteColumn.of([name for each in names for name in each])
@@ -99,8 +99,8 @@ class ResultColumns:
         out, ends = np.empty(room, np.uint8), np.zeros(rows + 1, np.int64)
         write_identities(
             self.rule, self.version, self.key, self.ends, self.step, self.topic, self.partition,
-            self.offset, self.first_step, self._by_name, *self.rule_ids, *self.keys, *self.steps,
-            *self.topics, out, ends,
+            self.offset, self.first_step, self._by_name, *self.rule_ids.pool, *self.keys.pool,
+            *self.steps.pool, *self.topics.pool, out, ends,
         )  # fmt: skip
         digits = "".join(
             blake2b(identity, digest_size=_ID_LENGTH // 2, person=PERSON).hexdigest()

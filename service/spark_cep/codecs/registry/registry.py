@@ -136,10 +136,6 @@ class Registry:
         )
         return self._number(answer.schema_id, what)
 
-    def ping(self) -> None:
-        """Return where the registry answers as one; ``RegistryError`` otherwise."""
-        self._ask("the list of schema types", self._client.get_schema_types)
-
     def close(self) -> None:
         """Close the connections."""
         self._client.close()

@@ -21,16 +21,16 @@ import pyarrow.compute as pc
 from spark_cep.codecs.avro.loops.record_bytes import MOST_DEEP
 from spark_cep.codecs.output.dead_letters import Reason, explain_undecodable
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputRecord
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import FramingError, read_schema_id
-from spark_cep.model import Coordinates, DeadLetter
-from spark_cep.pipeline.decode.decoder import Decoder
-from spark_cep.pipeline.decode.packet_rows import packet_rows
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.schema_lookup import (
+from spark_cep.codecs.registry.schema_lookup import (
     FORGOTTEN_AFTER_SECONDS,
     MOST_ASKED,
     SchemaLookup,
 )
+from spark_cep.model import Coordinates, DeadLetter
+from spark_cep.pipeline.decode.decoder import Decoder, pieces
+from spark_cep.pipeline.decode.packet_rows import packet_rows
 from spark_cep.pipeline.decode.tallies import Tally
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.spark.memory import memory_of_task
@@ -123,21 +123,21 @@ class Packer:
         self._decided = told.schema_ids is not None
         decoder = self.decoder
         if told.schema_ids is not None:
-            decoder = replace(decoder, layouts=decoder.layouts.only(told.schema_ids))
+            decoder = replace(decoder, reader=decoder.reader.only(told.schema_ids))
         for records in read:
             began = perf_counter_ns()
             waited += began - asked
-            tallies, rows, failures = decoder.read(records, latest, self._late_until)
-            decoded = perf_counter_ns()
-            decoding += decoded - began
-            self._count(tallies)
-            packets = list(self._take(rows)) if rows.num_rows else []
-            if failures:
-                letters = RecordPackets.of(self._failed(failures))
-                packets += [packet_rows([(0, PacketKind.RECORDS, each)]) for each in letters]
-            busy += perf_counter_ns() - decoded
-            yield from packets
-            asked = perf_counter_ns()
+            for tallies, rows, failures in pieces(decoder, records, latest, self._late_until):
+                decoded = perf_counter_ns()
+                decoding += decoded - began
+                self._count(tallies)
+                packets = list(self._take(rows)) if rows.num_rows else []
+                if failures:
+                    letters = RecordPackets.of(self._failed(failures))
+                    packets += [packet_rows([(0, PacketKind.RECORDS, each)]) for each in letters]
+                busy += perf_counter_ns() - decoded
+                yield from packets
+                began = asked = perf_counter_ns()
             if len(self._new_ids) >= _MOST_NEW_IDS:
                 break
         if self._new_ids:

@@ -1,7 +1,7 @@
 """What packing is made of: the schemas of a query, and the rules of a batch.
 
 Schemas are those that were known when the query started, and travel with it. Rules travel with each
-batch (:mod:`spark_cep.rules.texts`), so they may change while the query runs.
+batch (:mod:`spark_cep.rules.plans`), so they may change while the query runs.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from functools import lru_cache
 import pyarrow as pa
 
 from spark_cep.codecs.output.outputs import OutputEncoder
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.compiler.rule_set import RuleSetPlan
-from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
 from spark_cep.pipeline.decode.pack import Packer, RecordReader
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
-from spark_cep.pipeline.decode.schema_lookup import SchemaLookup
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
 from spark_cep.pipeline.wire.task_properties import TaskProperties
-from spark_cep.rules.texts import plan_of
+from spark_cep.rules.plans import plan_of
 
 _MOST_PACKERS = 4
 
@@ -77,7 +77,7 @@ class Packing:
 
     def packer_of(self, rules: str) -> Packer:
         """The packer for rules in the text in which they travel. Raises as :meth:`packer`."""
-        return self.packer(plan_of(rules, record_types(self.schemas)))
+        return self.packer(plan_of(rules))
 
 
 class PackBatch:

@@ -85,7 +85,7 @@ class CommitMarkers:
         try:
             return self._consumer.get_watermark_offsets(at, timeout=_SECONDS)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:  # noqa: SLF001
+            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
                 raise
         # The topic has grown by a rescale since this client asked for its partitions.
         self._consumer.list_topics(self.topic, timeout=_SECONDS)
@@ -109,7 +109,7 @@ class CommitMarkers:
             error = message.error()
             if error is None:
                 last = message.value()
-            elif error.code() == error._PARTITION_EOF:  # noqa: SLF001  librdkafka's name
+            elif error.code() == error._PARTITION_EOF:
                 return last
             else:
                 raise KafkaException(error)

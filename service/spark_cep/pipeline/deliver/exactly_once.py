@@ -35,6 +35,8 @@ from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.librdkafka.producer import Producer
 
 _ATTEMPT_SECONDS: Final = 10.0
+#: How clients and brokers without transactions answer.
+_NO_TRANSACTIONS: Final = ("_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION")
 _MOST_KEPT: Final = 32
 _IDLE_SECONDS: Final = 3_600.0
 """Well below ``transactional.id.expiration.ms`` of any sensible broker (its default: 7 days)."""
@@ -62,7 +64,7 @@ def _note_first(failed: list[KafkaError], _topic: str, error: KafkaError) -> Non
 
 @dataclass(frozen=True)
 class ExactlyOnce:
-    """``outputs.delivery: exactly_once``. The configurations hold secrets."""
+    """Delivery in transactions. Travels to the tasks; its configurations hold secrets."""
 
     producer_config: Mapping[str, Any]
     consumer_config: Mapping[str, Any]
@@ -80,7 +82,8 @@ class ExactlyOnce:
         return f"{self.prefix}-{partition}"
 
     def output(self, partition: int, batch: Batch, first: bool) -> ExactlyOnceOutput:
-        """The output of one task."""
+        """The output of one task. ``first``: the batch is the first one since the query was
+        started, so it may have been tried before."""
         return ExactlyOnceOutput(self, partition, batch, first)
 
     def start_producer(self, partition: int) -> TransactionalProducer:
@@ -107,6 +110,11 @@ class ExactlyOnce:
                     " the brokers allow at most their transaction.max.timeout.ms (15 minutes by"
                     " default)"
                 ) from error
+            if reason.name() in _NO_TRANSACTIONS:
+                raise ConfigurationError(
+                    f"the brokers have no transactions ({reason.str()}), and output is written in"
+                    " them: kafka.bootstrap_servers must be those of Kafka 0.11 or newer"
+                ) from error
             message = f"transactional id {name} cannot be used: {reason.str()}"
             raise away_or(OutputError, reason, message) from error
         return producer
@@ -132,13 +140,6 @@ class _Kept:
 #: Producers of this Python worker by transactional id, the one used last at the end.
 _kept: OrderedDict[str, _Kept] = OrderedDict()
 _markers: dict[str, CommitMarkers] = {}
-
-
-def forget() -> None:
-    """Drop what this process keeps from task to task, as if it had just started."""
-    _kept.clear()
-    while _markers:
-        _markers.popitem()[1].close()
 
 
 class ExactlyOnceOutput:

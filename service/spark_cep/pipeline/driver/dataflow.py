@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.codecs.output.outputs import OutputEncoder
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.config import Settings
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
-from spark_cep.pipeline.decode.schema_lookup import SchemaLookup
-from spark_cep.pipeline.deliver.output import Batch, Delivery
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
+from spark_cep.pipeline.deliver.output import Batch
 from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
@@ -56,7 +57,7 @@ class Dataflow:
     schemas: ResolvedSchemas
     encoder: OutputEncoder
     control_file: Path
-    delivery: Delivery
+    delivery: ExactlyOnce
     limit: BatchLimit
     input_start: Ends | None
     planned_batch_only: bool = False

@@ -8,9 +8,7 @@ from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.config import Settings
 from spark_cep.observability.logs import logger
-from spark_cep.pipeline.deliver.at_least_once import AtLeastOnce
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
-from spark_cep.pipeline.deliver.output import Delivery
 from spark_cep.pipeline.driver.checkpoint.fencing import fence_earlier_runs
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
@@ -62,15 +60,12 @@ def start_delivery(
     checkpoint: CheckpointFiles,
     cluster: Cluster,
     retry: RetryPolicy,
-) -> Delivery:
+) -> ExactlyOnce:
     """How output is written; from here on an earlier run can write no more."""
     outputs = settings.outputs
-    config = settings.kafka.producer_config()
-    if outputs.delivery == "at_least_once":
-        return AtLeastOnce(config)
     prefix = settings.marks_prefix
     delivery = ExactlyOnce(
-        config,
+        settings.kafka.producer_config(),
         settings.kafka.consumer_config(f"{prefix}.marks"),
         prefix,
         run,

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from spark_cep import __version__
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.config import Settings
 from spark_cep.errors import (
     CircuitBreakerError,
@@ -38,7 +39,6 @@ from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import Phase, StartClock
 from spark_cep.pipeline.compiled_code import prepare
-from spark_cep.pipeline.decode.schema_resolution import resolve_schemas
 from spark_cep.pipeline.driver.checkpoint.failures import RefusedError
 from spark_cep.pipeline.driver.checkpoint.files import (
     CheckpointFiles,
@@ -153,9 +153,8 @@ class Service:
             overrides = stack.enter_context(closing(OverrideTopic(self._settings.kafka, name)))
             registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
             try:
-                # In transactions the newer run may take over from one that does not end.
-                alone = self._settings.outputs.delivery == "at_least_once"
-                with held(str(self._settings.state.checkpoint), alone=alone):
+                # A newer run may take over from one that does not end.
+                with held(str(self._settings.state.checkpoint), alone=False):
                     self._run(registry, source, overrides, scratch, planned_batch_only)
             except StopRequestedError:
                 pass

@@ -54,7 +54,7 @@ from spark_cep.pipeline.wire.reports import (
     Report,
     count_dead_letter,
 )
-from spark_cep.rules.texts import plan_of
+from spark_cep.rules.plans import plan_of
 
 #: Of what the matcher counts of a rule: the first only serves to share out time, and failures are
 #: dead letters.
@@ -109,8 +109,8 @@ class Matching:
     options: MatchOptions
 
     def processor(self, rules: str) -> MatchProcessor:
-        """The matcher of a batch with these rules (:func:`spark_cep.rules.texts.encoded`)."""
-        return MatchProcessor(plan_of(rules, self.options.types), self.encoder, self.options)
+        """The matcher of a batch with these rules (:func:`spark_cep.rules.plans.encoded`)."""
+        return MatchProcessor(plan_of(rules), self.encoder, self.options)
 
 
 class MatchProcessor:

@@ -10,20 +10,22 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
+from typing import Final
 
 from spark_cep.errors import StartError
 
-#: Functions of tasks, Spark's loop around them, and what both import as they run; and the driver's
-#: side of the sources.
-_LOADED = (
-    "pandas",
-    "pyarrow.dataset",
+#: Spark's loop around a task's functions, and the driver's side of a source.
+SPARKS_MODULES: Final = (
     "pyspark.worker",
     "pyspark.sql.datasource_internal",
     "pyspark.sql.worker.create_data_source",
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
-    "spark_cep.pipeline.deliver.at_least_once",
+)
+#: Functions of tasks, and what they import as they run.
+_LOADED: Final = (
+    "pandas",
+    "pyarrow.dataset",
     "spark_cep.pipeline.deliver.exactly_once",
     "spark_cep.pipeline.match.match",
     "spark_cep.pipeline.match.match_operator",
@@ -50,7 +52,7 @@ _MALLOC = {_M_TRIM_THRESHOLD: 128 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_M
 def load() -> None:
     """Import modules and compiled code, once, without starting a thread or printing anything."""
     os.environ.update(_WITHOUT_THREADS)
-    for module in _LOADED:
+    for module in (*SPARKS_MODULES, *_LOADED):
         import_module(module)
     # A task that needs compiled code says what is wrong.
     with suppress(StartError):

@@ -141,7 +141,7 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
     os.environ.setdefault(_ARENAS, _MOST_ARENAS)
     classes = settings.spark.classes_folder
     alone = in_one_process(settings.spark.master)
-    # The pinned Spark, not one that happens to be installed.
+    # The Spark of this package, not one that happens to be installed on the machine.
     home = (
         view_of_spark(classes, scratch or _temporary()) if alone else Path(pyspark.__file__).parent
     )

@@ -175,7 +175,7 @@ class CompactedTopic:
 
     def _take(self, message: Message) -> None:
         error, offset = message.error(), message.offset()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  a local error
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
             raise KafkaException(error)
         assert offset is not None
         assert self._position is not None

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -25,7 +26,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from spark_cep.config import RulesTable, without
 from spark_cep.documents.reading import MOST_CHARACTERS
-from spark_cep.errors import ConfigurationError, Problem
+from spark_cep.errors import ConfigurationError, Problem, needs_extra
 from spark_cep.pattern.ververica.rewriting import rule_text
 from spark_cep.rules.rule_set import RuleFile
 from spark_cep.rules.sources.source import (
@@ -148,6 +149,8 @@ def _engine(url: sa.URL, given: RulesTable) -> sa.Engine:
     if url.drivername == _PSYCOPG:
         more = {"connect_timeout": max(2, round(seconds)), "tcp_user_timeout": given.timeout}
         more["application_name"] = "spark-cep"
+        with needs_extra("sql", "rules.sql.url of PostgreSQL"):
+            import_module("psycopg")
     return sa.create_engine(
         url, connect_args=more, pool_size=1, max_overflow=0, pool_timeout=seconds,
         hide_parameters=True,

@@ -6,7 +6,8 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from spark_cep.codecs.output.dead_letters import OF_RECORDS, REASONS
+from spark_cep.codecs.output.dead_letters import REASONS
+from spark_cep.codecs.record_faults import OF_RECORDS
 from spark_cep.config.engine import CircuitBreaker as Settings
 from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker, Trip
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from confluent_kafka import KafkaException
 
-from spark_cep.errors import OutputError, StateError
-from spark_cep.kafka_errors import away_or
+from spark_cep.errors import OutputError, StateError, TakenOverError
+from spark_cep.kafka_errors import ErrorKind, away_or, kind_of
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
@@ -52,6 +52,11 @@ def fence_earlier_runs(
             except KafkaException as error:
                 reason = error.args[0]
                 message = f"state partition {partition} cannot be taken over: {reason.str()}"
+                if kind_of(reason) is ErrorKind.FENCED:
+                    # It started after this one, so it is the one that goes on.
+                    raise TakenOverError(
+                        f"another instance of the service starts: {message}"
+                    ) from error
                 raise away_or(OutputError, reason, message) from error
 
         list(pool.map(claim, everything))

@@ -82,8 +82,9 @@ def mean_size(settings: Settings, partitions: Iterable[Partition]) -> float | No
 
 
 def _mean_size_from(settings: Settings, partitions: list[Partition], offset: int) -> float | None:
+    start = settings.source.starting_offsets
     config = settings.kafka.consumer_config(settings.consumer_group or "spark-cep-start") | {
-        "auto.offset.reset": settings.source.starting_offsets,
+        "auto.offset.reset": "latest" if start == "latest" else "earliest",
         "fetch.message.max.bytes": 64 << 10,
         "queued.max.messages.kbytes": 1 << 10,
         "fetch.wait.max.ms": 50,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Final, TypeVar
@@ -61,8 +62,8 @@ class InputOffsets:
         return self._known
 
     def initial(self) -> Ends:
-        """Where a new job starts. Raises StartError when ``source.starting_positions`` are not
-        those of the partitions that there are."""
+        """The offsets that a new job starts at. Raises StartError when those of
+        ``source.starting_offsets`` are not for the partitions that there are."""
         return self._bridged(self._initial)
 
     def latest(self, start: Ends, most: int | None) -> Ends:
@@ -90,18 +91,15 @@ class InputOffsets:
         return self._made()
 
     def _initial(self) -> Ends:
-        source = self._settings.source
+        start = self._settings.source.starting_offsets
         partitions = self._partitions()
-        if source.starting_positions is not None:
-            return self._positions(source.starting_positions, partitions)
-        if source.starting_timestamp is not None:
-            moment = round(source.starting_timestamp.timestamp() * 1000)
-            found = self._offsets(partitions, at_time(moment))
+        if isinstance(start, dict):
+            return self._positions(start, partitions)
+        if isinstance(start, datetime):
+            found = self._offsets(partitions, at_time(round(start.timestamp() * 1000)))
             none = [at for at, offset in found.items() if offset < 0]
             return found | self._offsets(none, END)
-        latest = source.starting_offsets == "latest"
-        spec = END if latest else BEGINNING
-        return self._offsets(partitions, spec)
+        return self._offsets(partitions, END if start == "latest" else BEGINNING)
 
     def _positions(
         self, given: Mapping[str, Mapping[int, int]], partitions: list[Partition]
@@ -109,7 +107,7 @@ class InputOffsets:
         found = {(topic, n): offset for topic, each in given.items() for n, offset in each.items()}
         if set(found) != set(partitions):
             raise StartError(
-                f"source.starting_positions: has {_listed(found)}; the inputs are"
+                f"source.starting_offsets: has {_listed(found)}; the inputs are"
                 f" {_listed(partitions)}, and each partition needs one"
             )
         for special, spec in ((LATEST, END), (EARLIEST, BEGINNING)):

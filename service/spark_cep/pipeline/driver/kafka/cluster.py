@@ -231,8 +231,8 @@ class Cluster:
         new = self._settings.outputs.create_topics
         if not new.enabled:
             raise StartError(
-                f"topic {topic} has {there} partitions on {self._servers}; outputs.delivery:"
-                f" exactly_once needs {partitions} (state.state_partitions): create it with"
+                f"topic {topic} has {there} partitions on {self._servers}; exactly-once output"
+                f" needs {partitions} (state.state_partitions): create it with"
                 " cleanup.policy=compact, or set outputs.create_topics.enabled"
             )
         if there:
@@ -269,7 +269,7 @@ class Cluster:
             return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
         if kind_of(error) is not ErrorKind.UNREACHABLE:
             return away_or(StartError, error, f"{self._name}: {error.str()}")
-        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001  a local error
+        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]
         return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")
 
     @property

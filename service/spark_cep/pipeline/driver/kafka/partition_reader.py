@@ -58,7 +58,7 @@ class PartitionReader:
             for message in messages:
                 error = message.error()
                 # Behind the last committed record there is nothing to read yet.
-                if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:
                     return
                 if (message.offset() or 0) >= end:
                     return
@@ -70,7 +70,7 @@ class PartitionReader:
             messages = self._consumer.consume(500, _POLL_SECONDS)
             for message in messages:
                 error = message.error()
-                if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:
                     raise KafkaException(error)
             if messages:
                 return messages

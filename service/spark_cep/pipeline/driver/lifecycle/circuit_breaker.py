@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from spark_cep.codecs.output.dead_letters import OF_RECORDS
+from spark_cep.codecs.record_faults import OF_RECORDS
 from spark_cep.config.engine import CircuitBreaker as CircuitBreakerSettings
 from spark_cep.durations import format_duration
 

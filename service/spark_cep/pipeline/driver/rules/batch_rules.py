@@ -17,8 +17,8 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleLog
 from spark_cep.rules.overrides import Overrides
 from spark_cep.rules.pauses import Pause
+from spark_cep.rules.plans import encoded, plan_for
 from spark_cep.rules.rule_set import RuleSet, Version
-from spark_cep.rules.texts import encoded, plan_for
 from spark_cep.rules.topic_records import Offsets
 
 
@@ -34,8 +34,8 @@ class CompiledRules:
 
     @classmethod
     def of(cls, rules: RuleSet, types: RecordTypes) -> CompiledRules:
-        """The plan is what every task makes of the text."""
-        return cls(rules, types, plan_for(rules, types), encoded(rules))
+        """The plan is the one that every task has of the text."""
+        return cls(rules, types, plan_for(rules, types), encoded(rules, types))
 
     @classmethod
     def fitting(

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from spark_cep.errors import RESTORE, Problem, RuleSetError, StateError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
+from spark_cep.rules.plans import meaning
 from spark_cep.rules.rule_set import Drain, RuleSet, Version
-from spark_cep.rules.texts import meaning
 from spark_cep.rules.topic_records import Offsets
 
 if TYPE_CHECKING:

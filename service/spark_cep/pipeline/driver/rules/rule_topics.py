@@ -4,7 +4,6 @@ under it, and the state of each rule in the status topic.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -21,6 +20,7 @@ from spark_cep.pipeline.driver.lifecycle.background import Background
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.rules.rule_set import RuleSet
 from spark_cep.rules.sources.compacted_topic import CompactedTopic
+from spark_cep.rules.status_topic import job_of, open_status
 from spark_cep.rules.topic_records import Offsets, StatusRecord, audit_records
 
 _log = logger(__name__)
@@ -102,7 +102,7 @@ class RuleTopics:
         there = {
             key: record.value
             for key, record in self._states.records.items()
-            if key is not None and _job_of(key) == self._job
+            if key is not None and job_of(key) == self._job
         }
         wanted: dict[bytes, bytes] = {}
         for record in map(self._record, rows):
@@ -151,8 +151,7 @@ class RuleTopics:
 
     @cached_property
     def _states(self) -> CompactedTopic:
-        config = self._kafka.consumer_config("spark-cep-rule-status")
-        return CompactedTopic(self._status or "", config, _SECONDS, "states of rules")
+        return open_status(self._kafka, self._status or "")
 
     @cached_property
     def _producer(self) -> Producer:
@@ -168,10 +167,3 @@ _TOLD: Final = {
         for name in ("state", "since_batch", "since_offsets", "fingerprint", "source", "reason")
     },
 }
-
-
-def _job_of(key: bytes) -> str | None:
-    try:
-        return str(json.loads(key)[0])
-    except (ValueError, LookupError, TypeError):
-        return None

@@ -21,9 +21,9 @@ from spark_cep.pipeline.driver.rules.job_plan import problems_of, spelled_out, w
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.rules.change import Change, next_rules
 from spark_cep.rules.overrides import Overrides, OverrideTopic
+from spark_cep.rules.plans import plan_for
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.rules.sources.source import RuleSource
-from spark_cep.rules.texts import plan_for
 
 _T = TypeVar("_T")
 
