@@ -34,7 +34,7 @@ class CompiledRules:
 
     @classmethod
     def of(cls, rules: RuleSet, types: RecordTypes) -> CompiledRules:
-        """The plan is the one that every task has of the text."""
+        """Compile rules that were not compiled before."""
         return cls(rules, types, plan_for(rules, types), encoded(rules, types))
 
     @classmethod
