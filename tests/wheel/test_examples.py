@@ -16,7 +16,7 @@ from tests.wheel.pages import DOCS, README, blocks
 pytestmark = pytest.mark.wheel
 
 #: Pages with Python examples, and the files that they name.
-PAGES = {
+PAGES: dict[Path, dict[str, Path | None]] = {
     README: {"examples/rules/brute-force.yaml": ROOT / "examples/rules/brute-force.yaml"},
     DOCS / "python.md": {},
     DOCS / "match-recognize.md": {"brute-force.sql": None},
