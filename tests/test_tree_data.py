@@ -45,7 +45,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES)
 def test_values(value: object) -> None:
     """Of all types, alone and as parts."""
     for tree in (Leaf(value), Leaf((value,)), Pair(value, {"a": value})):
@@ -82,7 +82,7 @@ def test_a_deep_tree() -> None:
     assert FORMAT.tree_of(FORMAT.bytes_of(tree)) == tree
 
 
-@pytest.mark.parametrize("value", [object(), [1], {1}, b"x", print, Leaf], ids=repr)
+@pytest.mark.parametrize("value", [object(), [1], {1}, b"x", print, Leaf])
 def test_what_has_no_place_in_a_tree(value: object) -> None:
     """It is refused where it is written."""
     with pytest.raises(TypeError, match="has no place in a tree"):
