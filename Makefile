@@ -62,7 +62,7 @@ test-wheel: setup ## Build the wheel, install it beside a user's packages, and u
 test-rest: setup ## Run the tests that are neither unit tests nor of the wheel
 	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-others
 
-OUTAGES := tests/e2e/test_kafka_away.py tests/e2e/test_outages.py
+OUTAGES := tests/e2e/test_kafka_unavailable.py tests/e2e/test_outages.py
 
 test-e2e: setup
 	$(PY) -m pytest tests/e2e -m "not unit" $(OUTAGES:%=--ignore %)
@@ -89,6 +89,7 @@ test-endurance: setup ## A thousand changes of rules in half an hour under load,
 	$(PY) -m tests.endurance $(ARGS)
 
 test-other-spark: setup $(OTHER_SPARK_READY) ## The other Spark that the service runs on, in short: private names, matches, a restart
+	@PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -c 'import pyspark; print("Spark", pyspark.__version__)'
 	PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -m pytest tests/pipeline/spark/test_private_api.py \
 	  tests/e2e/test_restart.py $(ARGS)
 

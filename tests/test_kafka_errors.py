@@ -8,8 +8,8 @@ import pyspark
 import pytest
 from confluent_kafka import KafkaError
 from py4j.java_gateway import JavaGateway, is_instance_of
-from spark_cep.errors import KafkaAwayError, OutputError
-from spark_cep.kafka_errors import KINDS, ErrorKind, away_or, kind_of, may_pass
+from spark_cep.errors import KafkaUnavailableError, OutputError
+from spark_cep.kafka_errors import KINDS, ErrorKind, kind_of, may_pass, unavailable_or
 
 from tests.conftest import JARS
 
@@ -84,6 +84,6 @@ def test_each_error_is_either_waited_for_or_told(name: str) -> None:
         ErrorKind.UNREACHABLE,
         ErrorKind.ABORTED,
     )
-    found = away_or(OutputError, error, "why")
-    assert type(found) is (KafkaAwayError if waited else OutputError)
+    found = unavailable_or(OutputError, error, "why")
+    assert type(found) is (KafkaUnavailableError if waited else OutputError)
     assert str(found) == "why"

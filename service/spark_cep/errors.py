@@ -5,18 +5,18 @@
     SparkCepError
     ├── ConfigurationError     a setting is wrong, unknown or missing
     ├── RuleSetError           one or more rules are refused; carries all the problems at once
-    │   └── RulesAwayError         the source of the rules does not answer
-    │       └── RulesTopicAwayError    it is a Kafka topic
+    │   └── RulesUnavailableError         the source of the rules does not answer
+    │       └── RulesTopicUnavailableError    it is a Kafka topic
     ├── RegistryError          the schema registry refuses a request
-    │   └── RegistryAwayError      it does not answer
+    │   └── RegistryUnavailableError      it does not answer
     ├── SchemaError            a schema cannot be used: for input, for reading or for output
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
     │   └── TakenOverError     another instance writes the output now
     ├── CircuitBreakerError    too many records became dead letters
     ├── StartError             Spark, a port or Kafka is not available
-    │   └── KafkaAwayError         Kafka does not answer
-    ├── PagesAwayError         the pages of a running job do not answer
+    │   └── KafkaUnavailableError         Kafka does not answer
+    ├── PagesUnavailableError         the pages of a running job do not answer
     ├── JavaEndedError         the Java process that Spark runs in ended by itself
     └── GraceError             the job was told to stop and took too long
 
@@ -50,7 +50,7 @@ class RegistryError(SparkCepError):
     """The schema registry refuses a request."""
 
 
-class RegistryAwayError(RegistryError):
+class RegistryUnavailableError(RegistryError):
     """The schema registry does not answer; asked again later, it may."""
 
 
@@ -82,11 +82,11 @@ class StartError(SparkCepError):
     """Spark, a port or Kafka is not available."""
 
 
-class KafkaAwayError(StartError):
+class KafkaUnavailableError(StartError):
     """Kafka does not answer; asked again later, it may."""
 
 
-class PagesAwayError(SparkCepError):
+class PagesUnavailableError(SparkCepError):
     """The pages of a running job do not answer; asked again later, they may."""
 
 
@@ -217,9 +217,9 @@ class RuleSetError(SparkCepError):
         super().__init__("\n\n".join(rendered(self.problems)))
 
 
-class RulesAwayError(RuleSetError):
+class RulesUnavailableError(RuleSetError):
     """The source of the rules does not answer; asked again later, it may."""
 
 
-class RulesTopicAwayError(RulesAwayError):
+class RulesTopicUnavailableError(RulesUnavailableError):
     """The Kafka topic of the rules cannot be read now."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from spark_cep.errors import KafkaAwayError, SparkCepError
+from spark_cep.errors import KafkaUnavailableError, SparkCepError
 
 
 class ErrorKind(Enum):
@@ -142,8 +142,8 @@ def may_pass(error: KafkaError) -> bool:
     return bool(error.retriable()) or kind_of(error) in _MAY_PASS
 
 
-def away_or(
+def unavailable_or(
     refused: Callable[[str], SparkCepError], error: KafkaError, message: str
 ) -> SparkCepError:
-    """KafkaAwayError where asking again may help, and ``refused`` otherwise."""
-    return KafkaAwayError(message) if may_pass(error) else refused(message)
+    """KafkaUnavailableError where asking again may help, and ``refused`` otherwise."""
+    return KafkaUnavailableError(message) if may_pass(error) else refused(message)

@@ -67,8 +67,7 @@ class TreeFormat:
         return pack([_VERSION, rows])
 
     def tree_of(self, data: bytes) -> Any:
-        """The tree that :meth:`bytes_of` was given, equal in all parts; StateError for other
-        bytes."""
+        """The tree that :meth:`bytes_of` was given. StateError for bytes of another format."""
         made: list[Any] = []
         maker_of = self._made
         try:

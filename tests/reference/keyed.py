@@ -93,7 +93,7 @@ class KeyedMatcher:
                     found = Found()
         for number, count in applied.items():
             counted = {"events": count, "tested": tests[number]}
-            self._reporters[number].count_all(counted, outputs)
+            self._reporters[number].count(counted, outputs)
         for number in list(state.rules):
             rule_state = state.rules[number]
             if rule_state.deadline <= watermark or self._cooling:

@@ -9,7 +9,7 @@ import pytest
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import LoadedRule, examine_rules
 from spark_cep.rules.change import Change, next_rules
-from spark_cep.rules.overrides import Override, Overrides, Placed, RollbackOrder
+from spark_cep.rules.overrides import Override, Overrides, PlacedOverride, RollbackOrder
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.plans import meaning
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble, conflicts
@@ -208,7 +208,7 @@ def test_a_rollback_to_another_meaning() -> None:
     before = running(file("a", text("a", 2, 2)))
     for value, version in (1, 1), (7, 2):
         order = RollbackOrder(version=1, instead_of=2, rule=text("a", 1, value))
-        placed = Placed(Override(rollback=order), 4, "overrides/0/4")
+        placed = PlacedOverride(Override(rollback=order), 4, "overrides/0/4")
         files = Overrides({"a": placed}).applied([file("a", text("a", 2, 2))], before)
         found = change(before, *files, ran=_RAN)
         assert versions(found.rules) == {"a": version}

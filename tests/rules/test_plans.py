@@ -14,7 +14,7 @@ from spark_cep.compiler.steps.lowering import lower
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, RecordType
 from spark_cep.rules import plans
-from spark_cep.rules.rule_set import Drain, RuleSet, assemble
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, assemble
 from spark_cep.rules.sources.folder import read_rules
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
@@ -103,7 +103,7 @@ def test_a_statement_is_resolved_once() -> None:
 def test_how_long_a_version_drains_travels(time: DrainTime) -> None:
     """As it was given."""
     (one,) = load_rules(AWKWARD, "awkward")
-    rules = RuleSet((), draining=(Drain(one, *time),))
+    rules = RuleSet((), draining=(DrainingVersion(one, *time),))
     assert list(plans.plan_of(plans.encoded(rules, TYPES)).draining.values()) == [time]
 
 
@@ -112,7 +112,7 @@ def test_versions_that_drain_or_move_travel_too() -> None:
     partial matches move do not run."""
     numbers = (1, 4, 3, 2)
     old, new, *moved = (load_rules(AWKWARD + f"version: {n}\n", "awkward")[0] for n in numbers)
-    rules = RuleSet((new,), draining=(Drain(old, 7),), carried=tuple(moved))
+    rules = RuleSet((new,), draining=(DrainingVersion(old, 7),), carried=tuple(moved))
     plan = plans.plan_of(plans.encoded(rules, TYPES))
     assert [(r.plan.rule.version, r.drains) for r in plan.partitionings[0].rules] == [
         (4, False), (1, True),

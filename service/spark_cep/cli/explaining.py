@@ -1,4 +1,4 @@
-"""What ``spark-cep explain`` does: choose rules, compile them, and show them in words or drawn."""
+"""``spark-cep explain``: chooses rules, compiles them, and shows them in words or drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_cep.cli.checking import check_types, read_existing
-from spark_cep.cli.forms import Form
+from spark_cep.cli.forms import RuleForm
 from spark_cep.compiler.explain.drawing import Drawing, draw
 from spark_cep.compiler.explain.explanation import Explanation, Section, explain
 from spark_cep.compiler.explain.mermaid_text import mermaid_text
@@ -52,9 +52,9 @@ class RulesToExplain:
     record_types: tuple[InputRecord, ...]
     warnings: tuple[Problem, ...]
 
-    def warnings_outside(self, form: Form) -> tuple[Problem, ...]:
+    def warnings_outside(self, form: RuleForm) -> tuple[Problem, ...]:
         """The warnings that ``form`` does not show itself."""
-        if form is Form.TEXT:
+        if form is RuleForm.TEXT:
             return self.warnings
         return (*self.warnings, *(w for loaded, _ in self.rules for w in loaded.warnings))
 
@@ -95,20 +95,20 @@ def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
     )
 
 
-def written(rules: RulesToExplain, form: Form) -> str:
+def written(rules: RulesToExplain, form: RuleForm) -> str:
     """The rules in one of the forms, as text with a line end; a blank line separates several,
     and are clusters of one drawing. ConfigurationError when a drawing's package is missing."""
     match form:
-        case Form.DOT:
+        case RuleForm.DOT:
             with needs_extra("dot", "explain --format dot"):
                 from spark_cep.compiler.explain.dot_text import dot_text
 
             return dot_text([_drawing(*each) for each in rules.rules])
-        case Form.MERMAID:
+        case RuleForm.MERMAID:
             return mermaid_text([_drawing(*each) for each in rules.rules])
-        case Form.PLAN:
+        case RuleForm.PLAN:
             texts = [printable_lines(str(plan)) for _, plan in rules.rules]
-        case Form.TEXT:
+        case RuleForm.TEXT:
             texts = [str(_explanation(loaded, plan, rules)) for loaded, plan in rules.rules]
     return "\n\n".join(texts) + "\n"
 

@@ -1,4 +1,5 @@
-"""How the job runs: time, source, state, Spark, trigger, rules, and what it shows of itself."""
+"""Settings of the running job: time, source, state, Spark, trigger, circuit breaker, pages and
+logs."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from spark_cep.config.quantities import (
     Place,
     PositiveDuration,
     Properties,
-    Section,
+    SettingsSection,
     Shown,
     Size,
     reveal,
@@ -73,7 +74,7 @@ def _offsets_of(topic: str, value: Any) -> dict[int, int]:
         ) from None
 
 
-class Time(Section):
+class Time(SettingsSection):
     """Event time: order, lateness, and the watermark that moves deadlines."""
 
     allowed_disorder: Duration = setting(
@@ -114,8 +115,8 @@ class Time(Section):
     )
 
 
-class Source(Section):
-    """How the input is read. Where it starts counts at the first start only."""
+class Source(SettingsSection):
+    """Reading of the input. `starting_offsets` counts at the first start only."""
 
     starting_offsets: Annotated[
         StartingOffsets,
@@ -186,7 +187,7 @@ class Source(Section):
     )
 
 
-class State(Section):
+class State(SettingsSection):
     """Partial matches and waiting events. Keys are spread over key groups once and for all."""
 
     checkpoint: Place = setting(
@@ -244,7 +245,7 @@ class State(Section):
         return self
 
 
-class Spark(Section):
+class Spark(SettingsSection):
     """The Spark application."""
 
     master: Annotated[str, AfterValidator(check_master), Shown("text")] = setting(
@@ -271,8 +272,8 @@ class Spark(Section):
         return self
 
 
-class Trigger(Section):
-    """When batches run."""
+class Trigger(SettingsSection):
+    """Start and end of batches."""
 
     mode: Literal["continuous", "available_now"] = setting(
         "continuous",
@@ -296,12 +297,12 @@ class Trigger(Section):
 
     @property
     def ends(self) -> bool:
-        """Whether the input ends, and time with it."""
+        """Tell whether the input ends, and time with it."""
         return self.mode == "available_now" and self.at_end_of_input == "decide"
 
 
-class CircuitBreaker(Section):
-    """When too much ends as dead letters."""
+class CircuitBreakerLimits(SettingsSection):
+    """Limits of dead letters, beyond which the job stops or a rule is paused."""
 
     max_share: float | None = setting(
         None,
@@ -336,7 +337,7 @@ class CircuitBreaker(Section):
     )
 
 
-class Observability(Section):
+class Observability(SettingsSection):
     """Metrics, health and logs."""
 
     metrics_host: str = setting(

@@ -1,4 +1,4 @@
-"""What is read and what is written: input topics, output topics, the schema registry."""
+"""Settings of input topics, output topics and the schema registry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from spark_cep.config.quantities import PositiveDuration, Section, Shown, setting
+from spark_cep.config.quantities import PositiveDuration, SettingsSection, Shown, setting
 from spark_cep.documents.values import contradiction, refused
 
 KAFKA_TIMESTAMP: Final = "kafka_timestamp"
@@ -62,7 +62,7 @@ Topic = Annotated[str, AfterValidator(topic_name), Shown("topic")]
 DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
 
 
-class ReaderSchema(Section):
+class ReaderSchema(SettingsSection):
     """The schema that events are read as, whatever schema wrote them."""
 
     file: FilePath | None = setting(None, description="An Avro schema file (`.avsc`).")
@@ -78,7 +78,7 @@ class ReaderSchema(Section):
         return self
 
 
-class Input(Section):
+class Input(SettingsSection):
     """One kind of events: where they are read, as what, and which time they bear."""
 
     topics: list[Topic] = setting([], description="Topics to read.")
@@ -121,8 +121,8 @@ class Input(Section):
         return self
 
 
-class OutputTopics(Section):
-    """Where results go. Two kinds may share a topic only by mistake, so that is refused."""
+class OutputTopicNames(SettingsSection):
+    """Topics of the results. Two kinds may share a topic only by mistake, so that is refused."""
 
     matches: Topic = setting("cep.matches", description="Matches.")
     timeouts: Topic = setting("cep.timeouts", description="Partial matches that timed out.")
@@ -165,15 +165,15 @@ class OutputTopics(Section):
         )
 
     @model_validator(mode="after")
-    def _distinct(self) -> OutputTopics:
-        told = [topic for topic in (self.rule_status, self.rule_audit) if topic is not None]
-        if len({*self.all(), *told}) < len(self.all()) + len(told):
+    def _distinct(self) -> OutputTopicNames:
+        of_rules = [topic for topic in (self.rule_status, self.rule_audit) if topic is not None]
+        if len({*self.all(), *of_rules}) < len(self.all()) + len(of_rules):
             raise contradiction("each kind of output needs a topic of its own")
         return self
 
 
-class NewTopics(Section):
-    """How output topics that do not exist are made."""
+class NewTopics(SettingsSection):
+    """Creation of output topics that do not exist."""
 
     enabled: bool = setting(True, description="Whether missing output topics are made at start.")
     partitions: int = setting(4, description="Partitions of a new topic.", unit="partitions", ge=1)
@@ -192,28 +192,31 @@ class NewTopics(Section):
         return self
 
 
-class Outputs(Section):
+class OutputSettings(SettingsSection):
     """Results: where they go, in transactions."""
 
-    topics: OutputTopics = setting(OutputTopics(), description="Topics of the kinds of output.")
+    topics: OutputTopicNames = setting(
+        OutputTopicNames(), description="Topics of the kinds of output."
+    )
     create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
     transactional_id_prefix: Topic | None = setting(
         None,
         description=(
             "Transactional ids are this, `-` and the number of the state partition; the topic "
-            "`<prefix>.marks` says which batches are written. Each job needs its own prefix. "
+            "`<prefix>.commit-markers` says which batches are written. Each job needs its own "
+            "prefix. "
             "Absent: `spark.app_name`."
         ),
-        max_length=240,
+        max_length=234,
     )
     transaction_timeout: PositiveDuration = setting(
         600_000,
         description=(
             "Longest time from the first record of a batch to its commit, and longest wait for "
-            "brokers that are away. At most `transaction.max.timeout.ms` of the brokers."
+            "brokers that are unavailable. At most `transaction.max.timeout.ms` of the brokers."
         ),
     )
-    if_marks_disagree: Literal["refuse", "go_on"] = setting(
+    if_commit_markers_disagree: Literal["refuse", "go_on"] = setting(
         "refuse",
         description=(
             "What to do at start when the output is ahead of the checkpoint, or belongs to another "
@@ -229,7 +232,7 @@ class Outputs(Section):
     )
 
 
-class Registry(Section):
+class SchemaRegistry(SettingsSection):
     """The schema registry (Confluent's REST interface)."""
 
     url: Annotated[str, AfterValidator(_urls), Shown("URL")] = setting(
@@ -267,7 +270,7 @@ class Registry(Section):
     timeout: PositiveDuration = setting(10_000, description="Longest wait for one answer.")
     max_attempts: int = setting(
         5,
-        description="Requests sent before the registry counts as away.",
+        description="Requests sent before the registry counts as unavailable.",
         unit="requests",
         ge=1,
         le=100,
@@ -278,7 +281,7 @@ class Registry(Section):
     max_backoff: PositiveDuration = setting(10_000, description="Longest wait between attempts.")
 
     @model_validator(mode="after")
-    def _one_identity(self) -> Registry:
+    def _one_identity(self) -> SchemaRegistry:
         if (self.username is None) != (self.password is None):
             raise contradiction("username and password go together", "username")
         if self.username is not None and ":" in self.username:

@@ -37,13 +37,13 @@ class NewEvents:
 
     @property
     def held(self) -> int:
-        """How many events are held from before."""
+        """The number of events that are held from before."""
         return len(self.events) - len(self.key)
 
 
 class Remembered(Protocol):
-    """What an engine remembers of many keys. ``instances`` have the numbers ``key`` and ``rule``,
-    and are sorted by them."""
+    """The state of many keys that an engine remembers. ``instances`` have the numbers ``key`` and
+    ``rule``, and are sorted by them."""
 
     @property
     def instances(self) -> Table:
@@ -57,7 +57,7 @@ class Remembered(Protocol):
 
     @property
     def live(self) -> I64:
-        """By instance, how many partial matches there are."""
+        """By instance, the number of partial matches."""
         ...
 
     @property
@@ -70,8 +70,8 @@ class Remembered(Protocol):
         ...
 
     def of_keys(self, wanted: Flags, of_events: Flags) -> Self:
-        """What is remembered of the ``wanted`` keys, which hold the events ``of_events``, with the
-        same numbers."""
+        """The part of the ``wanted`` keys, which hold the events ``of_events``, with the same
+        numbers."""
         ...
 
 
@@ -85,7 +85,7 @@ class Run(Protocol[State]):
     state: State
 
     def __iter__(self) -> Iterator[Outputs]:
-        """What is found, in pieces of bounded size."""
+        """Yield what is found in pieces of bounded size."""
         ...
 
 

@@ -45,7 +45,7 @@ class KeysState:
 
     @property
     def remembered(self) -> tuple[Remembered, ...]:
-        """What each engine remembers."""
+        """The state of each engine."""
         return self.held, self.row_patterns
 
     @property
@@ -132,14 +132,14 @@ class KeysMatcher:
     def rule_states(
         self, state: KeysState, names: Names
     ) -> Iterator[tuple[str | None, int, RuleState]]:
-        """What is remembered of rules of steps, as objects: key, rule number, state."""
+        """Yield the state of rules of steps as objects: key, rule number, state."""
         return rule_states(state, names, self.slots)
 
 
 def _run(
     engine: Engine[State], state: State, fresh: NewEvents, watermark: int, names: Names
 ) -> Generator[Outputs, None, State]:
-    """What an engine finds; returns what it remembers then."""
+    """Yield what an engine finds; returns the state that it leaves."""
     run = engine.run(state, fresh, watermark, names)
     yield from run
     return run.state
@@ -155,8 +155,8 @@ def _numbers(used: I64, count: int) -> I64:
 def rule_states(
     state: KeysState, names: Names, slots: Sequence[SlotType]
 ) -> Iterator[tuple[str | None, int, RuleState]]:
-    """What is remembered of rules of steps, as objects: key, rule number, state. Without ``slots``
-    the events have no columns."""
+    """Yield the state of rules of steps as objects: key, rule number, state. Without ``slots`` the
+    events have no columns."""
     for key, rule, rule_state in states_of(state.held, state.events, names, slots):
         yield state.keys.text(key), rule, rule_state
 

@@ -1,4 +1,4 @@
-"""Who may read the pages: TLS and a name with a password, both optional.
+"""Access to the pages: TLS and a name with a password, both optional.
 
 The password is compared in a time that does not depend on it. Neither it nor the key's password is
 in any message.
@@ -28,7 +28,7 @@ _REFUSAL: Final = json.dumps({"error": "a name and a password are needed"}).enco
 
 @dataclass(frozen=True)
 class Access:
-    """How the pages are reached: openly, as it stands."""
+    """Access to the pages: open, unless TLS or a login is given."""
 
     tls: ssl.SSLContext | None = None
     login: tuple[str, str] | None = None

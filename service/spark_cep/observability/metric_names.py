@@ -254,10 +254,10 @@ LAST_BATCH = Gauge(
 )
 QUERY_RESTARTS = Counter(
     "spark_cep_query_restarts_total",
-    "Times the query was restarted, by reason: new_schema, kafka_away.",
+    "Times the query was restarted, by reason: new_schema, kafka_unavailable.",
     "restarts",
     ("reason",),
-    values=(("reason", ("new_schema", "kafka_away")),),
+    values=(("reason", ("new_schema", "kafka_unavailable")),),
 )
 
 # State.

@@ -35,7 +35,7 @@ class PythonCalls(numba_types.WrapperAddressProtocol):
 
     @abstractmethod
     def _compute(self, number: int, row: int, node: int, more: int) -> int:
-        """What the loop is given for the call with this number, at a row, for the events taken up
+        """Return the loop's answer to the call with this number, at a row, for the events taken up
         to a node."""
 
     @abstractmethod

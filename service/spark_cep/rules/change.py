@@ -124,8 +124,8 @@ class _BadFiles:
 def _beside(
     file: RuleFile, good: Mapping[str, Sequence[LoadedRule]], bad: _BadFiles
 ) -> Iterator[LoadedRule]:
-    """What a file's rules are held against: what there is of the same ids, and no more, so that the
-    cost stays linear."""
+    """The rules that a file's rules are held against: those of the same ids, and no more, so that
+    the cost stays linear."""
     of_file: dict[str, list[LoadedRule]] = {}
     for one in file.loaded:
         of_file.setdefault(one.rule.id, []).append(one)
@@ -178,8 +178,8 @@ def _reused(
 
 
 def _moved(one: LoadedRule, running: LoadedRule) -> list[Problem]:
-    """That a version would begin at another time than it does: what was read before would count for
-    two versions, or for none."""
+    """The problem that a version would begin at another time than it does: events that were read
+    before would count for two versions, or for none."""
     if one.rule.effective_from_ms == running.rule.effective_from_ms:
         return []
     message = f"version {one.rule.version} of this rule is there with another time to begin"
@@ -188,7 +188,7 @@ def _moved(one: LoadedRule, running: LoadedRule) -> list[Problem]:
 
 
 def _uncarried(one: LoadedRule, replaced: Replaced) -> list[Problem]:
-    """That a version would carry over nothing of the one that ran."""
+    """The problem that a version would carry over nothing of the one that ran."""
     before = replaced.version(one.rule.id)
     if (
         before is None
@@ -205,7 +205,8 @@ def _uncarried(one: LoadedRule, replaced: Replaced) -> list[Problem]:
 
 
 def _crowded(one: LoadedRule, before: LoadedRule | None, replaced: Replaced) -> list[Problem]:
-    """That the oldest version would have to end for one that is to begin behind all others."""
+    """The problem that the oldest version would have to end for one that begins behind all
+    others."""
     rule = one.rule
     if before is None or rule.version <= before.rule.version or rule.effective_from_ms is None:
         return []

@@ -1,8 +1,8 @@
 """The plans of a batch's rules, and the text in which they travel to its tasks.
 
 The driver compiles each rule once. A process of Spark's gets the plans as data
-(:mod:`spark_cep.compiler.plan_data`), together and compressed: 34 KB for a thousand rules of the
-same make. It makes a plan of them once, however often the rules around it change.
+(:mod:`spark_cep.compiler.plan_data`), together and compressed: 20 to 55 KB for a thousand rules of
+the same make. It makes a plan of each once, however often the rules around it change.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def meaning(one: LoadedRule) -> str:
 
 @lru_cache(maxsize=_MOST_SETS)
 def plan_of(text: str) -> RuleSetPlan:
-    """The plan that :func:`encoded` gave as ``text``, in any process. StateError when it is not of
-    its making."""
+    """The plan that :func:`encoded` gave as ``text``, in any process. StateError where the plans
+    are of another version's format."""
     running, draining, carried = unpack(zlib.decompress(base64.b64decode(text)))
     return plan_together(
         map(_plan, running),

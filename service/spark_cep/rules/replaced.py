@@ -14,7 +14,7 @@ from typing import Final
 
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import PreviousVersion, Rule
-from spark_cep.rules.rule_set import Drain, RuleSet, Version
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version
 
 #: Versions of a rule that drain at a time; with one more, the oldest ends.
 MOST_DRAINING: Final = 4
@@ -29,10 +29,10 @@ class _Before:
 
     loaded: LoadedRule | None
     runs: bool
-    draining: tuple[Drain, ...] = ()
+    draining: tuple[DrainingVersion, ...] = ()
     carried: tuple[LoadedRule, ...] = ()
 
-    def draining_under(self, by: Rule) -> tuple[Drain, ...]:
+    def draining_under(self, by: Rule) -> tuple[DrainingVersion, ...]:
         """The versions that drain when ``by`` is in the place of this one: those that did so
         before, and this one, if that lets it finish. If it goes back to one or an older one, that
         does not."""
@@ -43,18 +43,18 @@ class _Before:
             until = begins if _begins_before(then, by) else None
             limit = _drain_limit(then, by)
             if limit is not None or until is not None:
-                found.append(Drain(self.loaded, limit, until))
+                found.append(DrainingVersion(self.loaded, limit, until))
         kept = (each for each in found if each.rule.version < by.version)
         return tuple(sorted(kept, key=lambda each: each.rule.version))
 
 
 class Replaced:
-    """What becomes of the versions before new rules. ``ran``: the rules of the last batch;
-    ``wanted``: those that the next one would have had."""
+    """The versions that new rules replace, and what becomes of them. ``ran``: the rules of the last
+    batch; ``wanted``: those that the next one would have had."""
 
     def __init__(self, ran: RuleSet, wanted: RuleSet) -> None:
         running = {one.rule.id: one.rule.version for one in ran.running}
-        draining: dict[str, list[Drain]] = {}
+        draining: dict[str, list[DrainingVersion]] = {}
         for each in ran.draining:
             draining.setdefault(each.rule.id, []).append(each)
         carried: dict[str, list[LoadedRule]] = {}
@@ -82,7 +82,7 @@ class Replaced:
         """The version of a rule that the last batch had."""
         return self._of(rule).loaded
 
-    def draining(self, by: Rule) -> tuple[Drain, ...]:
+    def draining(self, by: Rule) -> tuple[DrainingVersion, ...]:
         """The versions that drain when ``by`` runs, also where those are too many."""
         before = self._of(by.id)
         for one in self._between(by):
@@ -92,7 +92,7 @@ class Replaced:
     def follow(self, rules: RuleSet) -> RuleSet:
         """The rules, with what drains and is carried over when they run. Of a rule that is switched
         off or gone nothing does."""
-        drains: list[Drain] = []
+        drains: list[DrainingVersion] = []
         for rule in rules.enabled:
             drains += self.draining(rule)[-MOST_DRAINING:]
         carried = tuple(one for rule in rules.enabled for one in self._carried(rule))
@@ -122,13 +122,13 @@ class Replaced:
 
 
 def _begins_before(one: Rule, by: Rule) -> bool:
-    """Whether there are events of a version before ``by`` begins, at a time that is still to come.
-    Of one that was to begin later still, nothing comes before."""
+    """Tell whether there are events of a version before ``by`` begins, at a time that is still to
+    come. Of one that was to begin later still, nothing comes before."""
     own, begins = one.effective_from_ms, by.effective_from_ms
     return begins is not None and (own is None or own < begins)
 
 
-def _until_another(each: Drain, then: Rule | None, now: Rule) -> Drain:
+def _until_another(each: DrainingVersion, then: Rule | None, now: Rule) -> DrainingVersion:
     """A version that drains, or will when a newer one begins, where ``now`` is in the place of
     ``then``. One that begins before the newer one is what replaces it. Whether that has begun is
     for key groups to say."""
@@ -138,7 +138,7 @@ def _until_another(each: Drain, then: Rule | None, now: Rule) -> Drain:
     if then and now.version < then.version and each.until_ms == then.effective_from_ms:
         return replace(each, until_ms=until)
     sooner = until is None or until < each.until_ms
-    return Drain(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
+    return DrainingVersion(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
 
 
 def _drain_limit(old: Rule, by: Rule) -> int | None:

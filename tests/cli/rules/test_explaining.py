@@ -1,4 +1,4 @@
-"""What ``explain`` says of a rule in SQL that Python computes."""
+"""``explain`` lists the parts of a rule in SQL that Python computes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_parts_of_conditions(tmp_path: Path, condition: str, wanted: str) -> Non
 
 
 def test_without_types(tmp_path: Path) -> None:
-    """What is compiled depends on the types of what is read elsewhere."""
+    """The types of columns decide."""
     told = explained(tmp_path, "v > A.v")
     assert told == "  that depends on the types of what looks back: give --schema to know"
     assert explained(tmp_path, "v > 3").startswith("  nothing")

@@ -23,8 +23,8 @@ from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.errors import (
     ConfigurationError,
-    RegistryAwayError,
     RegistryError,
+    RegistryUnavailableError,
     SchemaError,
     SchemaNotFoundError,
 )
@@ -229,7 +229,7 @@ def test_passing_failures_are_retried(
 def test_retries_end(registry: Registry, script: Script, waits: list[float]) -> None:
     """After the last attempt the failure is an error, and a later call asks again."""
     script.answers["/schemas/ids/7"] = [(503, "down")]
-    with pytest.raises(RegistryAwayError, match="HTTP 503"):
+    with pytest.raises(RegistryUnavailableError, match="HTTP 503"):
         registry.get_schema(7)
     assert len(waits) == 2
     script.answers["/schemas/ids/7"] = [(200, {"schema": json.dumps(ADDRESS)})]
@@ -239,7 +239,9 @@ def test_retries_end(registry: Registry, script: Script, waits: list[float]) -> 
 def test_unreachable(waits: list[float]) -> None:
     """Nobody at the address: an error that names it, after the attempts."""
     settings = RegistrySettings("http://127.0.0.1:9", max_attempts=2, timeout_seconds=1)
-    with pytest.raises(RegistryAwayError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"):
+    with pytest.raises(
+        RegistryUnavailableError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"
+    ):
         Registry(settings, sleep=waits.append).get_schema(7)
     assert len(waits) == 1
 

@@ -13,7 +13,7 @@ from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.rules.overrides import Overrides
-from spark_cep.rules.rule_set import Drain, RuleSet
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet
 
 RULE = "{{id: a, version: {0}, key: k, pattern: [{{step: a, where: n = {0}}}]}}"
 
@@ -36,7 +36,9 @@ class Log:
 def rules(runs: int, *drain: int) -> RuleSet:
     """A version that runs, and those that drain."""
     loaded = {n: load_rules(RULE.format(n), "a.yaml")[0] for n in (runs, *drain)}
-    return RuleSet((loaded[runs],), draining=tuple(Drain(loaded[n], 1_000) for n in drain))
+    return RuleSet(
+        (loaded[runs],), draining=tuple(DrainingVersion(loaded[n], 1_000) for n in drain)
+    )
 
 
 def test_what_has_drained_in_all_groups_goes() -> None:

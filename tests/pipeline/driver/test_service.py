@@ -10,7 +10,7 @@ import pyspark
 import pytest
 from spark_cep import __version__
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaAwayError, StateError
+from spark_cep.errors import KafkaUnavailableError, StateError
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError, RefusedError
 from spark_cep.pipeline.driver.service import Service, _attempts_counted
@@ -20,7 +20,7 @@ from spark_cep.pipeline.driver.service import Service, _attempts_counted
     ("end", "at_fault"),
     [
         (RefusedError("no right to read"), False),
-        (KafkaAwayError("the limit is 1 s"), False),
+        (KafkaUnavailableError("the limit is 1 s"), False),
         (StateError("the checkpoint is lost"), False),
         (JobFailedError("the query failed"), True),
     ],

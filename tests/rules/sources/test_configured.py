@@ -120,7 +120,7 @@ def test_away_and_back(store: Store, source: RuleSource) -> None:
         store.back()
     (problem,) = caught.value.problems
     assert problem.source == source.name
-    assert type(caught.value) is store.when_away
+    assert type(caught.value) is store.when_unavailable
     assert source.read() is None
     store.put("b", rule("b"))
     assert versions(source.read()) == {"a": 1, "b": 1}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.rules.change import next_rules
 from spark_cep.rules.rule_set import assemble
 from spark_cep.rules.sources.configured import source_of
@@ -86,7 +86,7 @@ def test_answers_that_may_pass(
     served.status = status
     with pytest.raises(RuleSetError) as caught:
         source.read()
-    assert isinstance(caught.value, RulesAwayError) is passes
+    assert isinstance(caught.value, RulesUnavailableError) is passes
 
 
 def test_bodies_that_do_not_end(served: Served, source: RuleSource) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
-from spark_cep.errors import ConfigurationError, RuleSetError, RulesTopicAwayError
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesTopicUnavailableError
 from spark_cep.rules.sources import compacted_topic
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
@@ -234,12 +234,12 @@ def test_a_login_that_is_refused(
     made = settings(source="kafka", kafka={"topic": topic, "timeout": "1 s"})
     with closing(source_of(made)) as source, pytest.raises(RuleSetError) as caught:
         source.read()
-    assert isinstance(caught.value, RulesTopicAwayError) is passes
+    assert isinstance(caught.value, RulesTopicUnavailableError) is passes
 
 
 def test_a_close_waits_for_no_read(store: KafkaStore, broker: EmbeddedBroker) -> None:
     """The client is not closed under a read that waits for an answer, as at a stop of the job while
-    Kafka is away."""
+    Kafka is unavailable."""
     source = store.source()
     assert source.read() == []
     broker.pause()

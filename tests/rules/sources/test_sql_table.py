@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
 from spark_cep.rules.sources.sql_table import SqlTableSource
@@ -178,7 +178,7 @@ def test_a_table_that_is_locked(table: SqliteStore) -> None:
     table.given["sql"]["timeout"] = "1 s"
     with closing(table.source()) as source, closing(table.connection()) as writer:
         writer.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(RulesAwayError, match="database is locked"):
+        with pytest.raises(RulesUnavailableError, match="database is locked"):
             source.read()
         writer.rollback()
         assert versions(source.read()) == {"a": 1}
@@ -213,7 +213,7 @@ def test_a_wrong_password_is_not_shown(postgres_table: PostgresStore) -> None:
         wrong = "password authentication failed" if password != PASSWORD else "does not exist"
         assert wrong in str(caught.value)
         # It would be so again.
-        assert not isinstance(caught.value, RulesAwayError)
+        assert not isinstance(caught.value, RulesUnavailableError)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_server_that_says_nothing(server: Postgres, postgres_table: PostgresSt
         os.kill(process, signal.SIGSTOP)
         try:
             began = time.monotonic()
-            with pytest.raises(RulesAwayError, match="the rules cannot be read"):
+            with pytest.raises(RulesUnavailableError, match="the rules cannot be read"):
                 source.read()
             assert time.monotonic() - began < 5
         finally:

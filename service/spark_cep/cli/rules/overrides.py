@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from spark_cep.config import Settings
 from spark_cep.documents.nearest import instead
-from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError, printable
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError, printable
 from spark_cep.rules.overrides import (
     Override,
     Overrides,
@@ -38,8 +38,8 @@ def pause(
     even_unknown: bool = False,
 ) -> str:
     """Pause a rule, or one version of it. All functions return the sentence to print, and raise
-    ConfigurationError for an order that makes no sense, RuleSetError and KafkaAwayError where the
-    topic cannot be read or written.
+    ConfigurationError for an order that makes no sense, RuleSetError and KafkaUnavailableError
+    where the topic cannot be read or written.
 
     ConfigurationError, too, for an id that the status topic does not have, unless
     ``even_unknown``."""
@@ -56,7 +56,7 @@ def _check_id(settings: Settings, rule: str) -> None:
         return
     try:
         ids = ids_in_status(settings.kafka, topic, settings.spark.app_name)
-    except RulesAwayError:
+    except RulesUnavailableError:
         raise
     except RuleSetError:
         return  # There is no such topic, or it may not be read: a pause must not wait for that.

@@ -1,4 +1,4 @@
-"""What users read of what an engine found: matches, rows, timeouts, dead letters, counts."""
+"""The output values that users read: matches, rows, timeouts, dead letters, counts."""
 
 from __future__ import annotations
 
@@ -109,10 +109,11 @@ class Reporter:
             )
         )
 
-    def count(self, outputs: Outputs, what: str, count: int = 1) -> None:
-        """Add to what is counted of the rule."""
-        if count:
-            outputs.counts[self._id, what] += count
+    def count(self, counted: Mapping[str, int], outputs: Outputs) -> None:
+        """Add counts of the rule to ``outputs``."""
+        for what, count in counted.items():
+            if count:
+                outputs.counts[self._id, what] += count
 
     def identity(self, key: str | None, steps: Mapping[str, Sequence[TakenEvent]]) -> str:
         """The id of what has taken these events."""

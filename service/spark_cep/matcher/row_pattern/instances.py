@@ -77,14 +77,14 @@ class RowPatternInstances:
         self.rows["event"] = events[self.rows["event"]]
 
     def of_keys(self, wanted: Flags, _of_events: Flags) -> RowPatternInstances:
-        """What is remembered of the ``wanted`` keys, with the same numbers."""
+        """The part of the ``wanted`` keys, with the same numbers."""
         return self.take(np.flatnonzero(wanted[self.instances["key"]]))
 
     @classmethod
     def together(
         cls, parts: Sequence[RowPatternInstances], keys: I64, events: I64
     ) -> RowPatternInstances:
-        """Several as one, in this order; ``keys`` and ``events``: where the numbers of each part's
+        """Join several, in this order; ``keys`` and ``events``: where the numbers of each part
         begin."""
         found = instances_together(parts)
         found.instances["key"] += np.repeat(keys, [len(part) for part in parts])

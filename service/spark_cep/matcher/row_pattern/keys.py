@@ -164,9 +164,9 @@ class _Rule:
         self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
 
     def timeouts(self, found: Found, keys: I64, texts: Bytes) -> tuple[Found, Iterator[Outputs]]:
-        """What is left as objects, and timeouts as columns: of these nothing is emitted but
-        coordinates, while a match has columns of the result. ``keys``: by the matcher's numbers
-        those among ``texts``."""
+        """Split what was found into the part that becomes objects and timeouts as columns: these
+        emit nothing but coordinates, while a match has columns of the result. ``keys``: by the
+        matcher's numbers those among ``texts``."""
         # What has taken no row has an id that is not made of its events.
         wanted = (found.results["kind"] == TIMED_OUT) & (found.results["length"] > 0)
         if not self._columns or not wanted.any():
@@ -183,7 +183,7 @@ class _Rule:
         )  # fmt: skip
         for piece in timeouts.cut(MOST_TAKEN_EVENTS):
             outputs = Outputs(results=[piece])
-            self.reporter.count(outputs, "timed_out", len(piece))
+            self.reporter.count({"timed_out": len(piece)}, outputs)
             yield outputs
 
     def bits(self, mask: int) -> int | None:

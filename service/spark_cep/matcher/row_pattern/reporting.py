@@ -1,4 +1,4 @@
-"""From results of row patterns to what users read: matches, rows, timeouts, dead letters."""
+"""Results of row patterns as output values: matches, rows, timeouts, dead letters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RowPatternReporter(Reporter):
             match result:
                 case MatchFound():
                     self._match(key, result, outputs)
-                    self.count(outputs, "matched")
+                    self.count({"matched": 1}, outputs)
                     size += 1 + len(result.rows)
                 case Unmatched(rows=(row,)):
                     outputs.rows.append(self._row(key, row, None, None))
@@ -56,12 +56,12 @@ class RowPatternReporter(Reporter):
                 case TimedOut(row=row, deadline=deadline):
                     steps, identity = self._taken(key, row, result.events, result.labels)
                     self.timeout(outputs, key, steps, row.time, deadline, {}, identity=identity)
-                    self.count(outputs, "timed_out")
+                    self.count({"timed_out": 1}, outputs)
                     size += 1 + len(result.events)
                 case GivenUp(row=row, limit=limit):
                     detail = f"an attempt has {limit}: it is given up"
                     self._failed("limit_reached", row, detail, None, outputs)
-                    self.count(outputs, "dropped")
+                    self.count({"dropped": 1}, outputs)
                 case SkipFailed(row=row, fault=fault):
                     why = f"{fault.meaning} ({fault})"
                     detail = f"AFTER MATCH SKIP failed: {why}; match {result.number} of the key"
@@ -128,4 +128,4 @@ class RowPatternReporter(Reporter):
         self, reason: str, row: Event, detail: str, variable: str | None, outputs: Outputs
     ) -> None:
         self.dead_letter(outputs, reason, row, detail, variable)
-        self.count(outputs, "failed")
+        self.count({"failed": 1}, outputs)

@@ -1,4 +1,4 @@
-"""What is remembered of many keys for rules of steps, as arrays."""
+"""The state of many keys for rules of steps, as arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NODE = np.dtype([("previous", "i4"), ("step", "i4"), ("event", "i4")])
 
 
 class Held(NamedTuple):
-    """What is remembered between runs, as records. ``instances`` are sorted by key and rule;
+    """The state between two runs, as records. ``instances`` are sorted by key and rule;
     ``partials`` and ``finished`` are in their order, as many as they say. Nodes stand before those
     behind them."""
 
@@ -38,7 +38,7 @@ class Held(NamedTuple):
 
     @classmethod
     def nothing(cls) -> Held:
-        """What is remembered at first."""
+        """The state at the start: nothing."""
         kinds = (INSTANCE, kernel_tables.PARTIAL, kernel_tables.FINISHED, NODE)
         return cls(*(np.zeros(0, kind) for kind in kinds))
 
@@ -74,8 +74,8 @@ class Held(NamedTuple):
         )
 
     def of_keys(self, wanted: Flags, of_events: Flags) -> Held:
-        """What is remembered of the ``wanted`` keys, which hold the events ``of_events``, with the
-        same numbers."""
+        """The part of the ``wanted`` keys, which hold the events ``of_events``, with the same
+        numbers."""
         held = self.of_instances(wanted[self.instances["key"]])
         of_nodes = of_events[self.nodes["event"]]
         nodes = np.cumsum(of_nodes) - 1
@@ -88,7 +88,7 @@ class Held(NamedTuple):
 
     @classmethod
     def together(cls, parts: Sequence[Held], keys: I64, events: I64) -> Held:
-        """Several as one, in this order; ``keys`` and ``events``: where the numbers of each part's
+        """Join several, in this order; ``keys`` and ``events``: where the numbers of each part
         begin."""
         held = cls(*map(np.concatenate, zip(*parts, strict=True)))
         nodes = np.cumsum([0, *(len(part.nodes) for part in parts[:-1])]).astype(np.int32)
@@ -115,8 +115,8 @@ def due_of(deadline: I64, quiet: I64, finished: I64) -> I64:
 def rule_states(
     held: Held, events: EventTable, names: Names, slots: Sequence[SlotType]
 ) -> Iterator[tuple[int, int, RuleState]]:
-    """What is remembered, as objects: key and rule by number, and the state. Without ``slots`` the
-    events have no columns."""
+    """Yield the state as objects: key and rule by number, and the rule's state. Without ``slots``
+    the events have no columns."""
     event = events.objects(names, slots)
     known = [event(row) for row in range(len(events))]
     nodes: list[Taken] = []

@@ -61,7 +61,7 @@ class StepRules:
     def outputs(
         self, findings: Findings, keys: Bytes, events: EventTable, names: Names
     ) -> Iterator[Outputs]:
-        """What was found, in pieces of bounded size."""
+        """Yield what was found in pieces of bounded size."""
         if self._plain.any():
             yield from self._columns(findings.of_rules(self._plain), keys, events, names)
             findings = findings.of_rules(~self._plain)
@@ -94,13 +94,13 @@ class StepRules:
         for number in np.flatnonzero(tallies["tested"] | tallies["pruned"] | tallies["dropped"]):
             tally = tallies[number]
             counted = {name: int(tally[name]) for name in tally.dtype.names}
-            self._reporters[number].count_all(counted, outputs)
+            self._reporters[number].count(counted, outputs)
         yield outputs
 
     def _columns(
         self, findings: Findings, keys: Bytes, events: EventTable, names: Names
     ) -> Iterator[Outputs]:
-        """What the plain rules found."""
+        """Yield what the plain rules found."""
         nothing = np.zeros(len(findings.match_rule), np.uint8)
         matches = Results.of(
             ResultKind.MATCH, self._plans, keys, names, findings.match_rule, findings.match_key,

@@ -1,8 +1,7 @@
-"""From what rules of steps find to what users read."""
+"""Findings of rules of steps as output values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from spark_cep.compiler.plan import Plan
@@ -38,7 +37,7 @@ class StepReporter(Reporter):
             )  # fmt: skip
         for failure in found.failures:
             self._failed(failure, outputs)
-        self.count_all(
+        self.count(
             {
                 "matched": len(found.matches),
                 "timed_out": len(found.timeouts),
@@ -50,11 +49,6 @@ class StepReporter(Reporter):
             },
             outputs,
         )
-
-    def count_all(self, counted: Mapping[str, int], outputs: Outputs) -> None:
-        """Add counts of the rule to ``outputs``."""
-        for what, count in counted.items():
-            self.count(outputs, what, count)
 
     def _taken(self, last: Taken) -> dict[str, list[TakenEvent]]:
         """Events per step in the order taken; the steps in the pattern's order."""

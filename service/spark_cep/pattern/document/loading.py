@@ -235,7 +235,11 @@ def _empty(data: Mapping[str, Any], path: Path) -> Iterator[Path]:
 
 def _no_value(path: Path, places: Places) -> Problem:
     message = f"`{path[-1]}` has no value"
-    return places.problem(message, path, allowed="a value; or leave the key out", at="key")
+    allowed = "a value; or leave the key out"
+    if str(path[-1])[:1].isdigit():
+        # What stands behind the comma of `where: amount > 1,5` in braces.
+        allowed = "decimals behind a point, as 1.5; quotes around a condition with a comma"
+    return places.problem(message, path, allowed=allowed, at="key")
 
 
 def _without(kind: type[_Fields], data: Mapping[str, Any], paths: Iterable[Path]) -> _Fields | None:

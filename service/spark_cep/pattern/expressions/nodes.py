@@ -1,6 +1,6 @@
 """The vetted form of an expression: a small tree in which nothing but known operators can stand.
 
-``syntax`` builds these nodes from text; type checks, both evaluators and the canonical text start
+``reading`` builds these nodes from text; type checks, both evaluators and the canonical text start
 from them, never from the author's text. Nodes are immutable, hashable and picklable. ``span``, the
 place in the author's text, takes no part in equality.
 

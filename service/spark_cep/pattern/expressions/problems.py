@@ -31,3 +31,8 @@ class ExpressionError(SparkCepError):
 
     def __reduce__(self) -> tuple[type[ExpressionError], tuple[tuple[ExpressionProblem, ...]]]:
         return type(self), (self.problems,)
+
+
+def refused(message: str, span: tuple[int, int], allowed: str | None = None) -> ExpressionError:
+    """The error of one problem."""
+    return ExpressionError([ExpressionProblem(message, *span, allowed)])

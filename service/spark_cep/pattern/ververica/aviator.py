@@ -21,7 +21,7 @@ from spark_cep.documents.nearest import instead
 from spark_cep.pattern.expressions import ExpressionError, ExpressionProblem, parse
 from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import Call, Column, Literal, Node, children
-from spark_cep.pattern.expressions.reading.syntax import MAX_TREE
+from spark_cep.pattern.expressions.reading.reader import MAX_TREE
 from spark_cep.pattern.types import BIGINT, DOUBLE, INT, NULL, STRING
 from spark_cep.pattern.ververica import aviator_truth as truth_of
 from spark_cep.pattern.ververica.aviator_arithmetic import (

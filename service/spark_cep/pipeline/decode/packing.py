@@ -76,7 +76,8 @@ class Packing:
         )
 
     def packer_of(self, rules: str) -> Packer:
-        """The packer for rules in the text in which they travel. Raises as :meth:`packer`."""
+        """The packer for rules as :func:`~spark_cep.rules.plans.encoded` gives them. Raises as
+        :meth:`packer`."""
         return self.packer(plan_of(rules))
 
 

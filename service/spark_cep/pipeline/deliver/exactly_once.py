@@ -21,16 +21,16 @@ from spark_cep.durations import format_duration
 from spark_cep.errors import (
     RESTORE,
     ConfigurationError,
-    KafkaAwayError,
+    KafkaUnavailableError,
     OutputError,
     SparkCepError,
     StateError,
     TakenOverError,
 )
-from spark_cep.kafka_errors import ErrorKind, away_or, kind_of
+from spark_cep.kafka_errors import ErrorKind, kind_of, unavailable_or
 from spark_cep.pipeline.deliver.commit_markers import KEY, CommitMarker, CommitMarkers
 from spark_cep.pipeline.deliver.kafka_retry import record_may_pass, retried
-from spark_cep.pipeline.deliver.output import Batch, Written
+from spark_cep.pipeline.deliver.output import Batch, WriteOutcome
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.librdkafka.producer import Producer
 
@@ -73,9 +73,9 @@ class ExactlyOnce:
     timeout_ms: int
 
     @property
-    def marks_topic(self) -> str:
+    def markers_topic(self) -> str:
         """The topic of markers."""
-        return f"{self.prefix}.marks"
+        return f"{self.prefix}.commit-markers"
 
     def transactional_id(self, partition: int) -> str:
         """The transactional id of a state partition."""
@@ -100,7 +100,7 @@ class ExactlyOnce:
             # Without a connection librdkafka looks for the coordinator every 500 ms only, and what
             # answers first may be the connection that it is about to replace.
             for _ in range(2):
-                self._retried(lambda: producer.ask_for(self.marks_topic, _ATTEMPT_SECONDS))
+                self._retried(lambda: producer.ask_for(self.markers_topic, _ATTEMPT_SECONDS))
             self._retried(lambda: producer.init_transactions(_ATTEMPT_SECONDS))
         except KafkaException as error:
             reason = error.args[0]
@@ -116,13 +116,13 @@ class ExactlyOnce:
                     " them: kafka.bootstrap_servers must be those of Kafka 0.11 or newer"
                 ) from error
             message = f"transactional id {name} cannot be used: {reason.str()}"
-            raise away_or(OutputError, reason, message) from error
+            raise unavailable_or(OutputError, reason, message) from error
         return producer
 
     def commit(self, producer: Producer, partition: int, marker: CommitMarker) -> None:
         """Write the marker and end the transaction. Raises KafkaException: nothing is committed, or
         it is not known whether it is; the marker will tell."""
-        producer.produce_to(self.marks_topic, partition, KEY, marker.packed())
+        producer.produce_to(self.markers_topic, partition, KEY, marker.packed())
         self._retried(lambda: producer.commit_transaction(_ATTEMPT_SECONDS))
 
     def _retried(self, call: Callable[[], Any]) -> None:
@@ -164,12 +164,12 @@ class ExactlyOnceOutput:
         assert self._open is not None
         self._open.producer.produce(messages)
 
-    def finish(self) -> Written:
+    def finish(self) -> WriteOutcome:
         """Commit the records and the marker of the batch."""
         if self._before:
-            return Written.BEFORE
+            return WriteOutcome.BEFORE
         if self._open is None:
-            return Written.NOTHING
+            return WriteOutcome.NOTHING
         batch = self._batch
         marker = CommitMarker(
             self._delivery.run,
@@ -185,7 +185,7 @@ class ExactlyOnceOutput:
             failure = self._open.producer.failure()
             raise self._failure(error.args[0], failure) from error
         self._keep(self._open)
-        return Written.COMMITTED
+        return WriteOutcome.COMMITTED
 
     def abandon(self) -> None:
         """Undo the transaction. Where that fails, the next producer of the id does it."""
@@ -230,7 +230,7 @@ class ExactlyOnceOutput:
         self._open = kept
 
     def _written(self, marker: CommitMarker | None) -> bool:
-        """Whether the batch is the one of the marker. StateError when the output holds another
+        """Tell whether the batch is the one of the marker. StateError when the output holds another
         batch of this number, or a later one: it does not come from this checkpoint."""
         batch = self._batch
         if marker is None or marker.query != batch.query or marker.batch < batch.number:
@@ -245,12 +245,12 @@ class ExactlyOnceOutput:
 
     def _marker(self) -> CommitMarker | None:
         delivery = self._delivery
-        reader = _markers.get(delivery.marks_topic)
+        reader = _markers.get(delivery.markers_topic)
         if reader is None:
             while len(_markers) >= _MOST_KEPT:
                 _markers.pop(next(iter(_markers))).close()
-            reader = _markers[delivery.marks_topic] = CommitMarkers(
-                delivery.consumer_config, delivery.marks_topic
+            reader = _markers[delivery.markers_topic] = CommitMarkers(
+                delivery.consumer_config, delivery.markers_topic
             )
         marker = reader.read(self._partition)
         if marker is not None and marker.run != delivery.run:
@@ -274,7 +274,7 @@ class ExactlyOnceOutput:
                 f"batch {self._batch.number} of state partition {self._partition} could not be"
                 f" written: {reason.str()}"
             )
-            return (KafkaAwayError if record_may_pass(reason) else OutputError)(message)
+            return (KafkaUnavailableError if record_may_pass(reason) else OutputError)(message)
         try:
             self._marker()
         except TakenOverError as taken:

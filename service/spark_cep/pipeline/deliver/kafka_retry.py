@@ -14,7 +14,8 @@ _T = TypeVar("_T")
 
 
 def is_retriable(error: BaseException) -> bool:
-    """Whether the same call may succeed. After an error that ends the transaction it cannot."""
+    """Tell whether the same call may succeed. After an error that ends the transaction it
+    cannot."""
     if not isinstance(error, KafkaException):
         return False
     reason = error.args[0]
@@ -33,6 +34,6 @@ def retried(call: Callable[[], _T], seconds: float) -> _T:
 
 
 def record_may_pass(error: KafkaError) -> bool:
-    """Whether a record that was not delivered may be when its batch is repeated. The client has
-    waited for its topic already, and only a start of the job makes one."""
+    """Tell whether a record that was not delivered may be when its batch is repeated. The client
+    has waited for its topic already, and only a start of the job makes one."""
     return may_pass(error) and kind_of(error) is not ErrorKind.UNKNOWN_TOPIC

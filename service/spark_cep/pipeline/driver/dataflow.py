@@ -24,7 +24,7 @@ from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
-from spark_cep.pipeline.driver.input.source import ToldFiles, input_packets, limit_reads
+from spark_cep.pipeline.driver.input.source import DriverFiles, input_packets, limit_reads
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 from spark_cep.pipeline.match.key_group import MatchOptions
@@ -132,8 +132,8 @@ class Dataflow:
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
 
     @property
-    def _files(self) -> ToldFiles:
-        return ToldFiles(self.control_file, self.control_file.with_name("most_records.json"))
+    def _files(self) -> DriverFiles:
+        return DriverFiles(self.control_file, self.control_file.with_name("most_records.json"))
 
     @cached_property
     def _options(self) -> DecodeOptions:
@@ -146,7 +146,7 @@ class Dataflow:
 
     @property
     def packing(self) -> Packing:
-        """What packs events, with the schemas that are known by now."""
+        """The packing of events, with the schemas that are known by now."""
         lookup = SchemaLookup(registry_settings(self.settings))
         return Packing(self.schemas.snapshot(), lookup, self.encoder, self._options)
 
@@ -164,8 +164,8 @@ class Dataflow:
 
 
 def planned_at(spark: SparkSession, query: str, batch: int) -> int:
-    """When a batch of ``query`` was planned, in milliseconds since 1970, as its offset log has it,
-    so that a batch that is run again is told the same."""
+    """The time at which a batch of ``query`` was planned, in milliseconds since 1970, as its offset
+    log has it, so that it is the same when the batch runs again."""
     return int(_planned(spark, query, batch).get().metadataOpt().get().batchTimestampMs())
 
 
@@ -177,8 +177,8 @@ def batch_offsets(spark: SparkSession, query: str, batch: int) -> str:
 
 
 def ends(spark: SparkSession, query: str, batch: int) -> dict[str, dict[int, int]]:
-    """Where a batch of ``query`` ends in Kafka, by topic and partition, as its offset log has it;
-    nothing for a batch that there is not."""
+    """The offsets in Kafka at which a batch of ``query`` ends, by topic and partition, as its
+    offset log has them; none for a batch that there is not."""
     offset = _offset(spark, query, batch)
     return {} if offset is None else offset.by_topic
 

@@ -24,13 +24,13 @@ def output_encoder(
 ) -> OutputEncoder:
     """The encoder, once topics and schemas are there."""
     topics = settings.outputs.topics
-    told = {
+    of_rules = {
         topics.rule_status: COMPACTED,
         topics.rule_audit: KEPT,
         settings.rules.overrides_topic: COMPACTED,
     }
     made = cluster.create_missing(
-        topics.all(), {topic: config for topic, config in told.items() if topic is not None}
+        topics.all(), {topic: config for topic, config in of_rules.items() if topic is not None}
     )
     if made:
         _log.info("topics_created", topics=made)
@@ -61,18 +61,18 @@ def start_delivery(
     cluster: Cluster,
     retry: RetryPolicy,
 ) -> ExactlyOnce:
-    """How output is written; from here on an earlier run can write no more."""
+    """Start the delivery of output; from here on an earlier run can write no more."""
     outputs = settings.outputs
-    prefix = settings.marks_prefix
+    prefix = settings.transactional_id_prefix
     delivery = ExactlyOnce(
         settings.kafka.producer_config(),
-        settings.kafka.consumer_config(f"{prefix}.marks"),
+        settings.kafka.consumer_config(f"{prefix}.commit-markers"),
         prefix,
         run,
         outputs.transaction_timeout,
     )
     partitions = settings.state.state_partitions
-    cluster.create_marks(delivery.marks_topic, partitions)
-    go_on = outputs.if_marks_disagree == "go_on"
+    cluster.create_commit_markers(delivery.markers_topic, partitions)
+    go_on = outputs.if_commit_markers_disagree == "go_on"
     retry(lambda: fence_earlier_runs(delivery, partitions, checkpoint, go_on))
     return delivery

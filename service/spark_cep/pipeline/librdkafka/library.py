@@ -82,7 +82,7 @@ def configuration(config: Mapping[str, Any]) -> Any:
         told = str(value).lower() if isinstance(value, bool) else str(value)
         if LIBRARY.rd_kafka_conf_set(made, name.encode(), told.encode(), text, TEXT_SIZE):
             LIBRARY.rd_kafka_conf_destroy(made)
-            raise refused(KafkaError._INVALID_ARG, text.value)  # noqa: SLF001  a local error
+            raise refused(KafkaError._INVALID_ARG, text.value)
     return made
 
 

@@ -78,7 +78,7 @@ class Producer:
             try:
                 raised(error)
             except KafkaException as refusal:
-                if refusal.args[0].code() == KafkaError._QUEUE_FULL:  # noqa: SLF001  a local error
+                if refusal.args[0].code() == KafkaError._QUEUE_FULL:
                     LIBRARY.rd_kafka_poll(self._client, _WAIT_MS)
                     continue
                 topic = messages.topics[messages.topic[row]]

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import numpy as np
+
 #: Bytes of one frame, about: the last row may exceed it.
 MOST_BYTES: Final = 4 << 20
 
@@ -40,4 +42,6 @@ def _frame(kinds: list[int], packets: list[bytes]) -> Any:
     # The process in which Spark plans loads the operator, and needs no frame.
     import pandas as pd
 
-    return pd.DataFrame({"kind": pd.Series(kinds, dtype="int32"), "packet": packets})
+    # From arrays, which takes a third of the time that lists take.
+    columns = {"kind": np.array(kinds, np.int32), "packet": np.array(packets, object)}
+    return pd.DataFrame(columns, copy=False)

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
 from spark_cep.columns.byte_column import ByteColumn
-from spark_cep.errors import KafkaAwayError, StartError, StateError
+from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass
 from spark_cep.pipeline.librdkafka.consumer import PartitionClient
 from spark_cep.pipeline.librdkafka.library import addresses, error_of
@@ -49,8 +49,8 @@ class Range(NamedTuple):
 def records_of(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords]:
     """All records of a range, some together; ``config``: librdkafka's properties of the consumer.
 
-    Raises KafkaAwayError when none comes for a while, StateError when they are there no more and
-    ``auto.offset.reset`` is ``error``, and StartError when Kafka refuses to send them.
+    Raises KafkaUnavailableError when none comes for a while, StateError when they are there no more
+    and ``auto.offset.reset`` is ``error``, and StartError when Kafka refuses to send them.
     """
     reading = _Reading(wanted, _client(tuple(config.items())))
     try:
@@ -116,7 +116,7 @@ class _Reading:
             if self._fetched:
                 heard = now
             elif now - heard > PATIENCE_SECONDS:
-                raise KafkaAwayError(
+                raise KafkaUnavailableError(
                     f"{self._wanted}: the records from offset {self._last + 1} to"
                     f" {self._wanted.end - 1} did not come within {PATIENCE_SECONDS:g} s"
                 )
@@ -138,7 +138,7 @@ class _Reading:
         ]
         loops.destroy(self._errors, 0, count, _FUNCTIONS)
         for error, offset in told:
-            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  a local error
+            if error.code() == KafkaError._PARTITION_EOF:
                 # Behind the last record there may be offsets without one.
                 self._done = self._done or offset >= self._wanted.end
             elif kind_of(error) is ErrorKind.DELETED:

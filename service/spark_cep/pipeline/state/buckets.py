@@ -218,9 +218,10 @@ def _with_gone(state: KeysState, gone: Bytes) -> KeysState:
 
 def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:
     """Return the time when a key of each bucket is next due; ``FOREVER`` for never."""
-    of_steps = _least(homes[state.held.instances["key"]], state.held.due, count)
-    in_sql = state.row_patterns.instances
-    return np.minimum(of_steps, _least(homes[in_sql["key"]], in_sql["due"], count))
+    due = np.full(count, FOREVER, np.int64)
+    for part in state.remembered:
+        due = np.minimum(due, _least(homes[part.instances["key"]], part.due, count))
+    return due
 
 
 def _least(homes: I64, due: I64, count: int) -> I64:

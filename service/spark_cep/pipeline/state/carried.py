@@ -181,6 +181,6 @@ def _tidy(state: KeysState) -> KeysState:
         row_patterns=replace(in_sql, rows=moved_rows(in_sql.rows, event_at)),
     )
     wanted = np.zeros(len(state.keys), bool)
-    wanted[held.instances["key"]] = True
-    wanted[state.row_patterns.instances["key"]] = True
+    for part in state.remembered:
+        wanted[part.instances["key"]] = True
     return chosen(tidied, wanted)

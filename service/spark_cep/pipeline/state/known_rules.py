@@ -200,10 +200,9 @@ class KnownRules:
 
     def count(self, fingerprints: Sequence[str], state: KeysState, sign: int) -> None:
         """Partial matches of some keys come (``sign`` 1) or go (-1)."""
-        instances = state.held.instances
-        live = np.bincount(instances["rule"], instances["partials"], len(fingerprints))
-        in_sql = state.row_patterns
-        live = live + np.bincount(in_sql.instances["rule"], in_sql.live, len(fingerprints))
+        live = np.zeros(len(fingerprints))
+        for part in state.remembered:
+            live += np.bincount(part.instances["rule"], part.live, len(fingerprints))
         for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
             self._rules[fingerprint].live += sign * int(count)
 

@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from spark_cep.config.redaction import redact_text
-from spark_cep.errors import ConfigurationError, Problem, RuleSetError, RulesTopicAwayError
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError, RulesTopicUnavailableError
 from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass
 from spark_cep.rules.sources.source import check_count
 
@@ -45,7 +45,7 @@ _RECONNECTS: Final = {"reconnect.backoff.ms": 100, "reconnect.backoff.max.ms": 1
 
 
 def _passes(error: BaseException) -> bool:
-    """Whether the brokers answer, and are not ready: the topic was just made, or its leader
+    """Tell whether the brokers answer, and are not ready: the topic was just made, or its leader
     changes."""
     return isinstance(error, KafkaException) and kind_of(error.args[0]) in (
         ErrorKind.RETRIABLE,
@@ -129,10 +129,10 @@ class CompactedTopic:
             self._admin.poll(0)
             self._consumer.poll(0)
             if isinstance(error, TimeoutError):
-                raise self._away(f"no answer in {self._seconds:g} s") from error
+                raise self._unavailable(f"no answer in {self._seconds:g} s") from error
             found = error.args[0]
             if may_pass(found) and not self._refused:
-                raise self._away(redact_text(found.str())) from error
+                raise self._unavailable(redact_text(found.str())) from error
             raise self._not_read(f"{redact_text(found.str())}{self._because()}") from error
         changed, self._changed = self._changed, False
         return changed
@@ -166,7 +166,7 @@ class CompactedTopic:
         while self._position < end:
             if time.monotonic() > deadline:
                 reached = f"offset {self._position:,} of {end:,} was reached"
-                raise self._away(f"{reached} in {self._seconds:g} s")
+                raise self._unavailable(f"{reached} in {self._seconds:g} s")
             for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
                 self._take(message)
         self._noticed, self._refused = None, False
@@ -175,7 +175,7 @@ class CompactedTopic:
 
     def _take(self, message: Message) -> None:
         error, offset = message.error(), message.offset()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  a local error
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
             raise KafkaException(error)
         assert offset is not None
         assert self._position is not None
@@ -191,7 +191,7 @@ class CompactedTopic:
             self.records[key] = TopicRecord(value, offset)
 
     def place(self, record: TopicRecord) -> str:
-        """What messages call a record: topic, partition and offset."""
+        """The name of a record in messages: topic, partition and offset."""
         return f"{self.topic}/{_PARTITION}/{record.offset}"
 
     def _checked_topic(self, admin: AdminClient) -> str:
@@ -234,8 +234,8 @@ class CompactedTopic:
     def _because(self) -> str:
         return "" if self._noticed is None else f": {redact_text(self._noticed.str())}"
 
-    def _away(self, reason: str) -> RulesTopicAwayError:
-        return RulesTopicAwayError(self._not_read(f"{reason}{self._because()}").problems)
+    def _unavailable(self, reason: str) -> RulesTopicUnavailableError:
+        return RulesTopicUnavailableError(self._not_read(f"{reason}{self._because()}").problems)
 
     def _not_read(self, reason: str, allowed: str | None = None) -> RuleSetError:
         message = f"{self._what} cannot be read: {reason}"

@@ -41,6 +41,6 @@ def rules_of(settings: Settings) -> RuleSet:
 
 
 def examined(settings: Settings) -> RuleSet:
-    """The same with their problems. RuleSetError when the source cannot be read."""
+    """The rules of the source with their problems. RuleSetError when it cannot be read."""
     with closing(source_of(settings)) as source:
         return examine(source.read() or (), source.name)

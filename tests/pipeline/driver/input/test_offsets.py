@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaAwayError, StartError, StateError
+from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.pipeline.driver.input.offsets import InputOffsets, divided, shares
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END
 from spark_cep.pipeline.read.ranges import Range
@@ -34,7 +34,7 @@ class Cluster:
         """As the real one."""
         if self.away:
             self.away -= 1
-            raise KafkaAwayError("away")
+            raise KafkaUnavailableError("away")
         return sorted(
             at
             for at in self.there
@@ -192,5 +192,5 @@ def test_a_moment_without_kafka_is_bridged() -> None:
     """For a minute."""
     cluster = Cluster({("a", 0): (0, 5)}, away=20)
     assert offsets(cluster).latest({("a", 0): 2}, None) == {("a", 0): 5}
-    with pytest.raises(KafkaAwayError):
+    with pytest.raises(KafkaUnavailableError):
         offsets(Cluster({}, away=1_000)).latest({("a", 0): 2}, None)

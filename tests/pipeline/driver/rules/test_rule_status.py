@@ -17,7 +17,7 @@ from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, RuleSet
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet
 from spark_cep.rules.sources.folder import read_rules
 
 RULES = """
@@ -162,7 +162,7 @@ def test_a_version_that_drains(
     first = begins(status, 1, 0)
     status.committed(0)
     (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
-    drains = tuple(Drain(each, 1_000) for each in old.loaded if each.rule.id == "one")
+    drains = tuple(DrainingVersion(each, 1_000) for each in old.loaded if each.rule.id == "one")
     rules = replace(read_rules(tmp_path), draining=drains)
     wants(status, rules)
     begins(status, 2, 5, first)
@@ -262,7 +262,7 @@ def test_partial_matches_that_too_many_versions_end(
         (tmp_path / "one.yaml").write_text(text, "utf-8")
         versions += [each for each in read_rules(tmp_path).loaded if each.rule.id == "one"]
     rules = read_rules(tmp_path)
-    drains = [Drain(each, 1_000) for each in versions]
+    drains = [DrainingVersion(each, 1_000) for each in versions]
     wants(status, replace(rules, draining=tuple(drains[1:5])))
     first = begins(status, 1, 0)
     status.committed(0)

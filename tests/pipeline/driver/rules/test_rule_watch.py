@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.config import Lifecycle
-from spark_cep.errors import ConfigurationError, Problem, RulesAwayError, RuleSetError
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError, RulesUnavailableError
 from spark_cep.observability.health import Health
 from spark_cep.observability.metric_names import RULES_READ
 from spark_cep.observability.metrics import Metrics
@@ -105,7 +105,7 @@ def test_a_source_that_is_away(tmp_path: Path, metrics: Metrics, *, ran: bool) -
     given = settings(ran_before(tmp_path) if ran else tmp_path, INPUT)
     (tmp_path / "a.yaml").write_text(rule("a"))
     files = source_of(given).read()
-    away = RulesAwayError([Problem("no answer")])
+    away = RulesUnavailableError([Problem("no answer")])
     source: Any = SimpleNamespace(name="source", read=Mock(side_effect=[away, away, files]))
     lifecycle = Lifecycle.model_validate({"backoff": "1 ms", "max_backoff": "2 ms"})
     retries = RetryPolicies(lifecycle, threading.Event(), Health(60_000))

@@ -70,7 +70,7 @@ def held(location: str, *, alone: bool = True) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a checkpoint has come.
+    """The position of a checkpoint.
 
     ``query`` is Spark's id of the query; ``batch`` is the newest batch that was planned,
     ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition
@@ -91,12 +91,12 @@ class Position:
 
     @property
     def uncommitted(self) -> bool:
-        """Whether the newest batch is not done."""
+        """Tell whether the newest batch is not done."""
         return self.batch != self.committed
 
     @property
     def rescaling(self) -> bool:
-        """Whether the newest batch is a rescale that did not come to its end."""
+        """Tell whether the newest batch is a rescale that did not come to its end."""
         return self.uncommitted and self.partitions != self.committed_partitions
 
 
@@ -115,8 +115,8 @@ class CheckpointFiles:
         self._manager = getattr(managers, "MODULE$").create(self._root, conf)
 
     def position(self) -> Position | None:
-        """How far it has come; ``None`` when no batch was ever planned. StateError when a file that
-        says so is missing or damaged."""
+        """The position; ``None`` when no batch was ever planned. StateError when a file of the logs
+        is missing or damaged."""
         planned, done = self._batches("offsets"), self._batches("commits")
         if not planned:
             if done:
@@ -143,8 +143,8 @@ class CheckpointFiles:
         )
 
     def ends(self, batch: int) -> dict[str, dict[int, int]]:
-        """Where a batch ends, by topic and partition; nothing for one that is not there. StateError
-        when its offsets are damaged."""
+        """The offsets at which a batch ends, by topic and partition; none for one that is not
+        there. StateError when its offsets are damaged."""
         return self._planned(batch)[1].by_topic if batch in self._batches("offsets") else {}
 
     def offsets_digest(self, batch: int) -> str | None:

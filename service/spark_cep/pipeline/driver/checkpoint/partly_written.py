@@ -33,7 +33,7 @@ def partly_written(
     position = checkpoint.position()
     if position is None or not position.uncommitted:
         return None
-    markers = CommitMarkers(delivery.consumer_config, delivery.marks_topic)
+    markers = CommitMarkers(delivery.consumer_config, delivery.markers_topic)
     try:
         for marker in map(markers.read, range(partitions)):
             if marker is not None and (marker.query, marker.batch, marker.schema_ids is None) == (

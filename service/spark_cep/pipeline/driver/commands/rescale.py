@@ -27,8 +27,8 @@ _log = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """What was done: state partitions ``before`` and ``after``, equal when there was nothing to
-    do, and the last ``batch`` of the checkpoint by now."""
+    """The result of a rescale: state partitions ``before`` and ``after``, equal when there was
+    nothing to do, and the last ``batch`` of the checkpoint by now."""
 
     before: int
     after: int

@@ -35,7 +35,7 @@ expression that Spark looks for it with overflows Java's stack."""
 
 
 class Stopping:
-    """Whether the job was told to stop, and what that means for its query."""
+    """The stop of the job, and what it means for its query."""
 
     def __init__(self, grace_ms: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.requested: Final = threading.Event()

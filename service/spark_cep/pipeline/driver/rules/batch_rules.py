@@ -1,7 +1,7 @@
-"""Which rules each batch runs under.
+"""The rules that each batch runs under.
 
 They are a value of the batch: decided once, when Spark has planned it, written down before anything
-of it is done, and told to all its tasks. A batch that runs again has the rules that it had.
+of it is done, and given to all its tasks. A batch that runs again has the rules that it had.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CompiledRules:
 
     @classmethod
     def of(cls, rules: RuleSet, types: RecordTypes) -> CompiledRules:
-        """The plan is the one that every task has of the text."""
+        """Compile rules that were not compiled before."""
         return cls(rules, types, plan_for(rules, types), encoded(rules, types))
 
     @classmethod
@@ -131,7 +131,7 @@ class BatchRules:
 
     @property
     def pauses_wait(self) -> bool:
-        """Whether the next batch has other pauses than the newest one."""
+        """Tell whether the next batch has other pauses than the newest one."""
         return self.wanted.rules.paused != self._rules.rules.paused
 
     def want(
@@ -227,11 +227,12 @@ class BatchRules:
 
     @property
     def meanings(self) -> Mapping[Version, str]:
-        """Of versions that were written down."""
+        """The meanings of versions that were written down."""
         return {} if self._logged is None else self._logged.meanings
 
     def against(self, rule: LoadedRule) -> list[Problem]:
-        """That a rule is set aside because its first batch failed too often, if it is."""
+        """The problem that a rule is set aside because its first batch failed too often, if it
+        is."""
         return [] if self._logged is None else self._logged.against(rule)
 
     def _count_attempt(self, count: int) -> None:

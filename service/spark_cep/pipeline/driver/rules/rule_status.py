@@ -67,7 +67,7 @@ class RuleStatus:
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
-        """What of the source does not run, and why."""
+        """The problems of the source: rules that do not run, and why."""
         return self._rejected if self._defect is None else (*self._rejected, self._defect)
 
     def wants(
@@ -92,7 +92,8 @@ class RuleStatus:
         self._shown |= {rule.id for rule in rules.enabled} | self._ids_of_rejected()
 
     def cannot_take(self, defect: Problem) -> None:
-        """What the source holds now cannot run, for a reason that none of its rules has."""
+        """Note that the content of the source cannot run, for a reason that none of its rules
+        has."""
         self._reject(self._rejected, defect)
 
     def _reject(self, rejected: tuple[Problem, ...], defect: Problem | None) -> None:
@@ -213,8 +214,8 @@ class RuleStatus:
                 )
 
     def listing(self) -> list[dict[str, object]]:
-        """What runs and what does not, for ``/rules``: the rules by id, then what is rejected, and
-        what cannot be read."""
+        """The rows of the page ``/rules``: the rules by id, then those that are rejected, and
+        entries that cannot be read."""
         shown: list[dict[str, object]] = []
         draining: dict[str, list[Rule]] = {}
         for each in self.rules.draining:
@@ -243,7 +244,7 @@ class RuleStatus:
         return shown + rejected + away
 
     def _row(self, rule: Rule) -> dict[str, object]:
-        """What is shown of a version, but for its state."""
+        """The row of a version, but for its state."""
         version, running = (rule.id, rule.version), self._running
         if running is None or version not in running.fingerprints:
             since, offsets, fingerprint = None, None, None

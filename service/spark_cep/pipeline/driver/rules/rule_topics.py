@@ -1,4 +1,4 @@
-"""What a job tells of its rules in Kafka: each decision in the audit topic, before anything is done
+"""Records of a job's rules in Kafka: each decision in the audit topic, before anything is done
 under it, and the state of each rule in the status topic.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaAwayError, SparkCepError, StartError
+from spark_cep.errors import KafkaUnavailableError, SparkCepError, StartError
 from spark_cep.kafka_errors import may_pass
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.driver.lifecycle.background import Background
@@ -64,7 +64,7 @@ class RuleTopics:
 
     def decided(self, before: RuleSet, logged: LoggedRules, offsets: Offsets) -> None:
         """Write the decisions that lead to a rule set, and wait until they are acknowledged. Raises
-        KafkaAwayError when nobody answers, StartError when they are refused."""
+        KafkaUnavailableError when nobody answers, StartError when they are refused."""
         if self._audit is not None:
             common = {
                 "job": self._job,
@@ -72,15 +72,15 @@ class RuleTopics:
                 "rule_set": logged.number,
                 "batch": logged.batch,
             }
-            told = audit_records(common, offsets, before, logged.rules)
-            self._write(self._audit, [(key, record.value()) for key, record in told])
+            records = audit_records(common, offsets, before, logged.rules)
+            self._write(self._audit, [(key, record.value()) for key, record in records])
 
     def _work(self) -> None:
         going = True
         while going:
             going = self._thread.wait(_LOOK_SECONDS)
             try:
-                self._tell()
+                self._write_states()
             except Exception as error:  # noqa: BLE001  the job goes on, and so do later states
                 if type(error) not in self._failed:
                     kind = "" if isinstance(error, SparkCepError) else f"{type(error).__name__}: "
@@ -89,7 +89,7 @@ class RuleTopics:
             else:
                 self._failed.clear()
 
-    def _tell(self) -> None:
+    def _write_states(self) -> None:
         """Write what is not as the topic says it; also what earlier runs told, and where the topic
         was made again."""
         assert self._status is not None
@@ -147,7 +147,7 @@ class RuleTopics:
             raise StartError(f"topic {topic}: records of rules are refused: {failed[0].str()}")
         if failed or left:
             why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
-            raise KafkaAwayError(f"topic {topic}: records of rules are not written: {why}")
+            raise KafkaUnavailableError(f"topic {topic}: records of rules are not written: {why}")
 
     @cached_property
     def _states(self) -> CompactedTopic:

@@ -136,7 +136,8 @@ class RuleWatch:
 
 
 def _asked(read: Callable[[], _T | None], name: str, problems: list[Problem]) -> _T | None:
-    """What was read, if it is new; why nothing could be goes to ``problems``."""
+    """The content that was read, if it is new; the reason why none could be goes to
+    ``problems``."""
     try:
         return read()
     except RuleSetError as error:
@@ -155,7 +156,7 @@ def _problems(
     *,
     ends: bool,
 ) -> list[Problem]:
-    """Of a rule that is not ``known`` by its text, also what compiling it says."""
+    """The problems of a rule; where it is not ``known`` by its text, also those of compiling it."""
     problems = rules.against(one) or problems_of(one, packing.schemas, ends=ends)
     if problems or one.text in known:
         return problems
@@ -168,6 +169,6 @@ def _problems(
 
 
 def _defect(error: Exception) -> Problem:
-    """Of the rules together; each of them alone can be compiled."""
+    """The problem of the rules together; each of them alone can be compiled."""
     message = f"the rules cannot be taken: {type(error).__name__}: {error}"
     return Problem(message=message, allowed="the rules that ran before run on")

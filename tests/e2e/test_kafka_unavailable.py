@@ -1,5 +1,5 @@
-"""Kafka is away from a job with the time-outs and task retries of the default settings: the job
-says so within ten seconds, and goes on by itself, or ends at its limit."""
+"""Kafka is unavailable from a job with the time-outs and task retries of the default settings: the
+job says so within ten seconds, and goes on by itself, or ends at its limit."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_kafka_stays_away_from_an_idle_job(
         paused = time.monotonic()
         try:
             _sees_the_outage(command, before=0)
-            assert command.wait() == ExitCode.KAFKA_AWAY
+            assert command.wait() == ExitCode.KAFKA_UNAVAILABLE
         finally:
             own_broker.resume()
         # Closing takes a while on a busy machine; clients by themselves give up after minutes.
