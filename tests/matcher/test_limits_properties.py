@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from spark_cep.compiler.record_types import RecordTypes
@@ -20,6 +21,8 @@ from tests.matcher.runs import END_OF_TIME, records
 from tests.matcher.strategies import rules, streams
 from tests.oracle import Seen
 from tests.reference.keyed import KeyedMatcher, KeyState
+
+pytestmark = pytest.mark.slow
 
 property_of = settings(
     max_examples=150,

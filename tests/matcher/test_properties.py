@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
@@ -24,6 +25,8 @@ from tests.matcher.strategies import (
     streams,
 )
 from tests.oracle import Seen, UndefinedError, answer_to
+
+pytestmark = pytest.mark.slow
 
 #: Per property.
 EXAMPLES = 150

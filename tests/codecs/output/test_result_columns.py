@@ -87,6 +87,7 @@ def both(
     return found[0], found[1], as_columns
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150,
     derandomize=True,

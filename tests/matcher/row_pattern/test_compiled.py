@@ -225,6 +225,7 @@ def plans(draw: st.DrawFn) -> RowPatternPlan:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(plans(), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), VALUES), max_size=20),
        st.data())  # fmt: skip

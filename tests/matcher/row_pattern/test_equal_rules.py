@@ -23,6 +23,8 @@ from spark_cep.pattern.types import BIGINT, STRING, RecordType
 from tests.matcher.row_pattern.clauses import row
 from tests.reference.row_pattern import KeyState, RowPatternMatcher
 
+pytestmark = pytest.mark.slow
+
 EVENT = RecordType({"k": STRING, "ts": BIGINT, "s": STRING})
 #: The clause, and the fields and the steps of the rule.
 BOTH: dict[str, tuple[str, dict[str, Any], list[Any]]] = {

@@ -19,6 +19,8 @@ from tests.matcher.row_pattern.clauses import (
 )
 from tests.row_pattern_oracle import Clause, Partition, TooLongError, answer
 
+pytestmark = pytest.mark.slow
+
 VALUES = st.lists(st.integers(0, 2), max_size=6)
 MANY = settings(
     max_examples=500,
