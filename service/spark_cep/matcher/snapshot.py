@@ -1,4 +1,4 @@
-"""What is remembered of many keys, and events on their way, as blocks of packed columns and back.
+"""The state of many keys, and waiting events, as blocks of packed columns and back.
 
 The columns of both are listed in ``_OF_STATE`` and ``_OF_BATCH``; behind them come those of the
 events. Rows of a key stand together in each table, keys in their order, and refer to rows of the
@@ -243,7 +243,7 @@ class StoredKeys:
         return rows, due
 
     def _remembered(self, rows: I64) -> Flags:
-        """Whether something is remembered of the keys of some rows."""
+        """Return whether something is remembered of the keys of some rows."""
         return (self._count("instances", rows) > 0) | (self._count("sql_instances", rows) > 0)
 
     def _instance(self, name: str, rows: I64) -> I64:
@@ -264,7 +264,7 @@ class StoredKeys:
         return np.repeat(first - _starts(counts), counts) + np.arange(counts.sum()), counts
 
     def chosen(self, rows: I64) -> KeysState:
-        """What is remembered of the keys of some rows, in ascending order."""
+        """Return the state of the keys of some rows, in ascending order."""
         rows = rows[self._remembered(rows)]
         if not len(rows):
             return KeysState()

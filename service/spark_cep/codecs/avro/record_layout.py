@@ -80,7 +80,7 @@ class Layouts:
     constants: tuple[Any, ...]
 
     def only(self, ids: Collection[int]) -> Layouts:
-        """The same for these ids; all others are unknown."""
+        """Return the layouts of these ids only; all others are unknown."""
         kept = np.isin(self.ids, list(ids))
         programs = np.ascontiguousarray(self.programs[:, kept])
         return replace(self, ids=self.ids[kept], programs=programs)
@@ -280,7 +280,7 @@ class _Layout:
             self._skip(written)
 
     def _columns(self, path: ColumnPath) -> list[ColumnPath]:
-        """What is wanted of a column."""
+        """Return the parts of a column that are needed."""
         return [column for column in self._wanted if column[: len(path)] == path]
 
     def _default(self, path: ColumnPath, value: Any) -> None:

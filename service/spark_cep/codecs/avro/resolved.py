@@ -108,7 +108,8 @@ Action = Nothing | Unreadable | Skipped | Scalar | Symbols | Items | Union | Mem
 
 
 def resolved(writer: AvroSchema, reader: AvroSchema, written: Node | None = None) -> Action:
-    """How values of ``writer``, or of its type ``written``, become those of ``reader``.
+    """Return the action that turns values of ``writer``, or of its type ``written``, into those of
+    ``reader``.
 
     Raises SchemaError where a default of the reader's is none of its type.
     """
@@ -122,7 +123,7 @@ class _Resolver:
         self._rules = Resolution(writer, reader)
 
     def value(self, writer: Node, reader: Node) -> Action:
-        """What is done with a value of ``writer`` to read it as ``reader``."""
+        """Return the action that reads a value of ``writer`` as ``reader``."""
         w, r = self._writer.resolve(writer), self._reader.resolve(reader)
         if isinstance(w, list):
             if isinstance(r, list) and self._rules.equivalent(w, r):

@@ -105,7 +105,7 @@ class OutputEncoder:
         self._largest = largest
 
     def is_dead_letter(self, record: OutputRecord) -> bool:
-        """Whether a record is a dead letter, if need be in place of another."""
+        """Return whether a record is a dead letter, if need be in place of another."""
         return record.topic == self._topics.dead_letters
 
     def match(self, match: Match, *, shadow: bool = False) -> OutputRecord:
@@ -161,7 +161,7 @@ class OutputEncoder:
         return encoded, letters
 
     def result_topic(self, kind: ResultKind, *, shadow: bool = False) -> str:
-        """Where results of a kind go."""
+        """Return the topic of results of a kind."""
         if shadow:
             return self._topics.shadow
         return self._topics.matches if kind is ResultKind.MATCH else self._topics.timeouts

@@ -35,7 +35,7 @@ class AvroReader:
         return self.layouts.read(*values.pool, present, np.full(len(values), kind, np.int32))
 
     def only(self, formats: Collection[int]) -> AvroReader:
-        """The same for these schema ids; all others are unknown."""
+        """Return a reader of these schema ids only; all others are unknown."""
         return replace(self, layouts=self.layouts.only(formats))
 
 

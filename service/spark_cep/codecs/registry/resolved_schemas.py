@@ -95,7 +95,7 @@ class ResolvedSchemas:
         return [t for t in self.types if not inputs or t.input in inputs]
 
     def snapshot(self) -> ResolvedSchemas:
-        """What is known by now, for another thread or process."""
+        """Return a copy of the present knowledge for another thread or process."""
         return ResolvedSchemas(
             self.types, dict(self.writers), dict(self.unknown_ids), dict(self.unreadable)
         )
@@ -165,7 +165,8 @@ class ResolvedSchemas:
     def _readings(
         self, schema_id: int, schema: AvroSchema, name: str, branch: int | None
     ) -> Iterable[Writer]:
-        """How the record ``name`` of a schema is read: as every type that is called so."""
+        """Return the readings of the record ``name`` of a schema, one for each type of that
+        name."""
         readers = [t for t in self.types if name in names_of(t.reader)]
         if not readers:
             yield Writer(schema_id, schema, branch, None)

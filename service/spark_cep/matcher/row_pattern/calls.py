@@ -32,7 +32,7 @@ class KeyRows:
         return self._base + len(self._at)
 
     def place(self, number: int) -> int:
-        """Where it is among all rows."""
+        """Return the place of the row among all rows."""
         return self._at[number - self._base]
 
 

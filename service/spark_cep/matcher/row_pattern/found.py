@@ -1,4 +1,4 @@
-"""What a run finds: results and output rows as columns, or as objects."""
+"""Findings of a run: results and output rows as columns, or as objects."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class OutputColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class Compiled:
-    """What belongs to a plan, for all its runs."""
+    """The compiled parts of a plan, shared by all its runs."""
 
     plan: RowPatternPlan
     lowered: Lowered
@@ -180,7 +180,7 @@ class Found:
                 yield key, SkipFailed(int(result["number"]), first, event(row), fault)
 
     def _taken(self, key: int, first: int, length: int) -> tuple[Event, ...]:
-        """So many rows of a key, from the one of a number on."""
+        """Return ``length`` rows of a key, from number ``first`` on."""
         begin = int(self.rows.ends[key - 1]) if key else 0
         begin += first - int(self.bases[key])
         return tuple(map(self._event, self.rows.at[begin : begin + length].tolist()))
@@ -281,7 +281,7 @@ class Found:
         return Objects(values)
 
     def _of_matches(self, column: Vector) -> Vector:
-        """The same, with NULL for unmatched rows."""
+        """Return the column with NULL for unmatched rows."""
         result_of, _ = self._output_rows
         unmatched = self.results["kind"][result_of] != tables.MATCH
         if not unmatched.any():

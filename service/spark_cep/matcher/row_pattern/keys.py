@@ -93,8 +93,8 @@ class RowPatternRun:
         )
 
     def _rows(self, rule: _Rule) -> tuple[I64, I64]:
-        """Which of the new events a rule reads, and the bits of each. Events before the rule's
-        `effective_from` are no rows of it."""
+        """Return the new events that a rule reads, and the bits of each. Events before the rule's
+        `effective_from` are not among its rows."""
         masks = [rule.bits(mask) for mask in self._fresh.masks]
         read = np.array([bits is not None for bits in masks], bool)
         bits = np.array([bits or 0 for bits in masks], np.int64)

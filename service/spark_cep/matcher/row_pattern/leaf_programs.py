@@ -34,7 +34,7 @@ from spark_cep.programs.programs import Program
 
 
 class Load(NamedTuple):
-    """As :data:`spark_cep.matcher.row_pattern.loops.tables.LOAD`."""
+    """A row of :data:`spark_cep.matcher.row_pattern.loops.tables.LOAD`."""
 
     code: int
     place: int = 0
@@ -46,7 +46,8 @@ class Load(NamedTuple):
 
 @dataclass
 class Registers:
-    """What threads keep of their rows, and the sets of variables that rows are of."""
+    """The registers that threads keep of their rows, and the sets of variables that rows belong
+    to."""
 
     variables: tuple[str, ...]
     words: int = 0

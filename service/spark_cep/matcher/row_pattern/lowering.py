@@ -262,10 +262,10 @@ class _Lowering:
         return variables, position.offset, position.shift, first, position.final
 
     def _failures_last(self) -> bool:
-        """Whether an attempt that has come to an instruction before a row fails if an earlier one
-        failed from there: conditions read nothing but their row and rows before it. With ``NEXT``
-        threads wait at several rows, and there may be more of them than instructions; a limit of
-        threads that is met would not be, without those that fail."""
+        """Return whether an attempt that has come to an instruction before a row fails if an
+        earlier one failed from there: conditions read nothing but their row and rows before it.
+        With ``NEXT`` threads wait at several rows, and there may be more of them than instructions;
+        a limit of threads that is met would not be, without those that fail."""
         values = (v for each in self.plan.query.defines.values() for v in each.row_values)
         return all(
             isinstance(value, ColumnAt)

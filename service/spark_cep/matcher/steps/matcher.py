@@ -38,7 +38,7 @@ _KEPT = ("deadline", "quiet", "events_bound", "rule", "partials", "finished", "p
 
 
 class Findings(NamedTuple):
-    """What was found, in arrays by kind; ``match_chains`` and ``timeout_chains`` in their order."""
+    """Findings, in arrays by kind; ``match_chains`` and ``timeout_chains`` in their order."""
 
     match_key: I64
     match_rule: I32

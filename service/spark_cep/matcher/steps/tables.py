@@ -68,7 +68,7 @@ class Tables:
 
     @property
     def rule_count(self) -> int:
-        """How many rules there are."""
+        """The number of rules."""
         return len(self._plans)
 
     def _write_programs(self, types: RecordTypes) -> None:
@@ -130,7 +130,7 @@ class Tables:
         stack: Table,
         nodes: Callable[[], Table],
     ) -> Calls:
-        """What the kernel calls for what programs leave to Python."""
+        """Return the functions that the kernel calls for expressions that Python computes."""
         return Calls(self.calls, columns, self.slots, values.texts, stack, nodes)
 
     def programs(self, values: Values) -> expression_loop.Programs:

@@ -30,7 +30,7 @@ class Move(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one event does to one partial match.
+    """The effect of one event on one partial match.
 
     ``moves``: each becomes a branch of its own. Their order is that of Flink's edges: of matches
     with one start that are found at once, a skip strategy lets the first go first. ``takes``: some
@@ -58,7 +58,7 @@ class Transitions:
         self.looks_back = len(plan.event_atoms) < len(plan.atoms)
 
     def outcome(self, state: int, true: int) -> Outcome:
-        """What happens in ``state`` when exactly the atoms of mask ``true`` are true; with the
+        """Return the effect in ``state`` when exactly the atoms of mask ``true`` are true; with the
         plan's ``closed`` bit nothing starts."""
         table = self._outcomes[state]
         found = table.get(true)

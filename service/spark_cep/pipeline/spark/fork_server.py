@@ -48,8 +48,8 @@ def leave_interrupts_to_driver() -> None:
 
 
 def may_fork() -> bool:
-    """Whether this process has one thread, those of libraries counted; False where the system does
-    not tell."""
+    """Return whether this process has one thread, those of libraries counted; False where the
+    system does not tell."""
     try:
         return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208  names alone
     except OSError:

@@ -33,7 +33,7 @@ class Packets(DataSource):
         return "spark_cep_rehearsal"
 
     def schema(self) -> StructType:
-        """That of a job's packets."""
+        """The schema of a job's packets."""
         return spark_type(PACKET_SCHEMA)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802

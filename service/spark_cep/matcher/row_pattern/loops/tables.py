@@ -179,7 +179,7 @@ class Work(NamedTuple):
 
 
 class Out(NamedTuple):
-    """What a run writes: ``RESULT`` with the labels, and what the keys remember then."""
+    """The output of a run: ``RESULT`` with the labels, and the new state of the keys."""
 
     results: Table
     labels: NDArray[np.int32]
