@@ -5,44 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_cep.codecs.output.outputs import (
-    OutputEncoder,
-    OutputRecord,
-    OutputSchemaIds,
-    OutputTopics,
-)
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
-from spark_cep.model import DeadLetter
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.decode.pack import Packer, RecordReader
 from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
+from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
-from spark_cep.pipeline.wire.event_packets import PackedPartitioning, rows_of
-from spark_cep.pipeline.wire.fragments import whole
-from spark_cep.pipeline.wire.packets import PacketKind, UnkeyedEvents
+from spark_cep.pipeline.wire.event_packets import PackedPartitioning
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, kafka_records
 
-_ENCODER = OutputEncoder(
-    OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4), largest=1 << 20
-)
 _BUCKET_SIZE = 65_536
-
-
-class _Packer(Packer):
-    """A packer that no task tells anything; dead letters of conditions are kept as they are."""
-
-    @staticmethod
-    def _told() -> TaskProperties:
-        return TaskProperties(0, None)
-
-    def _failed(self, letters: Sequence[DeadLetter]) -> list[OutputRecord]:
-        self.__dict__.setdefault("failures", []).extend(letters)
-        return super()._failed(letters)
 
 
 def found(
@@ -50,7 +27,7 @@ def found(
 ) -> Outputs:
     """What rules find in records, all of them decided when the watermark comes to ``watermark``.
     Of the decoder's dead letters those of conditions and keys are there, not those of records."""
-    packer = _Packer(
+    packer = Packer(
         partitionings=tuple(PackedPartitioning.of(*each) for each in enumerate(plan.partitionings)),
         key_groups=1,
         readers={
@@ -63,7 +40,6 @@ def found(
         unknown_ids=dict(schemas.unknown_ids),
         lookup=lookup(),
         unreadable=schemas.unreadable,
-        encoder=_ENCODER,
         time_columns=tuple(t.event_time for t in schemas.types),
         key_texts=tuple(
             tuple(part.key_name for part in plan.partitionings if part.needs_key(t.input))
@@ -72,28 +48,25 @@ def found(
         max_ahead_ms=None,
         decoder=decoder_for(plan, schemas, DecodeOptions(1, None, keep_all=False)),
     )
-    rows = [row for made in packer(iter(kafka_records(records))) for row in made.to_pylist()]
-    packets = list(whole((row["kind"], row["packet"]) for row in rows))
-    events = [
-        (kind - PacketKind.EVENTS, rows_of(packet))
-        for kind, packet in packets
-        if kind >= PacketKind.EVENTS
-    ]
-    unkeyed = [
-        each
-        for kind, packet in packets
-        if kind == PacketKind.UNKEYED
-        for each in UnkeyedEvents.decode(packet).events
-    ]
+    packed = list(packer.pack(kafka_records(records), TaskProperties(0, None)))
+    batch = BatchInput()
+    for packets, _ in packed:
+        for _, kind, packet in packets:
+            batch.take(kind, packet)
     types = record_types(schemas)
     names = tuple(t.name for t in schemas.types)
     options = MatchOptions(1, _BUCKET_SIZE, "maximum", 0, True, names, types)
     group = KeyGroup(0, plan, options, [KeysMatcher(part, types) for part in plan.partitionings])
     group.clock.read([("t", 0, watermark + 1)])
     entries: dict[str, bytes | None] = {}
-    outputs = Outputs(dead_letters=packer.__dict__.get("failures", []))
+    outputs = Outputs(
+        dead_letters=[each for made in packed for each in made.letters if each.rule_id is not None]
+    )
     for each in group.run(
-        events, unkeyed, lambda names: [entries.get(name) for name in names], entries.__setitem__
+        batch.events,
+        batch.unkeyed,
+        lambda names: [entries.get(name) for name in names],
+        entries.__setitem__,
     ):
         outputs.add(each)
     return outputs

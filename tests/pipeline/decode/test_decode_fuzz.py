@@ -22,12 +22,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.dead_letters import OF_RECORDS, Reason, decoding_fault
-from spark_cep.codecs.output.outputs import (
-    OutputEncoder,
-    OutputSchemaIds,
-    OutputTopics,
-    schema_text,
-)
 from spark_cep.codecs.registry.framing import FramingError, frame, read_schema_id
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import load_rules
@@ -146,22 +140,16 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
         unknown_ids={},
         lookup=lookup(),
         unreadable={},
-        encoder=OutputEncoder(
-            OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4)
-        ),
         time_columns=("ts",),
         key_texts=(("k",),),
         max_ahead_ms=DAY,
         decoder=setting.decoder,
     )
     reasons: dict[int, str] = {}
-    letter_schema = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
-    for _, _, value, _ in packer._judge(rows):
-        assert value is not None
-        letter: Any = fastavro.schemaless_reader(BytesIO(value[5:]), letter_schema, None)
-        assert letter["offset"] not in reasons
-        assert letter["record_value"] == values[letter["offset"]]
-        reasons[letter["offset"]] = letter["reason"]
+    for letter in packer._judge(rows):
+        assert letter.at.offset not in reasons
+        assert letter.record_value == values[letter.at.offset]
+        reasons[letter.at.offset] = letter.reason
     return [Judged(value, *faults[n], reasons.get(n)) for n, value in enumerate(values)]
 
 

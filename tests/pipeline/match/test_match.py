@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Row
 from spark_cep.codecs.output.outputs import (
     LARGEST_RECORD,
     OutputEncoder,
@@ -25,7 +24,6 @@ from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
 from spark_cep.pipeline.match.match import MatchProcessor
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning, packet_of
-from spark_cep.pipeline.wire.fragments import fragments, whole
 from spark_cep.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
@@ -90,14 +88,8 @@ class Group:
 
     def batch(self, *packets: tuple[int, bytes]) -> tuple[list[tuple[int, bytes]], Report]:
         """What comes out, and the group's own report, which is the last."""
-        rows = [
-            Row(label=0, kind=kind, packet=content)
-            for packet in packets
-            for kind, content in fragments(*packet)
-        ]
         before, now = str(self.batches or ""), str(self.batches + 1)
-        made = self.processor.process(0, iter(rows), now, before)
-        out = list(whole((row.kind, row.packet) for row in made))
+        out = list(self.processor.process(0, packets, now, before))
         assert out[-1][0] == PacketKind.REPORT
         self.batches += 1
         return out[:-1], Report.decode(out[-1][1])

@@ -6,27 +6,15 @@ batch (:mod:`spark_cep.rules.texts`), so they may change while the query runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
-import pyarrow as pa
-from pyspark.serializers import CPickleSerializer
-
-from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.decode.pack import Packer, RecordReader
 from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
 from spark_cep.pipeline.decode.schema_lookup import SchemaLookup
-from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
-from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.rules.texts import plan_of
-
-_SERIALIZER: Any = CPickleSerializer()
-_MOST_PACKERS = 4
 
 
 @dataclass(frozen=True)
@@ -35,7 +23,6 @@ class Packing:
 
     schemas: ResolvedSchemas
     lookup: SchemaLookup
-    encoder: OutputEncoder
     options: DecodeOptions
 
     def packer(self, plan: RuleSetPlan) -> Packer:
@@ -63,7 +50,6 @@ class Packing:
             unknown_ids=dict(schemas.unknown_ids),
             lookup=self.lookup,
             unreadable=dict(schemas.unreadable),
-            encoder=self.encoder,
             time_columns=tuple(t.event_time for t in schemas.types),
             key_texts=tuple(
                 tuple(
@@ -80,21 +66,3 @@ class Packing:
     def packer_of(self, rules: str) -> Packer:
         """The packer for rules in the text in which they travel. Raises as :meth:`packer`."""
         return self.packer(plan_of(rules, record_types(self.schemas)))
-
-
-class PackBatch:
-    """Packs with the rules that the task's batch has."""
-
-    def __init__(self, packing: Packing) -> None:
-        self._packing: bytes = _SERIALIZER.dumps(packing)
-
-    def __call__(self, records: Iterator[KafkaRecords]) -> Iterator[pa.RecordBatch]:
-        """One task: its records in, packets out."""
-        return _packer(self._packing, TaskProperties.of_task().rules)(records)
-
-
-@lru_cache(maxsize=_MOST_PACKERS)
-def _packer(packing: bytes, rules: str) -> Packer:
-    """A process has one task at a time, and a packer begins each of them afresh."""
-    packer: Packer = _SERIALIZER.loads(packing).packer_of(rules)
-    return packer

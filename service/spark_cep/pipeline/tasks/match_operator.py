@@ -21,9 +21,11 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.state.key_group_labels import group_of
-from spark_cep.pipeline.state.pipelined_map import PipelinedMap
-from spark_cep.pipeline.wire.task_properties import TaskProperties
+from spark_cep.pipeline.tasks.batch_properties import told_to_task
+from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
+from spark_cep.pipeline.wire.fragments import fragments, whole
 
 if TYPE_CHECKING:
     from spark_cep.pipeline.match.match import Matching, MatchProcessor
@@ -52,12 +54,20 @@ class MatchOperator(StatefulProcessor):
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Row]:
         """One key group's packets of one batch in, output packets out."""
-        told = TaskProperties.of_task()
+        told = told_to_task()
+        first = self._matcher is None
         if self._matcher is None:
             matching: Matching = _SERIALIZER.loads(self._pickled)
             self._matcher = matching.processor(told.rules)
             self._matcher.open(self._group_state, self._entry_state)
-        return self._matcher.process(group_of(key[0]), rows, told.offsets, told.offsets_before)
+        packets = whole((row[1], bytes(row[2])) for row in rows)
+        # A task tells of its process once.
+        processes = memory_of_task if first else tuple
+        for made in self._matcher.process(
+            group_of(key[0]), packets, told.offsets, told.offsets_before, processes
+        ):
+            for kind, content in fragments(*made):
+                yield Row(kind=int(kind), packet=content)
 
     def close(self) -> None:
         """Spark owns the state, and closes its connection when the task has ended."""
