@@ -62,6 +62,13 @@ def of_kit(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
     )
 
 
+def encoded(schema_id: int, schema: AvroSchema, values: Mapping[str, Any]) -> bytes:
+    """An event as a producer writes it."""
+    body = BytesIO()
+    fastavro.schemaless_writer(body, fastavro.parse_schema(schema.json), dict(values))
+    return frame(schema_id, body.getvalue())
+
+
 def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) -> Any:
     """What the job finds."""
     numbers = {name: number for number, name in enumerate(known)}
@@ -74,10 +81,7 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
     }
     records = []
     for offset, event in enumerate(events):
-        body = BytesIO()
-        schema = fastavro.parse_schema(known[event.type].json)
-        fastavro.schemaless_writer(body, schema, dict(event.values))
-        value = frame(1 + numbers[event.type], body.getvalue())
+        value = encoded(1 + numbers[event.type], known[event.type], event.values)
         time = START_MS + event.after_ms
         records.append(Kafka(FULL[event.type], 0, offset, time, None, value))
     schemas = ResolvedSchemas(types, writers)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.decode.pack import Packer, RecordReader
@@ -24,6 +25,16 @@ class Packing:
     schemas: ResolvedSchemas
     lookup: SchemaLookup
     options: DecodeOptions
+
+    @property
+    def types(self) -> RecordTypes:
+        """The record types that are read."""
+        return record_types(self.schemas)
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """Their names by number."""
+        return tuple(t.name for t in self.schemas.types)
 
     def packer(self, plan: RuleSetPlan) -> Packer:
         """The packer for the rules of ``plan``. Raises what
@@ -65,4 +76,4 @@ class Packing:
 
     def packer_of(self, rules: str) -> Packer:
         """The packer for rules in the text in which they travel. Raises as :meth:`packer`."""
-        return self.packer(plan_of(rules, record_types(self.schemas)))
+        return self.packer(plan_of(rules, self.types))
