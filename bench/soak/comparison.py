@@ -16,7 +16,8 @@ from typing import Any
 from zlib import crc32
 
 import fastavro
-from spark_cep.codecs.output.outputs import Contract, schema_text
+from spark_cep.codecs.output.fields import Contract
+from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.output.values import output_value
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan

@@ -11,7 +11,9 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import fastavro
 from confluent_kafka import Message
-from spark_cep.codecs.output.outputs import KIND_HEADER, Contract, schema_text
+from spark_cep.codecs.output.fields import Contract
+from spark_cep.codecs.output.outputs import KIND_HEADER
+from spark_cep.codecs.output.schemas import schema_text
 
 from tests.kafka_access import KafkaAccess
 

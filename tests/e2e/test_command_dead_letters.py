@@ -14,12 +14,9 @@ from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.main import app
-from spark_cep.codecs.output.outputs import (
-    OutputEncoder,
-    OutputSchemaIds,
-    OutputTopics,
-    schema_text,
-)
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
+from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.driver.kafka import partition_reader
@@ -45,7 +42,7 @@ class Letters:
         self.other_id = client.register_schema(f"{self.topic}-other", other)
         self.now = NOON
         topics = OutputTopics("m", "t", "l", self.topic, "s", "r")
-        self._encoder = OutputEncoder(topics, OutputSchemaIds(0, 0, schema_id, 0), lambda: self.now)
+        self._encoder = OutputEncoder(topics, AvroResults(0, 0, schema_id, 0), lambda: self.now)
         self.config = folder / "config.yaml"
         document: dict[str, Any] = {
             "kafka": {"bootstrap_servers": kafka.bootstrap},

@@ -8,13 +8,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.config.topics import KAFKA_TIMESTAMP
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.pipeline.match.watermark import END
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError

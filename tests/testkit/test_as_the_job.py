@@ -19,18 +19,21 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.framing import frame
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.config.topics import KAFKA_TIMESTAMP
 from spark_cep.pattern.document.loading import load_rules
-from spark_cep.pipeline.decode.decoder_plan import record_types
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
+from spark_cep.pipeline.decode.packing import Packing
+from spark_cep.runner.batch import Batch, RunSettings
+from spark_cep.runner.runner import Runner
 from spark_cep.testkit import RuleTest
 
 from tests.e2e.schemas import MILLIS, field, record
 from tests.pipeline.decode import schemas
-from tests.pipeline.decode.reference import Kafka
+from tests.pipeline.decode.lookups import lookup
+from tests.pipeline.decode.reference import Kafka, kafka_records
 from tests.pipeline.decode.test_decoder import CONDITIONS, KEYS, SHARED
-from tests.pipeline.without_spark import found
 
 START_MS = 1_767_225_600_000
 END_MS = START_MS + (1 << 40)
@@ -87,7 +90,10 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
     schemas = ResolvedSchemas(types, writers)
     loaded = load_rules(rules, "rules.yaml")
     plan = compile_rules((each.rule for each in loaded), record_types(schemas))
-    outputs = found(plan, schemas, records, END_MS)
+    settings = RunSettings("maximum")
+    packing = Packing(schemas, lookup(), DecodeOptions(settings.key_groups, None, keep_all=False))
+    batch = Batch(kafka_records(records), watermark=END_MS)
+    outputs = Runner(plan, packing, settings).apply(batch).outputs
     return (
         sorted(
             (m.rule_id, m.match_id, m.key or "", repr(dict(m.measures))) for m in outputs.matches

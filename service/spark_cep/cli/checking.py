@@ -138,8 +138,8 @@ def _registry_findings(rules: RuleSet, config: Path) -> tuple[Sequence[Problem],
 def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
     # Clients of Kafka and the registry are slow to import.
     from spark_cep.codecs.registry.registry import Registry
+    from spark_cep.codecs.registry.schema_resolution import resolve_schemas
     from spark_cep.config import load
-    from spark_cep.pipeline.decode.schema_resolution import resolve_schemas
     from spark_cep.pipeline.driver.rules import job_plan
 
     settings = load(config)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.codecs.avro.record_layout import LayoutWriter
-from spark_cep.codecs.output.result_columns import encode_results
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.result_columns import ResultColumns
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
 from spark_cep.columns.loops.byte_loops import read_ascii, write_ascii
@@ -43,7 +44,7 @@ def prepare() -> None:
         with all_kept():
             prepare_matcher()
             prepare_row_patterns()
-            encode_results(_nothing(), 0, 0)
+            _encode_nothing()
             _decode_nothing()
             _store_nothing()
             read_nothing()
@@ -57,7 +58,7 @@ def prepare() -> None:
 
 def _decode_nothing() -> None:
     """As for one batch without records, whose bytes and ends may not be written to."""
-    data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(4), np.int32)
+    data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(8), np.int64)
     flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
     layouts = LayoutWriter(ColumnVectors()).written([], [[]])
     read = layouts.read(data, ends, flags.view(np.uint8), np.zeros(0, np.int32))
@@ -83,9 +84,11 @@ def _store_nothing() -> None:
     decode_batch(encode_batch(InputBatch.of({None: [event]}, Names(), ())))
 
 
-def _nothing() -> Results:
+def _encode_nothing() -> None:
     i64, i32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    return Results(
+    nothing = Results(
         ResultKind.MATCH, (), no_texts(), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i32,
         EventTable.empty(),
     )  # fmt: skip
+    columns = ResultColumns(nothing)
+    columns.encoded(AvroResults(0, 0, 0, 0).values("match", columns, 0))

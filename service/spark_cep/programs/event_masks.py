@@ -282,9 +282,8 @@ def _hashed(texts: Sequence[bytes]) -> NDArray[np.int64]:
     """Numbers of texts at the places where their hashes lead; -1: none."""
     hashes = np.zeros(len(texts), np.int64)
     # Not to be written to, as the keys of events are: else it is another function.
-    ends = np.cumsum([0, *map(len, texts)]).astype(np.int32).tobytes()
-    data = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
-    text_hashes(data, np.frombuffer(ends, np.int32), hashes)
+    ends = np.frombuffer(np.cumsum([0, *map(len, texts)]).tobytes(), np.int64)
+    text_hashes(np.frombuffer(b"".join(texts) or b"\0", np.uint8), ends, hashes)
     table = np.full(1 << max(1, (2 * len(texts)).bit_length()), -1, np.int64)
     for number, found in enumerate(hashes.tolist()):
         place = found & len(table) - 1

@@ -15,8 +15,9 @@ import pytest
 from spark_cep.codecs.avro import record_layout
 from spark_cep.codecs.avro.default_values import default_value
 from spark_cep.codecs.avro.loops import record_bytes
-from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter, Read
+from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
 from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.record_reader import Read
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, from_whole, representation, to_whole
@@ -68,7 +69,7 @@ def read(layouts: Layouts, *bodies: bytes) -> Read:
     """Records with these bodies."""
     values = [frame(1, body) for body in bodies]
     data = np.frombuffer(b"".join(values), np.uint8)
-    ends = np.cumsum([0, *map(len, values)]).astype(np.int32)
+    ends = np.cumsum([0, *map(len, values)]).astype(np.int64)
     ends.flags.writeable = False
     present = np.ones(len(values), bool)
     return layouts.read(data, ends, present.view(np.uint8), np.zeros(len(values), np.int32))
@@ -109,7 +110,7 @@ def test_the_bounds_of_decimals(precision: int, size: int | None) -> None:
         text(unscaled(each)) if size is None else unscaled(each, size) for each in [*sound, *beyond]
     ]
     found = read(layouts, *bodies)
-    assert found.outcomes.tolist() == [record_bytes.READ] * 6 + [record_bytes.BAD_VALUE] * 6
+    assert found.faults.tolist() == [record_bytes.READ] * 6 + [record_bytes.BAD_VALUE] * 6
     of = DecimalType(precision, 1)
     if representation(of) is Representation.WHOLE:
         values = [from_whole(of)(each) for each in found.wholes[:6, vectors["x"]].tolist()]
@@ -138,7 +139,7 @@ def test_types_that_contain_themselves() -> None:
         (number(1) + number(0) + number(-1) + number(2)) * 3,
     )
     outcomes = [record_bytes.READ, record_bytes.READ, record_bytes.TOO_DEEP]
-    assert found.outcomes.tolist() == [*outcomes, record_bytes.UNDECODABLE]
+    assert found.faults.tolist() == [*outcomes, record_bytes.UNDECODABLE]
     assert found.wholes[:2, vectors["n"]].tolist() == [7, 8]
 
 
@@ -152,7 +153,7 @@ def test_a_type_that_is_used_again_and_again(monkeypatch: pytest.MonkeyPatch) ->
     layouts, vectors = layouts_of(writer, record("R", n="int"), "n")
     assert len(layouts.code) < 1_000
     found = read(layouts, (number(1) + text(b"x")) * 2**11 + number(5))
-    assert found.outcomes.tolist() == [record_bytes.READ]
+    assert found.faults.tolist() == [record_bytes.READ]
     assert found.wholes[0, vectors["n"]] == 5
 
 
@@ -186,7 +187,7 @@ def test_defaults(kind: Any, default: Any, value: Any) -> None:
     reader = record("R", n="int", x=field(kind, default=default))
     layouts, vectors = layouts_of(record("R", n="int"), reader, "x", "n")
     found = read(layouts, number(1))
-    assert found.outcomes.tolist() == [record_bytes.READ]
+    assert found.faults.tolist() == [record_bytes.READ]
     vector = vectors["x"]
     of = column_type(record_type(schema(reader).text), ("x",))
     assert of is not None
@@ -257,7 +258,7 @@ def test_values_in_their_place() -> None:
         body, fastavro.parse_schema(json.loads(json.dumps(record("R", x=items)))), {"x": [item] * 2}
     )
     found = read(layouts, body.getvalue())
-    assert found.outcomes.tolist() == [record_bytes.READ]
+    assert found.faults.tolist() == [record_bytes.READ]
     expected = {"new": 7.0, "flag": True, "added": {"member0": "d", "member1": None}}
     assert other(layouts, found, 0, vectors["x"]) == [expected] * 2
     # A block that says how long it is is looked at all the same.
@@ -265,4 +266,4 @@ def test_values_in_their_place() -> None:
     sized = number(-2) + number(len(block)) + block + number(0)
     assert other(layouts, read(layouts, sized), 0, vectors["x"]) == [expected] * 2
     torn = number(-2) + number(len(block) - 1) + block[:-1] + number(0)
-    assert read(layouts, torn).outcomes.tolist() == [record_bytes.UNDECODABLE]
+    assert read(layouts, torn).faults.tolist() == [record_bytes.UNDECODABLE]

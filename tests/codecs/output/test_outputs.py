@@ -12,14 +12,11 @@ from typing import Any
 
 import fastavro
 import pytest
+from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.dead_letters import REASONS
-from spark_cep.codecs.output.outputs import (
-    Contract,
-    OutputEncoder,
-    OutputSchemaIds,
-    OutputTopics,
-    schema_text,
-)
+from spark_cep.codecs.output.fields import Contract
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
+from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.errors import OutputError
 from spark_cep.match_ids import row_id
 from spark_cep.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, TakenEvent, Timeout
@@ -32,7 +29,7 @@ def noon() -> int:
 
 ENCODER = OutputEncoder(
     OutputTopics("matches", "timeouts", "late", "dead", "shadow", "rows"),
-    OutputSchemaIds(1, 2, 3, 4),
+    AvroResults(1, 2, 3, 4),
     noon,
 )
 STEPS = {
@@ -215,7 +212,7 @@ def test_dead_letter_round_trip() -> None:
 def small(largest: int) -> OutputEncoder:
     """An encoder of topics that take no more than this."""
     topics = OutputTopics("matches", "timeouts", "late", "dead", "shadow", "rows")
-    return OutputEncoder(topics, OutputSchemaIds(1, 2, 3, 4), noon, largest)
+    return OutputEncoder(topics, AvroResults(1, 2, 3, 4), noon, largest)
 
 
 def test_a_dead_letter_that_is_too_large_leaves_out_its_record() -> None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import (
     MATCH_ID_HEADER,
     OutputEncoder,
     OutputRecord,
-    OutputSchemaIds,
     OutputTopics,
 )
 from spark_cep.codecs.output.result_columns import EncodedResults
@@ -32,7 +32,7 @@ TYPES_OF_RECORDS = ["Event", None, "a.b.Öther"]
 
 def encoder(largest: int = 1_000_000) -> OutputEncoder:
     """Large ids, so that all four bytes count."""
-    ids = OutputSchemaIds(0x01020304, 0xFFFFFFFF, 3, 4)
+    ids = AvroResults(0x01020304, 0xFFFFFFFF, 3, 4)
     return OutputEncoder(OUTPUT_TOPICS, ids, noon, largest)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from spark_cep.pipeline.decode.schema_lookup import Answers
+from spark_cep.codecs.registry.schema_lookup import Answers
 
 
 class Lookup:

@@ -18,7 +18,10 @@ import numpy as np
 import pyarrow as pa
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, kind
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import FramingError, read_schema_id
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
+from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.loops.text_hash import SEED, text_hash
 from spark_cep.columns.vectors import reader
 from spark_cep.compiler.key_text import key_text
@@ -34,10 +37,8 @@ from spark_cep.pattern.expressions.values.casting import caster
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
 from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, Decoded, Decoder
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas
 from spark_cep.pipeline.match.slot_columns import vector_of
-from spark_cep.pipeline.read.records import KafkaRecords, Texts
+from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word
 
 from tests.e2e.poison import without_logical_types
@@ -95,13 +96,13 @@ def _together(topic: str, partition: int, records: Sequence[Kafka]) -> KafkaReco
     )
 
 
-def texts(values: Sequence[bytes | None]) -> Texts:
+def texts(values: Sequence[bytes | None]) -> ByteColumn:
     """As a column."""
-    ends = np.zeros(len(values) + 1, np.int32)
+    ends = np.zeros(len(values) + 1, np.int64)
     np.cumsum([len(each or b"") for each in values], out=ends[1:])
     data = np.frombuffer(b"".join(each or b"" for each in values) or bytes(1), np.uint8)
     ends.flags.writeable = False
-    return Texts(data, ends, np.array([each is not None for each in values], np.uint8))
+    return ByteColumn(data, ends, np.array([each is not None for each in values], np.uint8))
 
 
 def packed(headers: str) -> bytes:

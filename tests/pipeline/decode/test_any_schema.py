@@ -22,19 +22,19 @@ from spark_cep.codecs.output.dead_letters import (
     decoding_fault,
     explain_undecodable,
 )
+from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.registry import resolved_schemas
 from spark_cep.codecs.registry.framing import frame, read_schema_id
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
 from spark_cep.config.topics import KAFKA_TIMESTAMP
 from spark_cep.errors import SchemaError
-from spark_cep.pipeline.decode import resolved_schemas
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas
 
+from tests.codecs.registry.test_resolved_schemas import FakeRegistry, record
+from tests.codecs.registry.test_resolved_schemas import resolved as at_start
 from tests.pipeline.decode import schemas as known
 from tests.pipeline.decode.reference import Kafka, Setting, read
 from tests.pipeline.decode.test_decoder import CONDITIONS, planned, rule
-from tests.pipeline.decode.test_resolved_schemas import FakeRegistry, record
-from tests.pipeline.decode.test_resolved_schemas import resolved as at_start
 
 MUTATIONS = 600
 ITSELF = {"type": "record", "name": "Z", "fields": [{"name": "z", "type": "Z"}]}

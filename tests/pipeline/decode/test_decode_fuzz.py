@@ -22,13 +22,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.dead_letters import OF_RECORDS, Reason, decoding_fault
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import FramingError, frame, read_schema_id
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packer, RecordReader
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
 
 from tests.e2e import poison

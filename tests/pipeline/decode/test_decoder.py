@@ -20,7 +20,9 @@ from spark_cep.codecs.avro.reader_schemas import project
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.output.dead_letters import decoding_fault, endless
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame, read_schema_id
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.columns.loops.byte_loops import copy_bytes
 from spark_cep.columns.loops.text_hash import text_hashes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
@@ -32,8 +34,6 @@ from spark_cep.pipeline.compiled_code import prepare
 from spark_cep.pipeline.decode import evaluation
 from spark_cep.pipeline.decode.decoder import MOST_FAILURES
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, check_columns, record_types
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.programs.loops.event_mask_loops import number_texts, set_masks
 
 from tests.e2e import poison

@@ -12,17 +12,14 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
-from spark_cep.codecs.output.outputs import (
-    OutputEncoder,
-    OutputSchemaIds,
-    OutputTopics,
-    schema_text,
-)
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
+from spark_cep.codecs.output.schemas import schema_text
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame
+from spark_cep.codecs.registry.schema_lookup import MOST_ASKED
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.pack import _BYTES_WAITING, Packer
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.schema_lookup import MOST_ASKED
 from spark_cep.pipeline.decode.tallies import Tally
 from spark_cep.pipeline.tasks.pack_batch import rows_of_task
 from spark_cep.pipeline.wire.event_packets import (
@@ -49,7 +46,7 @@ MIB = 2**20
 GROUPS = 3
 _TOLD = TaskProperties(0, None)
 ENCODER = OutputEncoder(
-    OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4), largest=9 * MIB
+    OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4), largest=9 * MIB
 )
 
 
@@ -230,16 +227,16 @@ def test_a_batch_that_is_there_in_part_learns_no_ids() -> None:
 
     @dataclass
     class Known(AsTheyAre):
-        layouts: Any = None
+        reader: Any = None
 
-    class Layouts:
+    class Reader:
         def only(self, ids: frozenset[int]) -> str:
             assert ids == {1, 2}
             return "those"
 
     told = TaskProperties(0, None, schema_ids=frozenset({1, 2}))
     asked = lookup(6)
-    assert letters(run(packer(Known(layouts=Layouts()), asked), [of_ids(6)], told)) == [
+    assert letters(run(packer(Known(reader=Reader()), asked), [of_ids(6)], told)) == [
         "the registry has no schema with id 6"
     ]
     assert asked.asked == []

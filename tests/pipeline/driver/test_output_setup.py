@@ -7,7 +7,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from spark_cep.codecs.output.outputs import Contract, schema_text
+from spark_cep.codecs.output.fields import Contract
+from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.config import Settings
 from spark_cep.errors import SparkCepError

@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spark_cep.codecs.output.outputs import OutputEncoder, OutputSchemaIds, OutputTopics
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.errors import StateError
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
@@ -24,7 +26,6 @@ from spark_cep.model import Coordinates
 from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.decode.decoder import Decoded
 from spark_cep.pipeline.decode.pack import Packer
-from spark_cep.pipeline.decode.record_faults import Fault
 from spark_cep.pipeline.decode.tallies import tallies
 from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING, Policy
@@ -61,7 +62,7 @@ PLAN = plan_of(
     RULE.format("strict", "key", "next"),
     RULE.format("all", "[]", "followed_by").replace("key: []\n", ""),
 )
-ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4))
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4))
 
 
 class Arrival(NamedTuple):

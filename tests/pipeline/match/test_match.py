@@ -9,12 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_cep.codecs.output.outputs import (
-    LARGEST_RECORD,
-    OutputEncoder,
-    OutputSchemaIds,
-    OutputTopics,
-)
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import LARGEST_RECORD, OutputEncoder, OutputTopics
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from spark_cep.errors import StateError
 from spark_cep.matcher.findings.outputs import Outputs
@@ -46,7 +42,7 @@ pattern:
   - {step: b, after: followed_by, where: "name = 'b'"}
 """
 PLAN = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
-ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), OutputSchemaIds(1, 2, 3, 4))
+ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4))
 
 
 class State:

@@ -10,10 +10,10 @@ constant, for who wants the value.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from spark_cep.codecs.avro.resolved import (
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, children, kind, reachable
 from spark_cep.codecs.avro.value_reader import ValueReader
+from spark_cep.codecs.record_reader import Read, Wanted
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import (
     MOST_WHOLE_DIGITS,
@@ -61,22 +62,6 @@ _LONG = struct.Struct("<q")
 _MOST_WRITTEN_OUT = 2_000
 
 _Row = tuple[int, int, int, int]
-#: Vector and type by column.
-Wanted = Mapping[ColumnPath, tuple[int, SqlType]]
-
-
-class Read(NamedTuple):
-    """What records hold: a row each of ``wholes`` and ``doubles`` (the same memory) and ``nulls``,
-    its type (-1: none that is read), and its outcome
-    (:data:`spark_cep.codecs.avro.loops.record_bytes.READ` and what follows it). Texts are places in
-    ``data``."""
-
-    data: NDArray[np.uint8]
-    wholes: NDArray[np.int64]
-    doubles: NDArray[np.float64]
-    nulls: NDArray[np.uint8]
-    types: NDArray[np.int32]
-    outcomes: NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -103,7 +88,7 @@ class Layouts:
     def read(
         self,
         data: NDArray[np.uint8],
-        ends: NDArray[np.int32],
+        ends: NDArray[np.int64],
         present: NDArray[np.uint8],
         kinds: NDArray[np.int32],
     ) -> Read:
@@ -115,14 +100,17 @@ class Layouts:
             data.flags.writeable = False
         wholes = np.zeros((count, max(1, self.width)), np.int64)
         nulls = np.ones(wholes.shape, np.uint8)
-        types, outcomes = np.empty(count, np.int32), np.empty(count, np.uint8)
+        types, faults = np.empty(count, np.int32), np.empty(count, np.int32)
         single = np.zeros(1, np.float32)
         ops.read_records(
             data, ends, present, self.ids, self.programs, kinds, self.code, symbols,
             np.zeros((self.depth + 1, 2), np.int64), single.view(np.uint32), single,
-            wholes, wholes.view(np.float64), nulls, types, outcomes,
+            wholes, wholes.view(np.float64), nulls, types, faults,
         )  # fmt: skip
-        return Read(data, wholes, wholes.view(np.float64), nulls, types, outcomes)
+        return Read(
+            data, wholes, wholes.view(np.float64), nulls, types, faults, self.readers,
+            self.constants,
+        )  # fmt: skip
 
 
 class LayoutWriter:

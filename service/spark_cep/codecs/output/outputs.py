@@ -1,36 +1,27 @@
 """Output records: matches, their rows, timeouts, late events and dead letters as Kafka takes them.
 
-All but late events are Avro by the public schemas in ``schemas/``, framed with the
-id under which the schema is registered. Late events keep key, value and headers unchanged, so the
-reader of the input can read them too, and get headers of their own. An encoder holds plain values
-only: it can be pickled, and parses the schemas again where it arrives.
+A :class:`ResultEncoder` writes the values of all but late events. Those keep key, value and headers
+unchanged, so the reader of the input can read them too, and get headers of their own. An encoder
+holds plain values only: it can be pickled.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
-from io import BytesIO
 from time import time_ns
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
-import fastavro
 import numpy as np
 
 from spark_cep.codecs.output.dead_letters import Reason
-from spark_cep.codecs.output.result_columns import EncodedResults, encode_results
-from spark_cep.codecs.output.values import output_value
-from spark_cep.codecs.registry.framing import frame
-from spark_cep.errors import OutputError
-from spark_cep.match_ids import row_id
+from spark_cep.codecs.output.fields import Contract
+from spark_cep.codecs.output.result_columns import EncodedResults, ResultColumns
+from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.matcher.findings.results import ResultKind, Results
-from spark_cep.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, TakenEvent, Timeout
+from spark_cep.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, Timeout
 
 Kind = Literal["match", "match-row", "timeout", "late", "dead-letter"]
-Contract = Literal["match", "match-row", "timeout", "dead-letter"]
 
 KIND_HEADER = "spark-cep-kind"
 RULE_ID_HEADER = "spark-cep-rule-id"
@@ -78,24 +69,16 @@ class OutputTopics:
     match_rows: str
 
 
-@dataclass(frozen=True, slots=True)
-class OutputSchemaIds:
-    """The ids under which the registry knows the output schemas."""
+class ResultEncoder(Protocol):
+    """Writes the values of output records in one format, as the table of fields has them
+    (:data:`~spark_cep.codecs.output.fields.RECORDS`); picklable. ``now``: processing time in
+    milliseconds."""
 
-    match: int
-    timeout: int
-    dead_letter: int
-    match_row: int
+    def value(self, contract: Contract, result: Any, now: int, origin: str) -> bytes:
+        """The value of one record. OutputError, with its ``origin``, where it cannot be written."""
 
-
-def schema_text(contract: Contract) -> str:
-    """The public Avro schema of a kind of output record, as it is to be registered."""
-    return (files("spark_cep.schemas") / f"{contract}.avsc").read_text("utf-8")
-
-
-@cache
-def _parsed(contract: Contract) -> Any:
-    return fastavro.parse_schema(json.loads(schema_text(contract)))
+    def values(self, contract: Contract, columns: ResultColumns, now: int) -> ByteColumn:
+        """The values of results that are columns, byte for byte those that each would have."""
 
 
 def wall_clock() -> int:
@@ -112,12 +95,12 @@ class OutputEncoder:
     def __init__(
         self,
         topics: OutputTopics,
-        schema_ids: OutputSchemaIds,
+        encoder: ResultEncoder,
         clock: Callable[[], int] = wall_clock,
         largest: int = LARGEST_RECORD,
     ) -> None:
         self._topics = topics
-        self._ids = schema_ids
+        self._encoder = encoder
         self._clock = clock
         self._largest = largest
 
@@ -127,8 +110,7 @@ class OutputEncoder:
 
     def match(self, match: Match, *, shadow: bool = False) -> OutputRecord:
         """The record of a complete match; ``shadow``: of a rule that is one."""
-        datum = self._common(match) | {"time": match.time}
-        value = _encode("match", self._ids.match, datum, f"match {match.match_id}")
+        value = self._value("match", match, f"match {match.match_id}")
         headers = _rule_headers("match", match)
         topic = self.result_topic(ResultKind.MATCH, shadow=shadow)
         record = OutputRecord(topic, _utf8(match.key), value, headers)
@@ -136,35 +118,14 @@ class OutputEncoder:
 
     def row(self, row: MatchRow, *, shadow: bool = False) -> OutputRecord:
         """The record of a row of a result with ALL ROWS PER MATCH; ``shadow`` as for a match."""
-        event = row.event
-        datum = {
-            "row_id": row_id(row),
-            "match_id": row.match_id,
-            "row": row.row,
-            "variable": row.variable,
-            "rule_id": row.rule_id,
-            "rule_version": row.rule_version,
-            "key": row.key,
-            "topic": event.at.topic,
-            "partition": event.at.partition,
-            "offset": event.at.offset,
-            "time": event.time,
-            "type": event.type,
-            "emitted_at": self._clock(),
-            "columns": _values(row.columns),
-        }
-        value = _encode("match-row", self._ids.match_row, datum, f"row of {_place(event.at)}")
+        value = self._value("match-row", row, f"row of {_place(row.event.at)}")
         topic = self._topics.shadow if shadow else self._topics.match_rows
         record = OutputRecord(topic, _utf8(row.key), value, _rule_headers("match-row", row))
         return self._fitting(record, row, "match-row")
 
     def timeout(self, timeout: Timeout, *, shadow: bool = False) -> OutputRecord:
         """The record of a partial match whose deadline passed; ``shadow`` as for a match."""
-        datum = self._common(timeout) | {
-            "deadline": timeout.deadline,
-            "already_matched": timeout.already_matched,
-        }
-        value = _encode("timeout", self._ids.timeout, datum, f"timeout {timeout.match_id}")
+        value = self._value("timeout", timeout, f"timeout {timeout.match_id}")
         headers = _rule_headers("timeout", timeout)
         topic = self.result_topic(ResultKind.TIMEOUT, shadow=shadow)
         record = OutputRecord(topic, _utf8(timeout.key), value, headers)
@@ -175,11 +136,10 @@ class OutputEncoder:
     ) -> tuple[EncodedResults, list[tuple[tuple[str, int], OutputRecord]]]:
         """The records of matches or timeouts that are columns; and, with their rules' ids and
         versions, the dead letters in place of those that would be too large."""
-        match results.kind:
-            case ResultKind.MATCH:
-                encoded = encode_results(results, self._ids.match, self._clock())
-            case ResultKind.TIMEOUT:
-                encoded = encode_results(results, self._ids.timeout, self._clock())
+        columns = ResultColumns(results)
+        contract: Contract = "match" if results.kind is ResultKind.MATCH else "timeout"
+        values = self._encoder.values(contract, columns, self._clock())
+        encoded = columns.encoded(values)
         # What is the same in all records, and what is not.
         headers = [
             sum(len(name) + len(value) + 10 for name, value in each)
@@ -278,20 +238,7 @@ class OutputEncoder:
         return self._dead_letter(replace(letter, detail=f"{letter.detail} {missing})"))
 
     def _dead_letter(self, letter: DeadLetter) -> OutputRecord:
-        datum = {
-            "topic": letter.at.topic,
-            "partition": letter.at.partition,
-            "offset": letter.at.offset,
-            "reason": letter.reason,
-            "detail": letter.detail,
-            "rule_id": letter.rule_id,
-            "step": letter.step,
-            "record_key": letter.record_key,
-            "record_value": letter.record_value,
-            "failed_at": self._clock(),
-        }
-        origin = f"dead letter of {_place(letter.at)}"
-        value = _encode("dead-letter", self._ids.dead_letter, datum, origin)
+        value = self._value("dead-letter", letter, f"dead letter of {_place(letter.at)}")
         headers: list[Header] = [
             (KIND_HEADER, b"dead-letter"),
             (REASON_HEADER, letter.reason.encode()),
@@ -300,19 +247,8 @@ class OutputEncoder:
             headers.append((RULE_ID_HEADER, letter.rule_id.encode()))
         return OutputRecord(self._topics.dead_letters, letter.record_key, value, headers)
 
-    def _common(self, result: Match | Timeout) -> dict[str, Any]:
-        return {
-            "match_id": result.match_id,
-            "rule_id": result.rule_id,
-            "rule_version": result.rule_version,
-            "key": result.key,
-            "start": result.start,
-            "emitted_at": self._clock(),
-            "measures": _values(result.measures),
-            "steps": [
-                {"step": step, "events": _events(events)} for step, events in result.steps.items()
-            ],
-        }
+    def _value(self, contract: Contract, result: Any, origin: str) -> bytes:
+        return self._encoder.value(contract, result, self._clock(), origin)
 
 
 def _rule_headers(kind: Kind, result: Match | MatchRow | Timeout) -> list[Header]:
@@ -328,34 +264,6 @@ def _rule_headers(kind: Kind, result: Match | MatchRow | Timeout) -> list[Header
 
 def _place(at: Coordinates) -> str:
     return f"{at.topic}-{at.partition}@{at.offset}"
-
-
-def _events(events: Sequence[TakenEvent]) -> list[dict[str, Any]]:
-    return [
-        {
-            "topic": event.at.topic,
-            "partition": event.at.partition,
-            "offset": event.at.offset,
-            "time": event.time,
-            "type": event.type,
-            "columns": None if event.columns is None else _values(event.columns),
-            "payload": event.payload,
-        }
-        for event in events
-    ]
-
-
-def _values(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: output_value(value) for name, value in values.items()}
-
-
-def _encode(contract: Contract, schema_id: int, datum: dict[str, Any], origin: str) -> bytes:
-    body = BytesIO()
-    try:
-        fastavro.schemaless_writer(body, _parsed(contract), datum)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise OutputError(f"{origin} cannot be written as Avro: {error}") from error
-    return frame(schema_id, body.getvalue())
 
 
 def _utf8(key: str | None) -> bytes | None:

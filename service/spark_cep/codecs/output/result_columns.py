@@ -1,56 +1,118 @@
-"""Matches and timeouts that are columns, to records: all of them in a few compiled passes.
+"""Matches and timeouts that are columns: their ids, and the columns that their fields are made of.
 
-The bytes are those of :class:`spark_cep.codecs.output.outputs.OutputEncoder` and ids those of
-:func:`spark_cep.match_ids.match_id`, which say what each part means and are what this is tested
-against. Texts are laid out once in a column, in the form that each of the two wants; the compiled
-loops put them and the numbers together.
+Ids are those of :func:`spark_cep.match_ids.match_id`, which says what each part means and is what
+this is tested against.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Container
+from functools import cached_property
 from hashlib import blake2b
-from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
 
-from spark_cep.codecs.output.loops.result_bytes import (
-    ID_LENGTH,
-    put_long,
-    write_identities,
-    write_values,
-)
+from spark_cep.codecs.output.loops.result_bytes import write_identities
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.compilation import I64
 from spark_cep.match_ids import PERSON
 from spark_cep.matcher.findings.results import ResultKind, Results
 
-#: Of a number in Avro, and of all numbers and marks of one row, one step, one event.
-_MOST_LONG = 10
-_MOST_OF_ROW, _MOST_OF_STEP, _MOST_OF_EVENT = 80, 16, 40
-_INTEGER = Struct(">q").pack
+#: Characters of a match id.
+_ID_LENGTH = 32
+#: Bytes of a number in what an id is the hash of.
+_INTEGER = 8
 
 
-class _Rows(NamedTuple):
-    """What both loops read: numbers of the rows, of their events, and of the rules' steps.
+class Chosen(NamedTuple):
+    """A text of each row: its number among some texts; -1: none."""
 
-    ``step`` is a number among the steps of all rules, those of rule ``r`` begin at
-    ``first_step[r]``; ``by_name`` are the steps of each rule in the order of their names.
+    texts: ByteColumn
+    numbers: I64
+
+    @property
+    def size(self) -> int:
+        """Bytes of the texts of all rows."""
+        return int(self.texts.sizes(self.numbers).sum())
+
+
+class ResultColumns:
+    """What the fields of ``results`` are made of: numbers, and texts in UTF-8 by number.
+
+    ``rules``: id and version of each rule, ``rule`` the number of a row's. The events of row ``i``
+    are those from ``ends[i - 1]`` to ``ends[i]``; ``topic``, ``partition`` and what follows are of
+    events. ``step`` is a number among the ``steps`` of all rules, those of rule ``r`` begin at
+    ``first_step[r]``.
     """
 
-    rule: I64
-    key: I64
-    ends: I64
-    step: I64
-    topic: I64
-    type: I64
-    partition: I64
-    offset: I64
-    event_time: I64
-    first_step: I64
-    by_name: I64
+    def __init__(self, results: Results) -> None:
+        used, self.rule = np.unique(results.rule, return_inverse=True)
+        plans = [results.plans[number] for number in used.tolist()]
+        self.kind, self._results = results.kind, results
+        self.rules = [(plan.rule.id, plan.rule.version) for plan in plans]
+        self.rule_ids = ByteColumn.of([name.encode() for name, _ in self.rules])
+        self.versions = np.array([version for _, version in self.rules], np.int64)
+        self.version = self.versions[self.rule]
+        used_keys, key = np.unique(results.key, return_inverse=True)
+        keys = results.keys.take(used_keys)
+        self.keys = ByteColumn.of_vector(keys)
+        self.key = np.where(keys.nulls, -1, np.arange(len(keys)))[key]
+        names = [[name.encode() for name in plan.steps] for plan in plans]
+        self.steps = ByteColumn.of([name for each in names for name in each])
+        self.first_step = np.cumsum([0, *map(len, names)]).astype(np.int64)
+        self._by_name = np.array(
+            [
+                n + start
+                for each, start in zip(names, self.first_step.tolist(), strict=False)
+                for n in sorted(range(len(each)), key=each.__getitem__)
+            ],
+            np.int64,
+        )
+        self.ends = results.ends.astype(np.int64)
+        owner = np.repeat(self.rule, np.diff(self.ends, prepend=0))
+        self.step = results.step + self.first_step[owner]
+        self.topics = ByteColumn.of([topic.encode() for topic in results.names.topics])
+        self.types, types = ByteColumn.optional(
+            None if name is None else name.encode() for name in results.names.types
+        )
+        events = results.events
+        self.topic, self.type = events.topic.astype(np.int64), types[events.type]
+        self.partition = events.partition.astype(np.int64)
+        self.offset, self.event_time = events.offset, events.time
+        self.time, self.start = results.time, results.starts
+        self.already_matched = results.already_matched.astype(np.int64)
+        self.row = np.arange(len(results))
+
+    @cached_property
+    def ids(self) -> ByteColumn:
+        """Match ids, as 32 hexadecimal digits each."""
+        rows, events = len(self.row), len(self.topic)
+        # A step is written once a row at most, and at most once for each event.
+        room = 5 * _INTEGER * rows + 5 * _INTEGER * events + sum(
+            chosen.size
+            for chosen in (
+                Chosen(self.rule_ids, self.rule), Chosen(self.keys, self.key),
+                Chosen(self.steps, self.step), Chosen(self.topics, self.topic),
+            )
+        )  # fmt: skip
+        out, ends = np.empty(room, np.uint8), np.zeros(rows + 1, np.int64)
+        write_identities(
+            self.rule, self.version, self.key, self.ends, self.step, self.topic, self.partition,
+            self.offset, self.first_step, self._by_name, *self.rule_ids.pool, *self.keys.pool,
+            *self.steps.pool, *self.topics.pool, out, ends,
+        )  # fmt: skip
+        digits = "".join(
+            blake2b(identity, digest_size=_ID_LENGTH // 2, person=PERSON).hexdigest()
+            for identity in ByteColumn(out[: ends[-1]], ends).values()
+        )
+        return ByteColumn.of_length(np.frombuffer(digits.encode(), np.uint8), _ID_LENGTH)
+
+    def encoded(self, values: ByteColumn) -> EncodedResults:
+        """The results as records with these values."""
+        return EncodedResults(
+            self.kind, self.rules, self.rule, self.key, self.keys, self.ids, values
+        )
 
 
 class EncodedResults(NamedTuple):
@@ -83,118 +145,3 @@ class EncodedResults(NamedTuple):
     def sizes(self) -> I64:
         """Bytes of key and value of each record."""
         return self.values.lengths + self.keys.sizes(self.key)
-
-
-def encode_results(results: Results, schema_id: int, emitted_at: int) -> EncodedResults:
-    """All rows as records with the framing of ``schema_id``. ``emitted_at``: processing time in
-    milliseconds."""
-    used, rule = np.unique(results.rule, return_inverse=True)
-    plans = [results.plans[number] for number in used.tolist()]
-    used_keys, key = np.unique(results.key, return_inverse=True)
-    texts = results.keys.take(used_keys).compacted()
-    key_column = ByteColumn(texts.data, np.append(0, np.cumsum(texts.lengths)))
-    keys = [
-        None if null else key
-        for key, null in zip(key_column.values(), texts.nulls.tolist(), strict=True)
-    ]
-    names = [[name.encode() for name in plan.steps] for plan in plans]
-    counts = [len(each) for each in names]
-    first_step = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    events = results.events
-    owner = np.repeat(rule, np.diff(results.ends, prepend=0))
-    rows = _Rows(
-        *(
-            np.ascontiguousarray(column, np.int64)
-            for column in (
-                rule, key, results.ends, results.step + first_step[owner],
-                events.topic, events.type, events.partition, events.offset, events.time,
-                first_step,
-                [n + start for each, start in zip(names, first_step, strict=False)
-                 for n in sorted(range(len(each)), key=each.__getitem__)],
-            )
-        )
-    )  # fmt: skip
-    topics = [topic.encode() for topic in results.names.topics]
-    types = [None if name is None else name.encode() for name in results.names.types]
-    steps = [name for each in names for name in each]
-    rules = [(plan.rule.id, plan.rule.version) for plan in plans]
-    ids = _ids(rows, rules, keys, steps, topics)
-    pools = (
-        ByteColumn.of([_text(name.encode()) + _long(version) for name, version in rules]),
-        ByteColumn.of([_optional(text) for text in keys]),
-        ByteColumn.of([_text(name) for name in steps]),
-        ByteColumn.of([_text(name) for name in topics]),
-        ByteColumn.of([_optional(name) for name in types]),
-    )
-    rule_pool, key_pool, step_pool, topic_pool, type_pool = pools
-    room = _room(rows, pools)
-    out, ends = np.empty(room, np.uint8), np.zeros(len(results) + 1, np.int64)
-    write_values(
-        *rows, results.starts, np.ascontiguousarray(results.time, np.int64),
-        np.ascontiguousarray(results.already_matched, np.uint8),
-        results.kind is ResultKind.TIMEOUT, emitted_at, schema_id,
-        ids.data,
-        *rule_pool, *key_pool, *step_pool, *topic_pool, *type_pool, out, ends,
-    )  # fmt: skip
-    key_numbers = np.where(texts.nulls, -1, np.arange(len(texts)))
-    return EncodedResults(
-        results.kind, rules, rows.rule, key_numbers[rows.key], key_column, ids,
-        ByteColumn(out[: ends[-1]], ends),
-    )  # fmt: skip
-
-
-def _ids(
-    rows: _Rows,
-    rules: Iterable[tuple[str, int]],
-    keys: Iterable[bytes | None],
-    steps: Iterable[bytes],
-    topics: Iterable[bytes],
-) -> ByteColumn:
-    """Match ids, as 32 hexadecimal digits each."""
-    pools = (
-        ByteColumn.of([_counted(name.encode()) + _INTEGER(version) for name, version in rules]),
-        ByteColumn.of([b"\x00" if text is None else b"\x01" + _counted(text) for text in keys]),
-        ByteColumn.of([_counted(name) for name in steps]),
-        ByteColumn.of([_counted(name) for name in topics]),
-    )
-    rule_pool, key_pool, step_pool, topic_pool = pools
-    out, ends = np.empty(_room(rows, pools), np.uint8), np.zeros(len(rows.rule) + 1, np.int64)
-    write_identities(*rows, *rule_pool, *key_pool, *step_pool, *topic_pool, out, ends)
-    digits = "".join(
-        blake2b(identity, digest_size=ID_LENGTH // 2, person=PERSON).hexdigest()
-        for identity in ByteColumn(out[: ends[-1]], ends).values()
-    )
-    return ByteColumn.of_length(np.frombuffer(digits.encode(), np.uint8), ID_LENGTH)
-
-
-def _room(rows: _Rows, pools: Sequence[ByteColumn]) -> int:
-    """Bytes that are enough for all rows."""
-    rule_pool, key_pool, step_pool, topic_pool, *others = pools
-    room = len(rows.rule) * (_MOST_OF_ROW + ID_LENGTH)
-    room += int(rule_pool.lengths[rows.rule].sum() + key_pool.lengths[rows.key].sum())
-    # A step is written once a row at most, and at most once for each event.
-    room += int(step_pool.lengths[rows.step].sum()) + len(rows.step) * _MOST_OF_STEP
-    room += int(topic_pool.lengths[rows.topic].sum()) + len(rows.step) * _MOST_OF_EVENT
-    for type_pool in others:
-        room += int(type_pool.lengths[rows.type].sum())
-    return room
-
-
-def _counted(text: bytes) -> bytes:
-    return _INTEGER(len(text)) + text
-
-
-def _text(text: bytes) -> bytes:
-    return _long(len(text)) + text
-
-
-def _optional(text: bytes | None) -> bytes:
-    """Of Avro's union of null and string."""
-    return b"\x00" if text is None else b"\x02" + _text(text)
-
-
-@lru_cache(4096)
-def _long(number: int) -> bytes:
-    """A number as Avro writes it."""
-    out = np.empty(_MOST_LONG, np.uint8)
-    return out[: put_long(out, 0, number)].tobytes()

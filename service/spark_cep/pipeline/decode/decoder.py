@@ -7,7 +7,7 @@ What cannot go on carries a *fault* and is judged by :mod:`spark_cep.pipeline.de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,17 +15,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spark_cep.codecs.avro.loops import record_bytes
-from spark_cep.codecs.avro.record_layout import Layouts, Read
 from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.record_reader import Read, RecordReader
 from spark_cep.columns.representation import Representation, representation
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.packing import pack
 from spark_cep.pattern.types import TIMESTAMP, SqlType
-from spark_cep.pipeline.decode.column_bytes import bytes_at
+from spark_cep.pipeline.decode.column_bytes import TooManyBytesError, bytes_at, taken
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
 from spark_cep.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
-from spark_cep.pipeline.decode.record_faults import Fault
 from spark_cep.pipeline.decode.relevance import Relevance
 from spark_cep.pipeline.decode.tallies import NO_TIME, Tally, tallies
 from spark_cep.pipeline.read.records import KafkaRecords
@@ -36,18 +35,6 @@ from spark_cep.programs.event_masks import EventMasks
 #: Bounds of event time, in milliseconds.
 FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 _MOST_SECONDS = 1_000_000_000_000
-_OUTCOMES = {
-    record_bytes.READ: Fault.NONE,
-    record_bytes.UNDECODABLE: Fault.UNDECODABLE,
-    record_bytes.BAD_VALUE: Fault.BAD_VALUE,
-    record_bytes.TOO_DEEP: Fault.TOO_DEEP,
-    record_bytes.ABSENT: Fault.TOMBSTONE,
-    record_bytes.NOT_FRAMED: Fault.NOT_FRAMED,
-    record_bytes.UNKNOWN_ID: Fault.UNKNOWN_ID,
-    record_bytes.NOT_READ: Fault.NOT_READ,
-    record_bytes.UNREADABLE: Fault.UNREADABLE_SCHEMA,
-}
-_FAULT_OF_OUTCOME = np.array([_OUTCOMES[each] for each in range(len(_OUTCOMES))], np.int32)
 #: Dead letters of conditions that failed, of records that are decoded together.
 MOST_FAILURES = 1_000
 
@@ -135,16 +122,13 @@ class EventTime:
 
 @dataclass(frozen=True)
 class Decoder:
-    """Decodes for one plan; picklable. ``kind_of_topic``: for :meth:`Layouts.read`; any other topic
-    is of ``other_topics``. ``max_ahead_ms``: how far event time may be ahead of the record's Kafka
-    timestamp. ``keep_all``: events that no rule wants go on, too."""
+    """Decodes for one plan; picklable. ``max_ahead_ms``: how far event time may be ahead of the
+    record's Kafka timestamp. ``keep_all``: events that no rule wants go on, too."""
 
-    kind_of_topic: Mapping[str, int]
-    other_topics: int
+    reader: RecordReader
     key_groups: int
     max_ahead_ms: int | None
     keep_all: bool
-    layouts: Layouts
     times: tuple[EventTime, ...]
     masks: EventMasks
     conditions: tuple[Condition, ...]
@@ -164,11 +148,8 @@ class Decoder:
         bits_p_w …, slot_p_s …`` (bits 0 where nothing is to be done; slots as
         :mod:`spark_cep.pipeline.match.slot_columns` reads them).
         """
-        kind = self.kind_of_topic.get(records.topic, self.other_topics)
-        value = records.value
-        kinds = np.full(len(records), kind, np.int32)
-        read = self.layouts.read(value.data, value.ends, value.present, kinds)
-        faults = _FAULT_OF_OUTCOME.take(read.outcomes)
+        read = self.reader.read(records.topic, records.value)
+        faults = read.faults
         of = np.where(faults == Fault.NONE, read.types, np.int32(-1))
         time, micros = self._times(read, of, records.time)
         self._judge_times(faults, time, records.time, latest)
@@ -181,7 +162,7 @@ class Decoder:
         failures = self._evaluate(read, of, words, records)
         keys, unkeyed = [], []
         for part in self.parts:
-            texts = [KeyTexts(each, read, self.layouts, of) for each in part.key]
+            texts = [KeyTexts(each, read, of) for each in part.key]
             keys.append(texts)
             missing = np.logical_or.reduce([t.missing for t in texts] or [~timed])
             unkeyed.append(missing & ~_of_types(part.takes_null, of))
@@ -230,7 +211,7 @@ class Decoder:
                 found = read.wholes[mine, source.vector]
             else:
                 rows = np.flatnonzero(mine)
-                values, places, _ = source.of(read, self.layouts, rows)
+                values, places, _ = source.of(read, rows)
                 known = np.array([v is not None for v in values], bool)[places]
                 mine = rows[known]
                 found = np.array([v or 0 for v in values], np.int64)[places[known]]
@@ -269,7 +250,7 @@ class Decoder:
             rows = np.flatnonzero(possible & (of == condition.type))
             if not len(rows):
                 continue
-            values, places, errors = condition.evaluation.of(read, self.layouts, rows)
+            values, places, errors = condition.evaluation.of(read, rows)
             for place, error in errors.items():
                 at = rows[places == place].tolist()
                 failed += self._failures(condition, words, records, at, error, len(failed))
@@ -364,11 +345,25 @@ class Decoder:
             case Representation.OBJECT:
                 (source,) = vectors.values()
                 mine = np.flatnonzero(~null)
-                values, places, _ = source.distinct(read, self.layouts, rows[mine])
+                values, places, _ = source.distinct(read, rows[mine])
                 packed = pa.array([None if v is None else pack(v) for v in values], pa.binary())
                 at = np.zeros(len(rows), np.int64)
                 at[mine] = places
-                return packed.take(pa.array(at, mask=null))
+                return taken(packed, at, null)
+
+
+def pieces(
+    decoder: Decoder, records: KafkaRecords, latest: int | None, late_until: int | None = None
+) -> Iterator[Decoded]:
+    """Decode ``records`` as :meth:`Decoder.read` does, in pieces if their columns are too large."""
+    try:
+        decoded = decoder.read(records, latest, late_until)
+    except TooManyBytesError:
+        half = len(records) // 2
+        for part in (records.between(0, half), records.between(half, len(records))):
+            yield from pieces(decoder, part, latest, late_until)
+    else:
+        yield decoded
 
 
 def _of_types(which: Sequence[bool], of: NDArray[np.int32]) -> _Flags:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter, Wanted
+from spark_cep.codecs.record_reader import InputType, RecordFormat
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, Slot
@@ -40,7 +40,6 @@ from spark_cep.pipeline.decode.decoder import (
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
 from spark_cep.pipeline.decode.keys import KeyPart
 from spark_cep.pipeline.decode.relevance import relevance
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.pipeline.wire.event_packets import WORD_BITS
 from spark_cep.programs.event_masks import Bit, EventMasks, event_masks
 
@@ -54,7 +53,7 @@ class DecodeOptions:
     keep_all: bool
 
 
-def decoder_for(plan: RuleSetPlan, schemas: ResolvedSchemas, options: DecodeOptions) -> Decoder:
+def decoder_for(plan: RuleSetPlan, schemas: RecordFormat, options: DecodeOptions) -> Decoder:
     """The decoder for a plan.
 
     Raises SchemaError where columns are not of types that can be read.
@@ -62,18 +61,18 @@ def decoder_for(plan: RuleSetPlan, schemas: ResolvedSchemas, options: DecodeOpti
     return _Plan(plan, schemas).decoder(options)
 
 
-def check_columns(plan: RuleSetPlan, schemas: ResolvedSchemas) -> None:
+def check_columns(plan: RuleSetPlan, schemas: RecordFormat) -> None:
     """Raise SchemaError where :func:`decoder_for` would for any writer."""
     _Plan(plan, schemas)
 
 
-def record_types(schemas: ResolvedSchemas) -> RecordTypes:
+def record_types(schemas: RecordFormat) -> RecordTypes:
     """The record types that are read."""
     return RecordTypes(tuple((t.input, t.name, t.columns) for t in schemas.types))
 
 
 class _Plan:
-    def __init__(self, plan: RuleSetPlan, schemas: ResolvedSchemas) -> None:
+    def __init__(self, plan: RuleSetPlan, schemas: RecordFormat) -> None:
         self._plan, self._schemas = plan, schemas
         self._types = record_types(schemas)
         self._columns = [columns for _, _, columns in self._types.known]
@@ -99,11 +98,9 @@ class _Plan:
             {path: (self._vectors.value(path, kind), kind) for path, kind in needed.items()}
             for needed in self._needed()
         ]
-        kind_of_topic, other, readable = _topics(self._schemas)
         return Decoder(
-            kind_of_topic, other, options.key_groups, options.max_ahead_ms,
-            options.keep_all, _layouts(self._schemas, readable, wanted, self._vectors),
-            tuple(self._times), masks, conditions, tuple(self._parts),
+            self._schemas.reader(wanted, self._vectors), options.key_groups, options.max_ahead_ms,
+            options.keep_all, tuple(self._times), masks, conditions, tuple(self._parts),
         )  # fmt: skip
 
     def _part(self, number: int, first_word: int, part: Partitioning) -> Part:
@@ -148,7 +145,7 @@ class _Plan:
                 of.append(ColumnVector.of(slot.path, kind, self._vectors))
         return SlotVectors(slot_type(slot, self._types), tuple(of))
 
-    def _event_time(self, event_type: EventType) -> EventTime:
+    def _event_time(self, event_type: InputType) -> EventTime:
         unit, name = event_type.event_time_unit, event_type.event_time
         if name == KAFKA_TIMESTAMP:
             return EventTime(None, "millis")
@@ -220,53 +217,3 @@ class _Plan:
                         (of.id, atom.step, text), Atom(of.id, of.version, atom.step, text)
                     )
         return {where: tuple(each.values()) for where, each in found.items()}
-
-
-def _topics(schemas: ResolvedSchemas) -> tuple[dict[str, int], int, list[frozenset[int]]]:
-    """Kinds of topics: by name, of any other, and of each the record types that are read in it."""
-    everywhere = {topic for t in schemas.types for topic in t.topics}
-    kinds: dict[frozenset[int], int] = {}
-
-    def kind(topic: str | None) -> int:
-        read = frozenset(
-            t.number for t in schemas.types if topic in t.topics or everywhere <= set(t.topics)
-        )
-        return kinds.setdefault(read, len(kinds))
-
-    other = kind(None)
-    return {topic: kind(topic) for topic in sorted(everywhere)}, other, list(kinds)
-
-
-def _layouts(
-    schemas: ResolvedSchemas,
-    readable: Iterable[frozenset[int]],
-    wanted: Sequence[Wanted],
-    vectors: ColumnVectors,
-) -> Layouts:
-    """The layouts of all schema ids in all kinds of topics."""
-    out = LayoutWriter(vectors)
-    known: dict[tuple[int, int | None, int], int] = {}
-    ids = sorted(schemas.ids)
-
-    def record(writer: Writer, number: int) -> int:
-        key = writer.id, writer.branch, number
-        if key not in known:
-            reader = schemas.types[number].reader
-            known[key] = out.record(number, writer.schema, reader, wanted[number], writer.written)
-        return known[key]
-
-    def program(schema_id: int, read: frozenset[int]) -> int:
-        if schema_id in schemas.unreadable:
-            return out.unreadable
-        writers = schemas.writers[schema_id]
-        of: dict[int | None, int] = {}
-        for writer in writers:
-            if writer.type is not None and writer.type in read:
-                of.setdefault(writer.branch, record(writer, writer.type))
-        if not of or None in of:
-            return of.get(None, out.not_read)
-        branches = 1 + max(writer.branch or 0 for writer in writers)
-        return out.union([of.get(branch, out.not_read) for branch in range(branches)])
-
-    programs = [[program(each, read) for each in ids] for read in readable]
-    return out.written(ids, programs)

@@ -1,6 +1,6 @@
 """Expressions that no compiled loop computes, of many events: once for each set of values.
 
-Columns come from the vectors of :class:`spark_cep.codecs.avro.record_layout.Read`; only here, and
+Columns come from the vectors of :class:`spark_cep.codecs.record_reader.Read`; only here, and
 only of the rows that are asked for, they become Python values.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spark_cep.codecs.avro.record_layout import Layouts, Read
+from spark_cep.codecs.record_reader import Read
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, from_whole, representation
 from spark_cep.pattern.expressions import ColumnPath, Evaluator, Expression, bind
@@ -51,7 +51,7 @@ class ColumnVector(NamedTuple):
             vectors.reader(vector) if representation(kind) is Representation.OBJECT else -1,
         )
 
-    def distinct(self, read: Read, layouts: Layouts, rows: _Rows) -> Distinct:
+    def distinct(self, read: Read, rows: _Rows) -> Distinct:
         """The column's values in these rows."""
         null = read.nulls[rows, self.vector] != 0
         values = read.wholes[rows, self.vector]
@@ -71,9 +71,9 @@ class ColumnVector(NamedTuple):
                 doubles = zip(found.values, bits, strict=True)
                 return found._replace(values=[None if v is None else d for v, d in doubles])
             case Representation.OBJECT:
-                return self._read(read, layouts, rows, null)
+                return self._read(read, rows, null)
 
-    def _read(self, read: Read, layouts: Layouts, rows: _Rows, null: NDArray[np.bool_]) -> Distinct:
+    def _read(self, read: Read, rows: _Rows, null: NDArray[np.bool_]) -> Distinct:
         """The values of bytes, by the reader of their writer."""
         values: list[Any] = [None]
         places = np.zeros(len(rows), np.int64)
@@ -82,12 +82,12 @@ class ColumnVector(NamedTuple):
             mine = np.flatnonzero(~null & (readers == number))
             if number < 0:
                 places[mine] = len(values)
-                values.append(layouts.constants[-1 - number])
+                values.append(read.constants[-1 - number])
                 continue
             at = read.wholes[rows[mine], self.vector]
             found = _encoded(bytes_at(read.data, at, np.zeros(len(mine), bool), pa.binary()))
             places[mine] = found.places + len(values)
-            values += map(layouts.readers[number], found.values[:-1])
+            values += map(read.readers[number], found.values[:-1])
         return Distinct(values, places)
 
 
@@ -121,9 +121,9 @@ class Evaluation:
         places = {path: place for place, (path, _) in enumerate(self.columns)}
         return bind(self.expression, places, {}, self.event)
 
-    def of(self, read: Read, layouts: Layouts, rows: _Rows) -> Distinct:
+    def of(self, read: Read, rows: _Rows) -> Distinct:
         """Its values in these rows."""
-        columns = [vector.distinct(read, layouts, rows) for _, vector in self.columns]
+        columns = [vector.distinct(read, rows) for _, vector in self.columns]
         sets, places = _together(columns, len(rows))
         values: list[Any] = []
         errors: dict[int, Exception] = {}

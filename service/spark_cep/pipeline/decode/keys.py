@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_cep.codecs.avro.record_layout import Layouts, Read
+from spark_cep.codecs.record_reader import Read
 from spark_cep.columns.loops.text_hash import SEED, text_hashes
 from spark_cep.compiler.key_text import ESCAPED, escaped
 from spark_cep.pattern.types import STRING
-from spark_cep.pipeline.decode.column_bytes import bytes_at, pool
+from spark_cep.pipeline.decode.column_bytes import bytes_at, taken, texts_of
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
 
 _Rows = NDArray[np.intp]
@@ -33,7 +33,7 @@ class KeyPart:
 class KeyTexts:
     """A part of the key of a batch's events, of record types ``of`` (-1: none has a key)."""
 
-    def __init__(self, part: KeyPart, read: Read, layouts: Layouts, of: NDArray[np.int32]) -> None:
+    def __init__(self, part: KeyPart, read: Read, of: NDArray[np.int32]) -> None:
         self._part, self._read, self._of = part, read, of
         #: Which events have none.
         self.missing = np.ones(len(of), bool)
@@ -47,7 +47,7 @@ class KeyTexts:
                 self.missing[mine] = read.nulls[mine, source.vector] != 0
                 continue
             rows = np.flatnonzero(mine)
-            found = source.of(read, layouts, rows)
+            found = source.of(read, rows)
             places = np.zeros(len(of), np.int64)
             places[rows] = found.places
             self._texts[number] = pa.array(found.values, pa.string()), places
@@ -74,7 +74,7 @@ class KeyTexts:
                 return bytes_at(self._read.data, values, null, pa.string())
             return pa.array(values, mask=null).cast(pa.string())
         texts, places = self._texts[number]
-        return texts.take(pa.array(places[rows], mask=null))
+        return taken(texts, places[rows], null)
 
 
 def keys_of(
@@ -87,7 +87,7 @@ def keys_of(
     texts = [part.of_rows(rows, here) for part in parts]
     key = texts[0] if len(texts) == 1 else _joined(texts, here)
     group = np.empty(len(rows), np.int64)
-    text_hashes(*pool(key), group)
+    text_hashes(*texts_of(key).pool, group)
     group[key.is_null().to_numpy(zero_copy_only=False)] = SEED
     return key, (group % key_groups).astype(np.int32)
 

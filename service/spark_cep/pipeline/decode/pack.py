@@ -20,15 +20,15 @@ import pyarrow.compute as pc
 
 from spark_cep.codecs.avro.loops.record_bytes import MOST_DEEP
 from spark_cep.codecs.output.dead_letters import Reason, explain_undecodable
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import FramingError, read_schema_id
-from spark_cep.model import Coordinates, DeadLetter
-from spark_cep.pipeline.decode.decoder import Decoder
-from spark_cep.pipeline.decode.record_faults import Fault
-from spark_cep.pipeline.decode.schema_lookup import (
+from spark_cep.codecs.registry.schema_lookup import (
     FORGOTTEN_AFTER_SECONDS,
     MOST_ASKED,
     SchemaLookup,
 )
+from spark_cep.model import Coordinates, DeadLetter
+from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.tallies import Tally
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.event_packets import (
@@ -132,20 +132,20 @@ class Packer:
         self._decided = told.schema_ids is not None
         decoder = self.decoder
         if told.schema_ids is not None:
-            decoder = replace(decoder, layouts=decoder.layouts.only(told.schema_ids))
+            decoder = replace(decoder, reader=decoder.reader.only(told.schema_ids))
         for records in read:
             began = perf_counter_ns()
             waited += began - asked
-            tallies, rows, failures = decoder.read(records, latest, self._late_until)
-            decoded = perf_counter_ns()
-            decoding += decoded - began
-            self._count(tallies)
-            self._count_failures(failures)
-            letters = self._judged(rows) if rows.num_rows else []
-            packets = list(self._take(rows)) if rows.num_rows else []
-            busy += perf_counter_ns() - decoded
-            yield Packed(packets, letters + failures)
-            asked = perf_counter_ns()
+            for tallies, rows, failures in pieces(decoder, records, latest, self._late_until):
+                decoded = perf_counter_ns()
+                decoding += decoded - began
+                self._count(tallies)
+                self._count_failures(failures)
+                letters = self._judged(rows) if rows.num_rows else []
+                packets = list(self._take(rows)) if rows.num_rows else []
+                busy += perf_counter_ns() - decoded
+                yield Packed(packets, letters + failures)
+                began = asked = perf_counter_ns()
             if len(self._new_ids) >= _MOST_NEW_IDS:
                 break
         if self._new_ids:

@@ -14,11 +14,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.codecs.output.outputs import OutputEncoder
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.config import Settings
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
-from spark_cep.pipeline.decode.schema_lookup import SchemaLookup
 from spark_cep.pipeline.deliver.output import Batch, Delivery
 from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten

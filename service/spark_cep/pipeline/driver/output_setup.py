@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from spark_cep.codecs.output.outputs import (
-    OutputEncoder,
-    OutputSchemaIds,
-    OutputTopics,
-    schema_text,
-)
+from spark_cep.codecs.output.avro_results import AvroResults
+from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
+from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.config import Settings
 from spark_cep.observability.logs import logger
@@ -41,7 +38,7 @@ def output_encoder(
         _log.info("topics_created", topics=made)
     ask = registry.register if settings.registry.auto_register else registry.lookup
     ids = retry(
-        lambda: OutputSchemaIds(
+        lambda: AvroResults(
             match=ask(f"{topics.matches}-value", schema_text("match")),
             timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
             dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),

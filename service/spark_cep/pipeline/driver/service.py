@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from spark_cep import __version__
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.config import Settings
 from spark_cep.errors import (
     CircuitBreakerError,
@@ -38,7 +39,6 @@ from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import Phase, StartClock
 from spark_cep.pipeline.compiled_code import prepare
-from spark_cep.pipeline.decode.schema_resolution import resolve_schemas
 from spark_cep.pipeline.driver.checkpoint.files import (
     CheckpointFiles,
     Position,

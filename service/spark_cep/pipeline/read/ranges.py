@@ -12,11 +12,12 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
+from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.errors import KafkaAwayError, StartError, StateError
 from spark_cep.pipeline.librdkafka.consumer import PartitionClient
 from spark_cep.pipeline.librdkafka.library import addresses, error_of
 from spark_cep.pipeline.read.loops import message_loops as loops
-from spark_cep.pipeline.read.records import KafkaRecords, Texts
+from spark_cep.pipeline.read.records import KafkaRecords
 
 _FUNCTIONS: Final = addresses(loops.FUNCTIONS)
 #: Records that are looked at together, and bytes of them, but for the last one.
@@ -168,7 +169,7 @@ class _Columns:
         self._room = np.array([ROWS_TOGETHER, *sizes], np.int64)
         self._offset, self._time = np.empty((2, ROWS_TOGETHER), np.int64)
         self._data = [np.empty(size, np.uint8) for size in sizes]
-        self._ends = np.zeros((3, ROWS_TOGETHER + 1), np.int32)
+        self._ends = np.zeros((3, ROWS_TOGETHER + 1), np.int64)
         self._present = np.empty((3, ROWS_TOGETHER), np.uint8)
         self._scratch = np.zeros(5, np.int64)
 
@@ -217,7 +218,7 @@ class _Columns:
         if not rows:
             return None
         texts = [
-            Texts(data, ends[: rows + 1], present[:rows])
+            ByteColumn(data, ends[: rows + 1], present[:rows])
             for data, ends, present in zip(self._data, self._ends, self._present, strict=True)
         ]
         for each in texts:

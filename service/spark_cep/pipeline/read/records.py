@@ -13,33 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.compilation import I64
+
 _SIZE: Final = struct.Struct("<i")
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Bytes of several records: those of record *i* are ``data[ends[i]:ends[i + 1]]``, if it has
-    any (``present[i]``)."""
-
-    data: NDArray[np.uint8]
-    ends: NDArray[np.int32]
-    present: NDArray[np.uint8]
-
-    def take(self, rows: NDArray[np.intp], wanted: NDArray[np.bool_]) -> pa.Array:
-        """Those at ``rows``, NULL where they are not ``wanted``: only what is wanted is copied."""
-        return self._arrow().take(pa.array(rows, mask=~wanted))
-
-    @property
-    def sizes(self) -> NDArray[np.int32]:
-        """The bytes of each."""
-        return np.diff(self.ends)
-
-    def _arrow(self) -> pa.Array:
-        valid = None
-        if not self.present.all():
-            valid = pa.py_buffer(np.packbits(self.present, bitorder="little"))
-        buffers = [valid, pa.py_buffer(self.ends), pa.py_buffer(self.data)]
-        return pa.Array.from_buffers(pa.binary(), len(self.present), buffers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +28,31 @@ class KafkaRecords:
     partition: int
     offset: NDArray[np.int64]
     time: NDArray[np.int64]
-    value: Texts
-    key: Texts
-    headers: Texts
+    value: ByteColumn
+    key: ByteColumn
+    headers: ByteColumn
 
     def __len__(self) -> int:
         return len(self.offset)
 
     @property
-    def sizes(self) -> NDArray[np.int32]:
+    def sizes(self) -> I64:
         """Bytes of key and value of each."""
-        return self.value.sizes + self.key.sizes
+        return self.value.lengths + self.key.lengths
+
+    def between(self, start: int, end: int) -> KafkaRecords:
+        """Some of them, one behind the other."""
+        return KafkaRecords(
+            self.topic, self.partition, self.offset[start:end], self.time[start:end],
+            self.value.between(start, end), self.key.between(start, end),
+            self.headers.between(start, end),
+        )  # fmt: skip
 
     def rows(self, rows: NDArray[np.intp], whole: NDArray[np.bool_]) -> dict[str, pa.Array]:
         """The columns of some records; those that are ``whole`` with the record's own bytes, and
         headers as JSON."""
         wanted = whole[rows]
-        headers = self.headers.take(rows, wanted)
+        headers = _taken(self.headers, rows, wanted)
         if headers.null_count == len(rows):
             texts = pa.nulls(len(rows), pa.string())
         else:
@@ -79,10 +64,22 @@ class KafkaRecords:
             "offset": pa.array(self.offset[rows]),
             "kafka_time": pa.array(self.time[rows]),
             "size": pa.array(self.sizes[rows]),
-            "record_key": self.key.take(rows, wanted),
-            "value": self.value.take(rows, wanted),
+            "record_key": _taken(self.key, rows, wanted),
+            "value": _taken(self.value, rows, wanted),
             "headers": texts,
         }
+
+
+def _taken(column: ByteColumn, rows: NDArray[np.intp], wanted: NDArray[np.bool_]) -> pa.Array:
+    """The values at ``rows``, NULL where they are not ``wanted``: only what is wanted is copied."""
+    valid = None
+    if column.present is not None and not column.present.all():
+        valid = pa.py_buffer(np.packbits(column.present, bitorder="little"))
+    # There are fewer bytes than 2 GiB: those of BYTES_TOGETHER and one more message.
+    ends = pa.py_buffer(column.ends.astype(np.int32))
+    buffers = [valid, ends, pa.py_buffer(column.data)]
+    found = pa.Array.from_buffers(pa.binary(), len(column), buffers)
+    return found.take(pa.array(rows, mask=~wanted))
 
 
 def headers_text(headers: bytes) -> str:

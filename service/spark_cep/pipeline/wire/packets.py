@@ -182,7 +182,7 @@ class ResultColumns:
     def encode(self) -> bytes:
         """The packet."""
         numbers = (self.rule, self.key)
-        columns = [part for column in (self.keys, self.ids, self.values) for part in column]
+        columns = [part for column in (self.keys, self.ids, self.values) for part in column.pool]
         return pack([self.topic, self.headers, *(each.tobytes() for each in (*numbers, *columns))])
 
     @classmethod

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, Problem, RuleSetError
 from spark_cep.pattern.document.loading import load_rules
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
-from spark_cep.pipeline.decode.schema_resolution import resolve_schemas
 from spark_cep.pipeline.driver.rules.job_plan import (
     check_rules,
     input_topics,
@@ -25,7 +25,7 @@ from spark_cep.pipeline.driver.rules.job_plan import (
 from spark_cep.rules.rule_set import RuleSet, assemble
 from spark_cep.rules.sources.folder import FolderSource, read_files, read_rules
 
-from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
+from tests.codecs.registry.test_resolved_schemas import FakeRegistry
 
 
 def settings(folder: Path, topics: dict[str, object], **rules: object) -> Settings:

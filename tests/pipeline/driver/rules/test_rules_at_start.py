@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pattern.document.loading import load_rules
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
-from spark_cep.pipeline.decode.schema_resolution import resolve_schemas
 from spark_cep.pipeline.driver.checkpoint.files import Position
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleLog
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
@@ -19,7 +19,7 @@ from spark_cep.rules.overrides import OverrideTopic
 from spark_cep.rules.rule_set import assemble
 from spark_cep.rules.sources.folder import FolderSource
 
-from tests.pipeline.decode.test_resolved_schemas import FakeRegistry
+from tests.codecs.registry.test_resolved_schemas import FakeRegistry
 from tests.pipeline.driver.rules.test_job_plan import settings
 
 _IN_SQL = """

@@ -12,12 +12,12 @@ from spark_cep.codecs.registry.framing import PREFIX_LENGTH
 from spark_cep.columns.compilation import compiled
 from spark_cep.columns.loops.text_hash import little_endian
 
-#: What became of a record: it was read; its bytes are not those of its schema; they are, but a
-#: text is not UTF-8, a decimal has too many digits, or a time or day is outside the years 1 to
-#: 9999; its types nest too deeply; there is no value; it does not begin as the registry's framing;
-#: its schema id is none of those given; its type is not read; its schema cannot be read.
+#: What became of a record: it was read; there is no value; its type is not read; it does not begin
+#: as the registry's framing; its schema id is none of those given; its bytes are not those of its
+#: schema; its schema cannot be read; a text is not UTF-8, a decimal has too many digits, or a time
+#: or day is outside the years 1 to 9999; its types nest too deeply.
 (
-    READ, UNDECODABLE, BAD_VALUE, TOO_DEEP, ABSENT, NOT_FRAMED, UNKNOWN_ID, NOT_READ, UNREADABLE,
+    READ, ABSENT, NOT_READ, NOT_FRAMED, UNKNOWN_ID, UNDECODABLE, UNREADABLE, BAD_VALUE, TOO_DEEP,
 ) = range(9)  # fmt: skip
 
 #: Operations: ``code, a, b, c``. The end, with the outcome *a*; a number of *a* bytes at most.

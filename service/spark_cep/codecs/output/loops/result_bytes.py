@@ -1,8 +1,8 @@
-"""The compiled loops of :mod:`spark_cep.codecs.output.result_columns`, which says what they are
-given.
+"""The compiled loops of :mod:`spark_cep.codecs.output.result_columns` and
+:mod:`spark_cep.codecs.output.avro_results`, which say what each column is.
 
-Texts come as a pool: ``…_data`` are the bytes of all, text ``i`` is at ``…_ends[i]`` to
-``…_ends[i + 1]``. What is written goes to ``out``, and where each row ends to ``out_ends``.
+Texts come as a pool: ``data`` are the bytes of all, text ``i`` is at ``data_ends[i]`` to
+``data_ends[i + 1]``. What is written goes to ``out``, and where each row ends to ``out_ends``.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import numpy as np
 
 from spark_cep.columns.compilation import compiled, inlined
 
-#: Characters of a match id.
-ID_LENGTH = 32
+#: Writes of a part of a record: a number, a byte, a text or none (below 0), a text, bytes as they
+#: are, and items of the next level.
+LONG, BYTE, OPTIONAL_TEXT, TEXT, CONSTANT, ITEMS = range(6)
 
 
 @compiled
-def put_long(out, at, number):
+def _put_long(out, at, number):
     """Zigzag, seven bits a byte; returns the place behind."""
     rest = np.uint64((number << 1) ^ (number >> 63))
     while rest >= np.uint64(128):
@@ -45,6 +46,13 @@ def _put(out, at, data, ends, place):
     return at
 
 
+@compiled
+def _put_counted(out, at, data, ends, place):
+    """A text of a pool, its length in front."""
+    at = _put_integer(out, at, ends[place + 1] - ends[place])
+    return _put(out, at, data, ends, place)
+
+
 @inlined
 def _end_of_step(step, at, end):
     """Where the events of the step at ``at`` end."""
@@ -66,17 +74,22 @@ def _steps_taken(step, first, end):
 
 @compiled
 def write_identities(
-    rule, key, ends, step, topic, type_, partition, offset, event_time, first_step, by_name,
+    rule, version, key, ends, step, topic, partition, offset, first_step, by_name,
     rule_data, rule_ends, key_data, key_ends, step_data, step_ends, topic_data, topic_ends,
     out, out_ends,
 ):  # fmt: skip
-    """What the id of each row is the hash of."""
+    """What the id of each row is the hash of; ``by_name``: the steps of each rule in the order of
+    their names."""
     at = 0
     for row in range(len(rule)):
         first = ends[row - 1] if row else 0
         end = ends[row]
-        at = _put(out, at, rule_data, rule_ends, rule[row])
-        at = _put(out, at, key_data, key_ends, key[row])
+        at = _put_counted(out, at, rule_data, rule_ends, rule[row])
+        at = _put_integer(out, at, version[row])
+        out[at] = key[row] >= 0
+        at += 1
+        if key[row] >= 0:
+            at = _put_counted(out, at, key_data, key_ends, key[row])
         at = _put_integer(out, at, _steps_taken(step, first, end))
         for place in range(first_step[rule[row]], first_step[rule[row] + 1]):
             wanted = by_name[place]
@@ -91,64 +104,75 @@ def write_identities(
             if low == end or step[low] != wanted:
                 continue
             behind = _end_of_step(step, low, end)
-            at = _put(out, at, step_data, step_ends, wanted)
+            at = _put_counted(out, at, step_data, step_ends, wanted)
             at = _put_integer(out, at, behind - low)
             for event in range(low, behind):
-                at = _put(out, at, topic_data, topic_ends, topic[event])
+                at = _put_counted(out, at, topic_data, topic_ends, topic[event])
                 at = _put_integer(out, at, partition[event])
                 at = _put_integer(out, at, offset[event])
         out_ends[row + 1] = at
 
 
+@inlined
+def _put_part(out, at, kind, number, data, data_ends):
+    if kind == LONG:
+        at = _put_long(out, at, number)
+    elif kind == BYTE:
+        out[at] = number
+        at += 1
+    elif kind == OPTIONAL_TEXT and number < 0:
+        out[at] = 0
+        at += 1
+    else:
+        if kind == OPTIONAL_TEXT:
+            out[at] = 2
+            at += 1
+        first, end = data_ends[number], data_ends[number + 1]
+        if kind != CONSTANT:
+            at = _put_long(out, at, end - first)
+        for place in range(first, end):
+            out[at] = data[place]
+            at += 1
+    return at
+
+
 @compiled
 def write_values(
-    rule, key, ends, step, topic, type_, partition, offset, event_time, first_step, by_name,
-    starts, time, already_matched, is_timeout, emitted_at, schema_id, ids,
-    rule_data, rule_ends, key_data, key_ends, step_data, step_ends, topic_data, topic_ends,
-    type_data, type_ends, out, out_ends,
+    ends, step, of_row, row_numbers, of_step, of_event, event_numbers, data, data_ends,
+    out, out_ends,
 ):  # fmt: skip
-    """The values, framing in front."""
+    """The values in Avro: parts ``of_row``, among them the items of its steps, with parts
+    ``of_step``, among them the items of its events, with parts ``of_event``. A part is what is
+    written, and its row of numbers, those of a step at its first event; the text, if constant."""
     at = 0
-    for row in range(len(rule)):
+    for row in range(len(ends)):
         first = ends[row - 1] if row else 0
         end = ends[row]
-        out[at] = 0
-        at += 1
-        for place in range(4):
-            out[at] = np.uint8((schema_id >> (24 - 8 * place)) & 255)
-            at += 1
-        at = put_long(out, at, ID_LENGTH)
-        for place in range(ID_LENGTH):
-            out[at + place] = ids[row * ID_LENGTH + place]
-        at += ID_LENGTH
-        at = _put(out, at, rule_data, rule_ends, rule[row])
-        at = _put(out, at, key_data, key_ends, key[row])
-        at = put_long(out, at, starts[row])
-        at = put_long(out, at, time[row])
-        if is_timeout:
-            out[at] = already_matched[row]
-            at += 1
-        at = put_long(out, at, emitted_at)
-        out[at] = 0  # no measures
-        at += 1
-        at = put_long(out, at, _steps_taken(step, first, end))
-        event = first
-        while event < end:
-            behind = _end_of_step(step, event, end)
-            at = _put(out, at, step_data, step_ends, step[event])
-            at = put_long(out, at, behind - event)
-            while event < behind:
-                at = _put(out, at, topic_data, topic_ends, topic[event])
-                at = put_long(out, at, partition[event])
-                at = put_long(out, at, offset[event])
-                at = put_long(out, at, event_time[event])
-                at = _put(out, at, type_data, type_ends, type_[event])
-                out[at] = 0  # no columns
-                out[at + 1] = 0  # no payload
-                at += 2
-                event += 1
+        for part in range(len(of_row)):
+            kind, which = of_row[part, 0], of_row[part, 1]
+            if kind != ITEMS:
+                number = which if kind == CONSTANT else row_numbers[which, row]
+                at = _put_part(out, at, kind, number, data, data_ends)
+                continue
+            at = _put_long(out, at, _steps_taken(step, first, end))
+            event = first
+            while event < end:
+                behind = _end_of_step(step, event, end)
+                for part_of_step in range(len(of_step)):
+                    kind, which = of_step[part_of_step, 0], of_step[part_of_step, 1]
+                    if kind != ITEMS:
+                        number = which if kind == CONSTANT else event_numbers[which, event]
+                        at = _put_part(out, at, kind, number, data, data_ends)
+                        continue
+                    at = _put_long(out, at, behind - event)
+                    for each in range(event, behind):
+                        for part_of_event in range(len(of_event)):
+                            kind, which = of_event[part_of_event, 0], of_event[part_of_event, 1]
+                            number = which if kind == CONSTANT else event_numbers[which, each]
+                            at = _put_part(out, at, kind, number, data, data_ends)
+                    out[at] = 0
+                    at += 1
+                event = behind
             out[at] = 0
             at += 1
-        out[at] = 0
-        at += 1
         out_ends[row + 1] = at

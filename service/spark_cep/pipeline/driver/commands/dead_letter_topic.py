@@ -15,7 +15,7 @@ import fastavro
 from confluent_kafka import Message
 
 from spark_cep.codecs.avro.schema import without_defaults
-from spark_cep.codecs.output.outputs import schema_text
+from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import locate
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.config import Settings

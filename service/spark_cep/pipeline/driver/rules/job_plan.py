@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_resolution import topics_of
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.config import Settings
 from spark_cep.config.topics import KAFKA_TIMESTAMP
@@ -20,8 +22,6 @@ from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import at_input, check_statement, endless
 from spark_cep.pattern.type_check import type_check, type_warnings, with_columns_of
 from spark_cep.pipeline.decode.decoder_plan import check_columns, record_types
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
-from spark_cep.pipeline.decode.schema_resolution import topics_of
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.rules.sources.source import RuleSource
 from spark_cep.rules.texts import plan_for

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.decode.decoder_plan import record_types
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicy, ask_once

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from spark_cep.columns.compilation import I32, I64, compiled
+from spark_cep.columns.compilation import I64, compiled
 from spark_cep.pipeline.librdkafka.loops.native_calls import (
     INT,
     NOTHING,
@@ -49,9 +49,9 @@ def append(
     messages: I64, first: int, last: int, start: int, end: int, functions: I64,
     scratch: I64, place: int, errors: I64, at: I64, room: I64, enough: int,
     offsets: I64, times: I64,
-    values: int, value_ends: I32, has_value: Flags,
-    keys: int, key_ends: I32, has_key: Flags,
-    headers: int, header_ends: I32, has_headers: Flags,
+    values: int, value_ends: I64, has_value: Flags,
+    keys: int, key_ends: I64, has_key: Flags,
+    headers: int, header_ends: I64, has_headers: Flags,
 ) -> int:  # fmt: skip
     """Copy those of ``messages[first:last]`` with an offset from ``start`` to before ``end`` into
     columns, and give them back to librdkafka: one pass, while they are in the processor's cache.

@@ -3,7 +3,7 @@
 A *record type* is one kind of event of one input, with its reader schema. A *writer* is a schema
 id met in a topic; it is read as one record type, or as several where it is a union of records. The
 plan is built for the writers known when it starts; an id met later is learnt (:meth:`learn`) and
-the plan built again. :mod:`spark_cep.pipeline.decode.schema_resolution` finds those of the
+the plan built again. :mod:`spark_cep.codecs.registry.schema_resolution` finds those of the
 settings.
 """
 
@@ -21,11 +21,13 @@ from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, without_bytes
+from spark_cep.codecs.record_reader import Wanted
+from spark_cep.codecs.registry.avro_reader import AvroReader, avro_reader
+from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import NULL, RecordType, SqlType, record_type
-from spark_cep.pipeline.decode.schema_lookup import LARGEST_REGISTERED
 
 if TYPE_CHECKING:
     # Its HTTP client takes a while to import, and these travel to each Python worker.
@@ -97,6 +99,10 @@ class ResolvedSchemas:
         return ResolvedSchemas(
             self.types, dict(self.writers), dict(self.unknown_ids), dict(self.unreadable)
         )
+
+    def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> AvroReader:
+        """The reader of the ``wanted`` columns of each record type."""
+        return avro_reader(self, wanted, vectors)
 
     @property
     def ids(self) -> frozenset[int]:

@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from spark_cep.codecs.registry.settings import RegistrySettings
-from spark_cep.pipeline.decode import schema_lookup
-from spark_cep.pipeline.decode.schema_lookup import (
+from spark_cep.codecs.registry import schema_lookup
+from spark_cep.codecs.registry.schema_lookup import (
     FORGOTTEN_AFTER_SECONDS,
     LARGEST_REGISTERED,
     SchemaLookup,
 )
+from spark_cep.codecs.registry.settings import RegistrySettings
 
 MOST = 50
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, RegistryError, SchemaError, SchemaNotFoundError
-from spark_cep.pipeline.decode.resolved_schemas import EventType, ResolvedSchemas, names_of
 
 
 def resolve_schemas(

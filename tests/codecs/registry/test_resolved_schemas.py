@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.registry import Registry, SubjectVersion
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, RegistryError, SchemaError, SchemaNotFoundError
-from spark_cep.pipeline.decode.resolved_schemas import ResolvedSchemas
-from spark_cep.pipeline.decode.schema_resolution import resolve_schemas
 
 
 def record(name: str, *fields: str) -> dict[str, Any]:

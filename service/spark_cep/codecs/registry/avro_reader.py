@@ -1,0 +1,97 @@
+"""The reader of Avro records with a schema id of the registry in front."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
+from spark_cep.codecs.record_reader import Read, Wanted
+from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.column_vectors import ColumnVectors
+
+if TYPE_CHECKING:
+    from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, Writer
+
+
+@dataclass(frozen=True)
+class AvroReader:
+    """Reads by the layouts of all known schema ids. ``kind_of_topic``: for :meth:`Layouts.read`;
+    any other topic is of ``other_topics``."""
+
+    layouts: Layouts
+    kind_of_topic: Mapping[str, int]
+    other_topics: int
+
+    def read(self, topic: str, values: ByteColumn) -> Read:
+        """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        kind = self.kind_of_topic.get(topic, self.other_topics)
+        present = values.present
+        if present is None:
+            present = np.ones(len(values), np.uint8)
+        return self.layouts.read(*values.pool, present, np.full(len(values), kind, np.int32))
+
+    def only(self, formats: Collection[int]) -> AvroReader:
+        """The same for these schema ids; all others are unknown."""
+        return replace(self, layouts=self.layouts.only(formats))
+
+
+def avro_reader(
+    schemas: ResolvedSchemas, wanted: Sequence[Wanted], vectors: ColumnVectors
+) -> AvroReader:
+    """The reader of the ``wanted`` columns of each record type."""
+    kind_of_topic, other, readable = _topics(schemas)
+    return AvroReader(_layouts(schemas, readable, wanted, vectors), kind_of_topic, other)
+
+
+def _topics(schemas: ResolvedSchemas) -> tuple[dict[str, int], int, list[frozenset[int]]]:
+    """Kinds of topics: by name, of any other, and of each the record types that are read in it."""
+    everywhere = {topic for t in schemas.types for topic in t.topics}
+    kinds: dict[frozenset[int], int] = {}
+
+    def kind(topic: str | None) -> int:
+        read = frozenset(
+            t.number for t in schemas.types if topic in t.topics or everywhere <= set(t.topics)
+        )
+        return kinds.setdefault(read, len(kinds))
+
+    other = kind(None)
+    return {topic: kind(topic) for topic in sorted(everywhere)}, other, list(kinds)
+
+
+def _layouts(
+    schemas: ResolvedSchemas,
+    readable: Iterable[frozenset[int]],
+    wanted: Sequence[Wanted],
+    vectors: ColumnVectors,
+) -> Layouts:
+    """The layouts of all schema ids in all kinds of topics."""
+    out = LayoutWriter(vectors)
+    known: dict[tuple[int, int | None, int], int] = {}
+    ids = sorted(schemas.ids)
+
+    def record(writer: Writer, number: int) -> int:
+        key = writer.id, writer.branch, number
+        if key not in known:
+            reader = schemas.types[number].reader
+            known[key] = out.record(number, writer.schema, reader, wanted[number], writer.written)
+        return known[key]
+
+    def program(schema_id: int, read: frozenset[int]) -> int:
+        if schema_id in schemas.unreadable:
+            return out.unreadable
+        writers = schemas.writers[schema_id]
+        of: dict[int | None, int] = {}
+        for writer in writers:
+            if writer.type is not None and writer.type in read:
+                of.setdefault(writer.branch, record(writer, writer.type))
+        if not of or None in of:
+            return of.get(None, out.not_read)
+        branches = 1 + max(writer.branch or 0 for writer in writers)
+        return out.union([of.get(branch, out.not_read) for branch in range(branches)])
+
+    programs = [[program(each, read) for each in ids] for read in readable]
+    return out.written(ids, programs)

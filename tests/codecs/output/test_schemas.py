@@ -1,0 +1,97 @@
+"""One table of output fields: the public schemas, the documentation and any format follow it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from spark_cep.codecs.output.fields import RECORDS, Contract, Record
+from spark_cep.codecs.output.outputs import OutputEncoder
+from spark_cep.codecs.output.result_columns import Chosen, ResultColumns
+from spark_cep.codecs.output.schemas import schema_text, with_tables
+from spark_cep.columns.byte_column import ByteColumn
+
+from tests.codecs.output.test_outputs import noon
+from tests.codecs.output.test_result_columns import OUTPUT_TOPICS, both, plan, stream
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("contract", RECORDS)
+def test_schema_is_up_to_date(contract: Contract) -> None:
+    """`python -m spark_cep.codecs.output.schemas schemas docs/output.md` writes it."""
+    assert (ROOT / "schemas" / f"{contract}.avsc").read_text("utf-8") == schema_text(contract)
+
+
+def test_tables_are_up_to_date() -> None:
+    """The same command writes them; each record has one."""
+    page = (ROOT / "docs" / "output.md").read_text("utf-8")
+    assert with_tables(page) == page
+    for record in ("Match", "StepEvents", "TakenEvent", "MatchRow", "Timeout", "DeadLetter"):
+        assert page.count(f"<!-- fields of {record} -->\n\n| field | type | meaning |\n") == 1
+
+
+@dataclass(frozen=True)
+class JsonResults:
+    """Another format."""
+
+    def value(self, contract: Contract, result: Any, now: int, origin: str) -> bytes:
+        """As the protocol says."""
+        assert origin
+        return json.dumps(RECORDS[contract].values(result, now)).encode()
+
+    def values(self, contract: Contract, columns: ResultColumns, now: int) -> ByteColumn:
+        """As the protocol says."""
+        return ByteColumn.of(
+            [
+                json.dumps(self._row(RECORDS[contract], columns, now, row)).encode()
+                for row in range(len(columns.row))
+            ]
+        )
+
+    def _row(self, record: Record, columns: ResultColumns, now: int, row: int) -> dict[str, Any]:
+        (steps,) = (each for each in record.fields if isinstance(each.type, Record))
+        assert isinstance(steps.type, Record)
+        (events,) = (each for each in steps.type.fields if isinstance(each.type, Record))
+        assert isinstance(events.type, Record)
+        found = self._flat(record, columns, now, row)
+        found[steps.name] = []
+        first = int(columns.ends[row - 1]) if row else 0
+        taken = np.arange(first, columns.ends[row])
+        for step in np.unique(columns.step[taken]).tolist():
+            mine = taken[columns.step[taken] == step].tolist()
+            item = self._flat(steps.type, columns, now, mine[0])
+            item[events.name] = [self._flat(events.type, columns, now, each) for each in mine]
+            found[steps.name].append(item)
+        return found
+
+    @staticmethod
+    def _flat(record: Record, columns: ResultColumns, now: int, row: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for field in record.fields:
+            if isinstance(field.type, Record):
+                continue
+            value: Any = now if field.of is None else field.column and field.column(columns)
+            if isinstance(value, Chosen):
+                number = value.numbers[row]
+                value = None if number < 0 else value.texts.values()[number].decode()
+            elif isinstance(value, np.ndarray):
+                value = value[row].item()
+            found[field.name] = bool(value) if field.type.value == "boolean" else value
+        return found
+
+
+def test_another_format_needs_the_table_alone() -> None:
+    """Its records of columns are those of objects, too."""
+    encode = OutputEncoder(OUTPUT_TOPICS, JsonResults(), noon)
+    as_objects, as_columns, job = both(plan(), stream(300), encode)
+    parsed = [
+        [(r.topic, r.key, r.headers, json.loads(r.value or b"")) for r in records]
+        for records in (as_objects, as_columns)
+    ]
+    assert sorted(parsed[0], key=repr) == sorted(parsed[1], key=repr) != []
+    assert job.outputs.results

@@ -1,0 +1,221 @@
+"""The decoder over any format: readers of Avro and of JSON give the same rows of equal events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from random import Random
+from typing import Any
+
+import fastavro
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+from pyspark.serializers import CPickleSerializer
+from spark_cep.codecs.avro.schema import parse
+from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.record_reader import Read, RecordFormat, Wanted
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.columns.representation import Representation, representation, to_whole
+from spark_cep.pattern.types import RecordType, record_type
+from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
+from spark_cep.pipeline.decode.decoder import Decoder, pieces
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
+
+from tests.e2e.schemas import field, record
+from tests.pipeline.decode.reference import Kafka, kafka_records, read
+from tests.pipeline.decode.test_decoder import planned, rule
+
+SCHEMA = record(
+    "t.Event",
+    kind="string",
+    k=field(["null", "string"], default=None),
+    n=field(["null", "long"], default=None),
+    x="double",
+    ok="boolean",
+    tags={"type": "array", "items": "string"},
+    at="long",
+)
+SCHEMA_ID = 7
+
+
+@dataclass(frozen=True)
+class JsonType:
+    """The record type of lines."""
+
+    number: int = 0
+    input: str = "events"
+    name: str = "t.Event"
+    event_time: str = "at"
+    event_time_unit: str = "millis"
+
+    @cached_property
+    def columns(self) -> RecordType:
+        """As in Avro."""
+        return record_type(json.dumps(SCHEMA))
+
+
+@dataclass(frozen=True)
+class JsonFormat:
+    """Lines of JSON, an event each."""
+
+    types: tuple[JsonType, ...] = (JsonType(),)
+
+    def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> JsonReader:
+        """The reader of columns."""
+        of = {path[0]: (*to, vectors.reader(to[0])) if path == ("tags",) else (*to, -1)
+              for path, to in wanted[0].items()}  # fmt: skip
+        return JsonReader(of, vectors.width)
+
+
+@dataclass(frozen=True)
+class JsonReader:
+    """Reads a column into its vector; of other values the bytes are kept."""
+
+    columns: dict[str, tuple[int, Any, int]]
+    width: int
+
+    def only(self, formats: Collection[int]) -> JsonReader:
+        """There is one format alone."""
+        raise NotImplementedError
+
+    def read(self, topic: str, values: ByteColumn) -> Read:
+        """One record after the other."""
+        assert topic == "t"
+        count, data = len(values), bytearray()
+        wholes = np.zeros((count, max(1, self.width)), np.int64)
+        doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
+        types, faults = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        for row in range(count):
+            line = values.data[values.ends[row] : values.ends[row + 1]].tobytes()
+            if values.present is not None and not values.present[row]:
+                faults[row] = Fault.TOMBSTONE
+                continue
+            try:
+                event = json.loads(line)
+            except ValueError:
+                faults[row] = Fault.UNDECODABLE
+                continue
+            for name, (vector, kind, reader) in self.columns.items():
+                value = event.get(name)
+                if value is None:
+                    continue
+                nulls[row, vector] = 0
+                match representation(kind):
+                    case Representation.DOUBLE:
+                        doubles[row, vector] = value
+                    case Representation.WHOLE:
+                        wholes[row, vector] = to_whole(kind)(value)
+                    case of:
+                        text = value if of is Representation.TEXT else json.dumps(value)
+                        wholes[row, vector] = len(data) << 32 | len(text.encode())
+                        data += text.encode()
+                        if of is Representation.OBJECT:
+                            wholes[row, reader] = 0
+        types[faults == Fault.TOMBSTONE] = -1
+        texts = np.frombuffer(bytes(data) or b"\0", np.uint8)
+        return Read(texts, wholes, doubles, nulls, types, faults, (json.loads,))
+
+
+def avro_format() -> ResolvedSchemas:
+    """The same in Avro, with the registry's framing."""
+    schema = parse(json.dumps(SCHEMA), "event")
+    types = (EventType(0, "events", "t.Event", schema, ("t",), "at", "millis"),)
+    return ResolvedSchemas(types, {SCHEMA_ID: (Writer(SCHEMA_ID, schema, None, 0),)})
+
+
+def in_avro(event: dict[str, Any]) -> bytes:
+    """An event."""
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(SCHEMA), event)
+    return frame(SCHEMA_ID, out.getvalue())
+
+
+def some_events(random: Random, count: int) -> list[dict[str, Any]]:
+    """Events with NULLs, texts that are not ASCII, and values of all kinds."""
+    return [
+        {
+            "kind": random.choice(["a", "b", "ключ", ""]),
+            "k": random.choice([None, "ü", "key", "a"]),
+            "n": random.choice([None, 0, -5, 2**60]),
+            "x": random.choice([0.5, -1.25, 1e300]),
+            "ok": random.random() < 0.5,
+            "tags": random.sample(["ü", "x", "a"], random.randrange(3)),
+            "at": 1_000_000 + number,
+        }
+        for number in range(count)
+    ]
+
+
+RULES = [
+    rule("plain", "kind = 'a' AND n > -10", "x < 1 OR ok", key="k", emit={"events": ["kind", "x"]}),
+    rule("other", "kind IN ('ключ', 'b')", "SIZE(tags) > 1", key=["kind", "n"],
+         emit={"events": ["tags", "n", "ok"]}),
+    rule("computed", "UPPER(kind) = 'A' AND tags[0] = 'ü'", "k = kind", key="UPPER(kind)"),
+]  # fmt: skip
+
+
+def rows_of(form: RecordFormat, values: Sequence[bytes | None]) -> list[dict[str, Any]]:
+    """The decoder's rows, but for the records' own bytes and the texts of dead letters."""
+    options = DecodeOptions(16, None, keep_all=False)
+    made: Decoder = decoder_for(planned(RULES), form, options)
+    serializer: Any = CPickleSerializer()
+    decoder = serializer.loads(serializer.dumps(made))
+    records = [
+        Kafka("t", 0, number, 1_000_000, None, value, None) for number, value in enumerate(values)
+    ]
+    found = read(decoder, records)
+    assert found.failures == []
+    rows: list[dict[str, Any]] = found.rows.drop_columns(["value", "size"]).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_same_bits_keys_and_columns(seed: int) -> None:
+    """Whatever the format; records without value, and broken ones, are faults in both."""
+    events = some_events(Random(seed), 300)
+    lines = [json.dumps(event).encode() for event in events]
+    of_json = rows_of(JsonFormat(), [*lines, None, lines[0][:-3]])
+    avro = [in_avro(event) for event in events]
+    of_avro = rows_of(avro_format(), [*avro, None, avro[0][:-3]])
+    assert of_json == of_avro
+    assert of_json[-1]["fault"] == Fault.UNDECODABLE
+    assert len({(row["key_0"], row["bits_0_0"]) for row in of_json}) > 5
+
+
+LARGE = 120_000
+
+
+@pytest.mark.parametrize(
+    ("key", "count"), [("k", 20_000), ("UPPER(k)", 2_000), (["k", "kind"], 2_000)]
+)
+def test_a_large_constant_of_many_records(key: Any, count: int) -> None:
+    """A default of the reader schema that the records' few bytes do not have: up to 2.4 GB."""
+    reader = record("t.Event", at="long", kind="string", k=field("string", default="x" * LARGE))
+    writer = record("t.Event", at="long", kind="string")
+    schemas = [parse(json.dumps(each), "event") for each in (reader, writer)]
+    types = (EventType(0, "events", "t.Event", schemas[0], ("t",), "at", "millis"),)
+    form = ResolvedSchemas(types, {SCHEMA_ID: (Writer(SCHEMA_ID, schemas[1], None, 0),)})
+    rules = [rule("large", "kind = 'a'", "kind = 'a'", key=key, emit={"events": ["k"]})]
+    decoder = decoder_for(planned(rules), form, DecodeOptions(16, None, keep_all=False))
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(writer), {"at": 1, "kind": "a"})
+    value = frame(SCHEMA_ID, out.getvalue())
+    records = [Kafka("t", 0, number, 1, None, value, None) for number in range(count)]
+    (together,) = kafka_records(records, count)
+    rows, groups, letters = 0, set(), set()
+    for piece in pieces(decoder, together, None):
+        assert piece.failures == []
+        assert all(column.nbytes <= MOST_BYTES * 2 for column in piece.rows.columns)
+        assert piece.rows.column("offset").to_pylist() == [*range(rows, rows + piece.rows.num_rows)]
+        rows += piece.rows.num_rows
+        assert sum(tally.records for tally in piece.tallies) == piece.rows.num_rows
+        groups |= set(piece.rows.column("group_0").to_pylist())
+        letters |= set(pc.binary_length(piece.rows.column("slot_0_0")).to_pylist())
+    assert (rows, len(groups), letters) == (count, 1, {LARGE})
