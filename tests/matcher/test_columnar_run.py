@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher import keys
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.matcher.steps import matcher, tables
 from spark_cep.matcher.steps.loops import kernel
 from spark_cep.model import Coordinates
@@ -33,6 +32,7 @@ from tests.matcher.runs import (
     written,
 )
 from tests.matcher.strategies import keyed_streams, rules
+from tests.reference.local import LocalJob, Record
 
 property_of = settings(
     max_examples=40,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
-from spark_cep.config.topics import KAFKA_TIMESTAMP
+from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types

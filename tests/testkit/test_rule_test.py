@@ -14,7 +14,6 @@ from spark_cep import Pattern, to_yaml
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import RuleSetError, SchemaError
 from spark_cep.matcher.findings.live import live_partials
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Rule
@@ -22,6 +21,7 @@ from spark_cep.testkit import RuleTest
 
 from tests.matcher.strategies import arrivals, keyed_streams, rules
 from tests.reference.job import ReferenceJob
+from tests.reference.local import LocalJob, Record
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FAIL, OK = {"event_type": "login_fail"}, {"event_type": "login_ok"}

@@ -85,6 +85,8 @@ class Runner:
             if number != count:
                 raise ValueError(f"{what} for {number} key groups, the settings say {count}")
         self.use(plan, inputs)
+        #: The watermark, in milliseconds.
+        self.watermark = self._group(0).clock.watermark if self._state.batches else BEGINNING
 
     def use(self, plan: RuleSetPlan, inputs: Inputs) -> None:
         """Run the next batches with other rules, or with inputs that know more record types or
@@ -101,11 +103,6 @@ class Runner:
             inputs.types,
         )
         self._matcher = GroupMatcher(plan, options, columns=self._columns)
-
-    @property
-    def watermark(self) -> int:
-        """The watermark, in milliseconds."""
-        return self._group(0).clock.watermark if self._state.batches else BEGINNING
 
     def run(self, batches: Iterable[Batch]) -> Iterator[BatchResults]:
         """Apply batches in order; the results of each, once it is applied."""
@@ -149,6 +146,7 @@ class Runner:
             taken.close()
             results.watermark = group.clock.watermark
         state.batches += 1
+        self.watermark = results.watermark
         results.counts = self._packer.report().counts
         for topic, count in late.items():
             results.counts[Count.LATE_EVENTS, topic] += count

@@ -17,13 +17,13 @@ from spark_cep.codecs.output.outputs import (
 )
 from spark_cep.codecs.output.result_columns import EncodedResults
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates, Match, Timeout
 from spark_cep.pattern.document.loading import load_rules
 
 from tests.codecs.output.test_outputs import noon
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import keyed_streams, rules
+from tests.reference.local import LocalJob, Record
 
 TOPICS = ["t", "тема", "x" * 200]
 OUTPUT_TOPICS = OutputTopics("matches", "timeouts", "late", "dead", "shadow", "rows")

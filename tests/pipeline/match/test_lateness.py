@@ -21,7 +21,6 @@ from spark_cep.codecs.record_faults import Fault
 from spark_cep.errors import StateError
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
-from spark_cep.matcher.local import EventReader, LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.decode.decoder import Decoded
@@ -44,6 +43,7 @@ from tests.pipeline.match.test_key_group import (
     plan_of,
     without_payload,
 )
+from tests.reference.local import EventReader, LocalJob, Record
 
 GROUPS = 3
 DISORDER = 2

@@ -89,7 +89,8 @@ class Packed(NamedTuple):
 @dataclass
 class Packer:
     """Makes packets of records; picklable. ``readers`` by schema id; ``unknown_ids``: what counts
-    for a while where ``lookup`` gets no answer, with when the registry said so (ms since 1970);
+    for a while where ``lookup`` (``None``: no format has ids) gets no answer, with when the
+    registry said so (ms since 1970);
     ``time_columns`` and ``key_texts``, by number of the record type, say in dead letters what was
     missing."""
 
@@ -97,7 +98,7 @@ class Packer:
     key_groups: int
     readers: dict[int, RecordReader]
     unknown_ids: dict[int, int]
-    lookup: SchemaLookup
+    lookup: SchemaLookup | None
     unreadable: dict[int, str]
     time_columns: tuple[str, ...]
     key_texts: tuple[tuple[str, ...], ...]
@@ -286,9 +287,12 @@ class Packer:
         """Find out which of the ids that the plan does not know have a schema."""
         for known in self._no_schema:
             ids.pop(known, None)
+        if not ids:
+            return
         if self._decided:
             self._no_schema |= {each: _NO_SCHEMA.format(each) for each in ids}
             return
+        assert self.lookup is not None
         answers = self.lookup.ask(ids, MOST_ASKED - self._asked)
         self._asked += answers.asked
         # It may have been registered since; a batch that runs again comes to the same.

@@ -6,8 +6,9 @@ batch (:mod:`spark_cep.rules.texts`), so they may change while the query runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.compiler.record_types import RecordTypes
@@ -39,14 +40,9 @@ class Packing:
     def packer(self, plan: RuleSetPlan) -> Packer:
         """The packer for the rules of ``plan``. Raises what
         :func:`~spark_cep.pipeline.decode.decoder_plan.decoder_for` does."""
-        schemas, options = self.schemas, self.options
-        decoder = decoder_for(plan, schemas, options)
-        return Packer(
-            partitionings=tuple(
-                PackedPartitioning.of(number, part, micros=decoder.in_micros)
-                for number, part in enumerate(plan.partitionings)
-            ),
-            key_groups=options.key_groups,
+        schemas = self.schemas
+        return replace(
+            packer_of_format(schemas, plan, self.options),
             readers={
                 schema_id: RecordReader(
                     writers[0].schema.text,
@@ -61,19 +57,33 @@ class Packing:
             unknown_ids=dict(schemas.unknown_ids),
             lookup=self.lookup,
             unreadable=dict(schemas.unreadable),
-            time_columns=tuple(t.event_time for t in schemas.types),
-            key_texts=tuple(
-                tuple(
-                    part.key_name
-                    for part in plan.partitionings
-                    if part.key and part.needs_key(t.input)
-                )
-                for t in schemas.types
-            ),
-            max_ahead_ms=options.max_ahead_ms,
-            decoder=decoder,
         )
 
     def packer_of(self, rules: str) -> Packer:
         """The packer for rules in the text in which they travel. Raises as :meth:`packer`."""
         return self.packer(plan_of(rules, self.types))
+
+
+def packer_of_format(schemas: RecordFormat, plan: RuleSetPlan, options: DecodeOptions) -> Packer:
+    """The packer of a format without schema ids. Raises as :meth:`Packing.packer`."""
+    decoder = decoder_for(plan, schemas, options)
+    return Packer(
+        partitionings=tuple(
+            PackedPartitioning.of(number, part, micros=decoder.in_micros)
+            for number, part in enumerate(plan.partitionings)
+        ),
+        key_groups=options.key_groups,
+        readers={},
+        unknown_ids={},
+        lookup=None,
+        unreadable={},
+        time_columns=tuple(t.event_time for t in schemas.types),
+        key_texts=tuple(
+            tuple(
+                part.key_name for part in plan.partitionings if part.key and part.needs_key(t.input)
+            )
+            for t in schemas.types
+        ),
+        max_ahead_ms=options.max_ahead_ms,
+        decoder=decoder,
+    )
