@@ -13,6 +13,8 @@ PYTHON_READY := .venv/.installed
 JARS_READY := $(JARS)/.fetched
 CLASSES := $(WORK)/classes
 CLASSES_READY := $(CLASSES)/classes.jsa
+OTHER_SPARK := $(WORK)/other-spark
+OTHER_SPARK_READY := $(OTHER_SPARK)/.installed
 UV := uv==0.13.8
 SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
@@ -27,7 +29,7 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes lint check audit sbom
+.PHONY: help setup demo test test-unit test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
 .PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -40,22 +42,34 @@ demo: setup ## Run the demo: broker, registry and service on this machine (ARGS=
 	$(PY) -m examples.demo $(ARGS)
 
 ifdef ARGS
-test: setup ## Run the tests (ARGS=... goes to pytest)
+test: setup ## Run all tests, lane after lane (ARGS=... goes to pytest, in place of the lanes)
 	$(PY) -m pytest $(ARGS)
 else
 test: setup
-	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-others
+	$(MAKE) --no-print-directory test-unit
+	$(MAKE) --no-print-directory test-wheel
+	$(MAKE) --no-print-directory test-rest
 endif
 
+# A unit test has no Java: what would start Spark or a broker fails.
+test-unit: setup ## Run the tests that need no Java, Spark, Kafka or Docker: some three minutes
+	JAVA_HOME=/nowhere $(PY) -m pytest -m unit --numprocesses auto --dist worksteal
+
+test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
+	$(PY) -m pytest tests/wheel -m "not unit"
+
 # Two halves that take about as long, beside each other. Each shows its output when it ends.
-OUTAGES := tests/e2e/test_kafka_away.py tests/e2e/test_outages.py
+test-rest: setup ## Run the tests that are neither unit tests nor of the wheel
+	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-others
+
+OUTAGES := tests/e2e/test_kafka_unavailable.py tests/e2e/test_outages.py
 
 test-e2e: setup
-	$(PY) -m pytest tests/e2e $(OUTAGES:%=--ignore %)
+	$(PY) -m pytest tests/e2e -m "not unit" $(OUTAGES:%=--ignore %)
 
 test-others: setup
-	$(PY) -m pytest --ignore tests/e2e
-	$(PY) -m pytest $(OUTAGES)
+	$(PY) -m pytest tests -m "not unit" --ignore tests/e2e --ignore tests/wheel
+	$(PY) -m pytest $(OUTAGES) -m "not unit"
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
@@ -73,6 +87,11 @@ test-hostile: setup ## Half an hour of everything that a writer could do to the 
 
 test-endurance: setup ## A thousand changes of rules in half an hour under load, then a fresh job beside it (ARGS=...)
 	$(PY) -m tests.endurance $(ARGS)
+
+test-other-spark: setup $(OTHER_SPARK_READY) ## The other Spark that the service runs on, in short: private names, matches, a restart
+	@PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -c 'import pyspark; print("Spark", pyspark.__version__)'
+	PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -m pytest tests/pipeline/spark/test_private_api.py \
+	  tests/e2e/test_restart.py $(ARGS)
 
 test-kubernetes: setup $(CHART_TOOLS_READY) $(KUBERNETES_TOOLS_READY) ## Chart and executors on a real control plane, built once (ARGS=...)
 	$(PY) -m pytest tests/kubernetes $(ARGS)
@@ -111,7 +130,7 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	$(PY) -m venv $(WORK)/uv
 	$(WORK)/uv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir '$(UV)'
 	@$(call compile,requirements.lock,run time and development,--extra dev)
-	@$(call compile,requirements-runtime.lock,run time alone,)
+	@$(call compile,requirements-runtime.lock,run time with all extras,--extra all)
 	@{ echo '# The tools of `make audit` and `make sbom`, pinned with hashes. Written by `make lock`.'; \
 	  printf 'pip-audit>=2.9\ncyclonedx-bom>=7\n' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache \
 	    --generate-hashes --universal --no-header --python-version 3.11 -; } > $(WORK)/supply-chain.lock
@@ -123,7 +142,7 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	  } > $(WORK)/image-tools.lock
 	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
 	@echo 'wrote requirements-image-tools.lock'
-	$(PY) -m spark_cep.pipeline.spark.jars lock
+	$(PY) -m supply_chain lock-jars
 
 clean: ## Remove all that make and the tools wrote
 	rm -rf .venv $(WORK) build dist *.egg-info .hypothesis .*_cache
@@ -145,6 +164,13 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	@$(PIP) check
 	@echo "compiling the matcher's kernel"
 	@$(PY) -c 'from spark_cep.pipeline.compiled_code import prepare; prepare()'
+	@touch $@
+
+# Beside .venv's own, which it goes before; all other packages are the same.
+$(OTHER_SPARK_READY): requirements-other-spark.lock | $(PYTHON_READY)
+	@rm -rf $(OTHER_SPARK)
+	$(PIP) install --quiet --require-hashes --no-deps --no-build-isolation --target $(OTHER_SPARK) \
+	  -r requirements-other-spark.lock
 	@touch $@
 
 $(SUPPLY_CHAIN_READY): requirements-supply-chain.lock | $(PYTHON_READY)
@@ -171,8 +197,8 @@ $(KUBERNETES_TOOLS_READY): $(wildcard $(KUBERNETES_TOOLS)/*)
 $(PROMETHEUS): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 	bash $(CHART_TOOLS)/install $(PY) prometheus
 
-$(JARS_READY): service/spark_cep/pipeline/spark/jars.lock.toml | $(PYTHON_READY)
-	$(PY) -m spark_cep.pipeline.spark.jars fetch bench broker registry --into $(JARS)
+$(JARS_READY): supply_chain/jars.lock.toml | $(PYTHON_READY)
+	$(PY) -m supply_chain fetch-jars bench broker registry --into $(JARS)
 	@touch $@
 
 $(CLASSES_READY): $(PYTHON_READY) service/spark_cep/pipeline/spark/class_archive.py

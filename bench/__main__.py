@@ -175,20 +175,6 @@ def cliffs(
 
 
 @app.command()
-def delivery(
-    events: Events = 5_000_000, runs: Runs = 3, cores: Cores = None, record: Record = False
-) -> None:
-    """Exactly-once output next to at-least-once, ours alone."""
-    _measure_alone(
-        "delivery",
-        lambda bed: whole_job.delivery(bed, events=events, runs=runs),
-        runs,
-        cores,
-        record=record,
-    )
-
-
-@app.command()
 def state_growth(
     keys: Annotated[
         list[int] | None,
@@ -374,7 +360,6 @@ def everything(record: Record = False) -> None:
     cliffs()
     memory()
     start()
-    delivery(record=record)
     scaling(record=record)
     report()
 

@@ -84,7 +84,7 @@ def job(
                 raise DisagreementError(f"{name} wrote {more} timeouts of what a match had ended")
             if not course.timeouts:
                 found = replace(found, timeouts=frozenset())
-        bed.forget([*topics.values(), f"{run}.marks"])
+        bed.forget([*topics.values(), f"{run}.commit-markers"])
         shutil.rmtree(settings["state"]["checkpoint"], ignore_errors=True)
         return Run(topic.records, answer["seconds"], answer, found)
 

@@ -13,8 +13,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_cep.errors import StartError
-from spark_cep.pipeline.spark.jars import find_java
+from supply_chain.errors import DependencyError
+from supply_chain.java import find_java
 
 _BUILD_SECONDS = 900
 
@@ -41,7 +41,7 @@ def build(project: Path, folder: Path) -> FlinkProgram:
     """Compile ``project`` and fetch its jars into ``folder``, unless that was done."""
     try:
         java = find_java()
-    except StartError as error:
+    except DependencyError as error:
         raise FlinkUnavailableError(str(error)) from error
     pom = (project / "pom.xml").read_text("utf-8")
     found = re.search(r"<flink\.version>(.+?)</flink\.version>", pom)

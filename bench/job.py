@@ -38,9 +38,10 @@ from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.driver.commands.state_report import read_state
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.service import Service
-from spark_cep.pipeline.spark.jars import resolve
 from spark_cep.pipeline.spark.session import spark_session
 from spark_cep.pipeline.wire.reports import Count
+
+from supply_chain.jars import resolve
 
 #: So many batches of a query Spark remembers.
 _MOST_BATCHES = 10_000

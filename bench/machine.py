@@ -12,7 +12,8 @@ from typing import Any
 
 import pyspark
 from spark_cep import __version__
-from spark_cep.pipeline.spark.jars import find_java
+
+from supply_chain.java import find_java
 
 _ROOT = Path(__file__).parents[1]
 

@@ -225,7 +225,7 @@ def committed_messages(bootstrap: str, topic: str) -> Iterator[Message]:
                 error = message.error()
                 if error is None:
                     yield message
-                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  its public name
+                elif error.code() == KafkaError._PARTITION_EOF:
                     number = message.partition()
                     assert number is not None
                     ended.add(number)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_cep.errors import DependencyError
-
 from bench import history
+from supply_chain.errors import DependencyError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

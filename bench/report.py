@@ -26,7 +26,6 @@ _TITLES = {
     "latency": "Latency",
     "rule-changes": "Rules that change",
     "start": "Start",
-    "delivery": "Exactly once",
     "scaling": "Cores and state partitions",
     "quick": "The main ratios",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.comparison import Run, in_turn, median_rate, profile, ratio
+from bench.comparison import Run, in_turn, profile, ratio
 from bench.contenders import Course, ceiling, flink, flink_name, job
 from bench.events import KNOWN_MATCHES, logins
 from bench.flink_program import FlinkProgram
@@ -141,23 +141,6 @@ def relevant(bed: TestBed, program: FlinkProgram, *, events: int, runs: int) -> 
         profiles[name] = profile(results["ours"])
         all_runs[name] = runs_of(results)
     return {"ratios": ratios, "profiles": profiles, "runs": all_runs}
-
-
-def delivery(bed: TestBed, *, events: int, runs: int) -> dict[str, Any]:
-    """What exactly-once output costs: the same job with and without transactions."""
-    side = bed.our_side()
-    course = course_over(bed, events, "fails")
-    ways = [job(bed, side, course, way, changed={"outputs": {"delivery": way}}) for way in _WAYS]
-    results = in_turn(ways, runs, bed.say)
-    return {
-        "ratios": [ratio("exactly once / at least once", results, *_WAYS).document()],
-        "rates": {way: round(median_rate(results[way])) for way in _WAYS},
-        "profiles": {way: profile(results[way]) for way in _WAYS},
-        "runs": runs_of(results),
-    }
-
-
-_WAYS = ("exactly_once", "at_least_once")
 
 
 def course_over(bed: TestBed, events: int, rule: str) -> Course:

@@ -1,7 +1,7 @@
 """The CycloneDX document: Python packages as cyclonedx-bom lists them, and the pinned jars.
 
-Jars of the group ``spark`` ship; those of the others run in demo, tests and benchmarks alone and
-are marked so. What is inside the package pyspark (Spark's own jars) is not listed one by one.
+The jars run in demo, tests and benchmarks alone, and are marked so. Spark's own jars, inside the
+package pyspark, are not listed one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-from spark_cep.pipeline.spark.jars import Jar, read_lock
+from supply_chain.jars import Jar, read_lock
 
 Document = dict[str, Any]
 
@@ -71,7 +71,6 @@ def _component(jar: Jar) -> Document:
         "name": at.name,
         "version": at.version,
         "purl": purl,
-        # No jar of ours ships: demo, tests and benchmarks have them.
         "scope": "excluded",
         "hashes": [{"alg": "SHA-256", "content": jar.sha256}],
     }

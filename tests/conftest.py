@@ -31,6 +31,16 @@ JARS = ROOT / ".work" / "jars"
 CLASSES = ROOT / ".work" / "classes"
 
 
+#: Marks of what a unit test does without.
+NOT_UNIT = ("kafka", "spark", "docker", "java", "wheel", "slow")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark as a unit test what has no mark of something else."""
+    if not any(item.get_closest_marker(name) for name in NOT_UNIT):
+        item.add_marker("unit")
+
+
 @pytest.fixture(scope="session")
 def embedded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaAccess]:
     """A broker from the pinned jars."""

@@ -21,7 +21,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pyspark
-from spark_cep.pipeline.spark.jars import find_java
+
+from supply_chain.java import find_java
 
 ENTRYPOINT = Path(__file__).parents[1] / "image" / "entrypoint.sh"
 _PATH = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods(/(?P<name>[^/]+))?")

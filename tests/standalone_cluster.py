@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
-from spark_cep.pipeline.spark.jars import find_java
 
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening, tail
+from supply_chain.java import find_java
 
 _DEPLOY = "org.apache.spark.deploy"
 _REGISTERED = "Successfully registered with master"

@@ -79,9 +79,10 @@ def test_a_seal(values: bytes, data: st.DataObject) -> None:
             unpack(unsealed(damaged))
 
 
-def test_before_there_were_seals() -> None:
-    """State of earlier versions has none, and is read."""
-    assert unpack(unsealed(pack({"format": 2}))) == {"format": 2}
+def test_bytes_without_a_seal() -> None:
+    """Bytes that nothing sealed are not taken for an entry."""
+    with pytest.raises(StateError, match="its checksum is another"):
+        unsealed(pack({"format": 2}))
 
 
 @pytest.mark.parametrize(

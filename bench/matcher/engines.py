@@ -14,7 +14,8 @@ from spark_cep.columns.vectors import Bytes, Numbers, Vector
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, together
-from spark_cep.matcher.steps.matcher import ColumnarMatcher, Held
+from spark_cep.matcher.steps.held import Held
+from spark_cep.matcher.steps.matcher import ColumnarMatcher
 from spark_cep.pattern.types import DOUBLE, STRING, RecordType
 
 from bench.matcher.stream import Batch

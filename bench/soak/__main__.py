@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spark_cep.errors import DependencyError
 
 from bench.soak.report import markdown, plot
 from bench.soak.run import Options, Soak
+from supply_chain.errors import DependencyError
 
 _WORK = Path(".work").resolve()
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spark_cep.errors import DependencyError
-
 from bench.soak.run import Result
+from supply_chain.errors import DependencyError
 
 _PANELS = (
     ("memory, MiB", ("jvm_memory_mib", "jvm_old_generation_mib", "workers_memory_mib",

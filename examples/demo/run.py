@@ -29,6 +29,7 @@ from examples.demo.servers import Servers, servers
 from examples.demo.stream import TOPICS
 from examples.demo.summary import Result, tables
 from examples.embedded.process import free_ports
+from supply_chain.errors import DependencyError
 
 _TEMPLATE = Path(__file__).with_name("config.yaml")
 _RULES = Path(__file__).parents[1] / "rules"
@@ -73,7 +74,7 @@ def _guarded(options: Options, screen: Screen, interruption: Interruption) -> in
     except InterruptedDemo:
         screen.say("everything is stopped")
         return interruption.exit_code
-    except (SparkCepError, KafkaException, OSError) as error:
+    except (SparkCepError, DependencyError, KafkaException, OSError) as error:
         # What a Ctrl-C that reached the children did to them is not an error of theirs.
         time.sleep(_POLL_SECONDS)
         if interruption.requested:

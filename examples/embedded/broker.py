@@ -19,10 +19,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from spark_cep.errors import StartError
-from spark_cep.pipeline.spark.jars import find_java, resolve
 
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
+from supply_chain.jars import resolve
+from supply_chain.java import find_java
 
 _FOREVER = 2**63 - 1
 _SASL = "secure"

@@ -14,10 +14,11 @@ import urllib.request
 from pathlib import Path
 
 from spark_cep.errors import StartError
-from spark_cep.pipeline.spark.jars import find_java, resolve
 
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
+from supply_chain.jars import resolve
+from supply_chain.java import find_java
 
 _JVM = (
     "-XX:TieredStopAtLevel=1",

@@ -166,9 +166,6 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- if and .Values.metrics.podMonitor.enabled .Values.metrics.serviceMonitor.enabled -}}
 {{- fail "metrics.podMonitor.enabled and metrics.serviceMonitor.enabled are both on: each sample would be taken twice; use one of them" -}}
 {{- end -}}
-{{- if and (get $pages "username") (eq (toString (get $pages "open_probes")) "false") -}}
-{{- fail "config.observability.open_probes is false: Kubernetes' probes cannot log in; leave it on" -}}
-{{- end -}}
 {{- if and $monitored (get $pages "username") (not .Values.metrics.basicAuth.secretName) -}}
 {{- fail "config.observability.username is set, and metrics.basicAuth.secretName is not: Prometheus could not log in" -}}
 {{- end -}}

@@ -5,19 +5,18 @@
     SparkCepError
     ├── ConfigurationError     a setting is wrong, unknown or missing
     ├── RuleSetError           one or more rules are refused; carries all the problems at once
-    │   └── RulesAwayError         the source of the rules does not answer
-    │       └── RulesTopicAwayError    it is a Kafka topic
+    │   └── RulesUnavailableError         the source of the rules does not answer
+    │       └── RulesTopicUnavailableError    it is a Kafka topic
     ├── RegistryError          the schema registry refuses a request
-    │   └── RegistryAwayError      it does not answer
+    │   └── RegistryUnavailableError      it does not answer
     ├── SchemaError            a schema cannot be used: for input, for reading or for output
-    ├── DependencyError        a pinned jar is missing or is not the pinned one
     ├── StateError             the checkpointed state cannot be used by this version or rule
     ├── OutputError            an output record could not be written
     │   └── TakenOverError     another instance writes the output now
     ├── CircuitBreakerError    too many records became dead letters
     ├── StartError             Spark, a port or Kafka is not available
-    │   └── KafkaAwayError         Kafka does not answer
-    ├── PagesAwayError         the pages of a running job do not answer
+    │   └── KafkaUnavailableError         Kafka does not answer
+    ├── PagesUnavailableError         the pages of a running job do not answer
     ├── JavaEndedError         the Java process that Spark runs in ended by itself
     └── GraceError             the job was told to stop and took too long
 
@@ -26,7 +25,8 @@ A message names the file, field, rule or offset, what was found and what is allo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 #: What is left when a checkpoint is damaged.
@@ -50,7 +50,7 @@ class RegistryError(SparkCepError):
     """The schema registry refuses a request."""
 
 
-class RegistryAwayError(RegistryError):
+class RegistryUnavailableError(RegistryError):
     """The schema registry does not answer; asked again later, it may."""
 
 
@@ -60,10 +60,6 @@ class SchemaNotFoundError(RegistryError):
 
 class SchemaError(SparkCepError):
     """A schema cannot be used for input, reading or output."""
-
-
-class DependencyError(SparkCepError):
-    """A pinned jar is missing, or its checksum is not the pinned one."""
 
 
 class StateError(SparkCepError):
@@ -86,11 +82,11 @@ class StartError(SparkCepError):
     """Spark, a port or Kafka is not available."""
 
 
-class KafkaAwayError(StartError):
+class KafkaUnavailableError(StartError):
     """Kafka does not answer; asked again later, it may."""
 
 
-class PagesAwayError(SparkCepError):
+class PagesUnavailableError(SparkCepError):
     """The pages of a running job do not answer; asked again later, they may."""
 
 
@@ -100,6 +96,19 @@ class JavaEndedError(SparkCepError):
 
 class GraceError(SparkCepError):
     """The job was told to stop, and its batch did not end within the grace period."""
+
+
+@contextmanager
+def needs_extra(extra: str, purpose: str) -> Iterator[None]:
+    """Raise ConfigurationError, with the command that installs the extra, where the block imports a
+    package that is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"{purpose}: the package {error.name} is not installed; install it with the extra"
+            f" `{extra}`: pip install 'spark-cep[{extra}]'"
+        ) from error
 
 
 #: Problems looked for in one document, and told in one error.
@@ -121,7 +130,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for a text of several lines, which stay lines."""
+    """Return the text with unprintable characters escaped and its lines kept."""
     return "\n".join(map(printable, text.split("\n")))
 
 
@@ -179,8 +188,8 @@ class Problem:
 
 
 def _around(line: str, span: Span) -> tuple[str, int, int]:
-    """What to show of a line, and where in that, 0-based, the span begins and how long it is: all
-    of a line of ordinary length, else the part around the span's beginning."""
+    """Return the part of a line to show, and the span's beginning (0-based) and length in it: the
+    whole of a line of ordinary length, else the part around the span's beginning."""
     column, length = span.column - 1, max(1, span.length)
     if len(line) <= MOST_SHOWN:
         return line, column, length
@@ -208,9 +217,9 @@ class RuleSetError(SparkCepError):
         super().__init__("\n\n".join(rendered(self.problems)))
 
 
-class RulesAwayError(RuleSetError):
+class RulesUnavailableError(RuleSetError):
     """The source of the rules does not answer; asked again later, it may."""
 
 
-class RulesTopicAwayError(RulesAwayError):
-    """The same of a Kafka topic."""
+class RulesTopicUnavailableError(RulesUnavailableError):
+    """The Kafka topic of the rules cannot be read now."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Coordinates(NamedTuple):
-    """Where a record stands in Kafka; orders events of equal time."""
+    """The place of a record in Kafka; it orders events of equal time."""
 
     topic: str
     partition: int

@@ -78,15 +78,16 @@ def unpack(data: bytes) -> Any:
 
 def sealed(data: bytes) -> bytes:
     """The bytes of an entry of the state, with a checksum in front."""
-    return _SEAL + zlib.crc32(data).to_bytes(_CHECKSUM, "little") + data
+    return _SEAL + _checksum(data) + data
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(_CHECKSUM, "little")
 
 
 def unsealed(data: bytes) -> bytes:
-    """The bytes that :func:`sealed` was given; raises StateError when they are not the same by now.
-    What was written before there were seals is taken as it is."""
-    if data[:1] != _SEAL:
-        return data
+    """The bytes that :func:`sealed` was given; raises StateError when they are not the same."""
     inner = data[1 + _CHECKSUM :]
-    if data[1 : 1 + _CHECKSUM] != zlib.crc32(inner).to_bytes(_CHECKSUM, "little"):
+    if data[:1] != _SEAL or data[1 : 1 + _CHECKSUM] != _checksum(inner):
         raise StateError(f"the stored state is damaged: its checksum is another; {RESTORE}")
     return inner

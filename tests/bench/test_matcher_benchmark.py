@@ -126,10 +126,10 @@ def test_sides_that_disagree_are_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pair", row_pattern.PAIRS, ids=lambda pair: pair.steps.name)
 def test_row_patterns(pair: row_pattern.Pair) -> None:
-    """Both matchers of row patterns, and the rule of steps, find as many matches."""
+    """The row pattern and the rule of steps find as many matches."""
     rates = row_pattern.compare(pair, EVENTS, KEYS, BATCH, runs=1)
     assert rates.counts.matches > 100
-    assert min(rates.compiled, rates.steps, rates.reference) > 0
+    assert min(rates.row_pattern, rates.steps) > 0
 
 
 def test_row_patterns_that_disagree_are_an_error() -> None:

@@ -54,9 +54,12 @@ def _gone(job: str = "fraud") -> list[dict[str, str]]:
     ]
 
 
-KAFKA_AWAY: Final = {"spark_cep_ready": "1x118 0", "spark_cep_consumer_lag_records": "0x118 stale"}
+KAFKA_UNAVAILABLE: Final = {
+    "spark_cep_ready": "1x118 0",
+    "spark_cep_consumer_lag_records": "0x118 stale",
+}
 CASES: Final[dict[str, list[dict[str, str]]]] = {
-    "Kafka away": _series(**KAFKA_AWAY),
+    "Kafka away": _series(**KAFKA_UNAVAILABLE),
     "Kafka away, lag still shown": _series(spark_cep_ready="1x118 0"),
     "Kafka away from the start": _series(
         spark_cep_ready="0x120",
@@ -65,7 +68,7 @@ CASES: Final[dict[str, list[dict[str, str]]]] = {
     ),
     "job gone": _gone(),
     "one of two jobs gone": _series("other") + _gone(),
-    "one of two without Kafka": _series("other") + _series(**KAFKA_AWAY),
+    "one of two without Kafka": _series("other") + _series(**KAFKA_UNAVAILABLE),
     "nothing scraped": [],
 }
 

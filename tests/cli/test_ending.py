@@ -62,8 +62,10 @@ ENDS: dict[str, tuple[str, list[signal.Signals], ExitCode, str]] = {
     "circuit breaker": (
         "raise errors.CircuitBreakerError('no')", [], ExitCode.CIRCUIT_BREAKER_OPEN, "no",
     ),
-    "Kafka": ("raise errors.KafkaAwayError('no')", [], ExitCode.KAFKA_AWAY, "no"),
-    "registry": ("raise errors.RegistryAwayError('no')", [], ExitCode.REGISTRY_AWAY, "no"),
+    "Kafka": ("raise errors.KafkaUnavailableError('no')", [], ExitCode.KAFKA_UNAVAILABLE, "no"),
+    "registry": (
+        "raise errors.RegistryUnavailableError('no')", [], ExitCode.REGISTRY_UNAVAILABLE, "no",
+    ),
     "grace": ("raise errors.GraceError('no')", [], ExitCode.GRACE_RAN_OUT, "no"),
     "closing": (
         "time.sleep(60)", [signal.SIGTERM], ExitCode.GRACE_RAN_OUT, "the process did not end",

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from pydantic import ValidationError
-from spark_cep.config import Kafka, Registry
+from spark_cep.config import Kafka, SchemaRegistry
 from spark_cep.errors import ConfigurationError
 from spark_cep.pipeline.librdkafka.consumer import check
 
@@ -136,7 +136,10 @@ def test_unusable_keys_are_refused(tmp_path: Path, text: str, said: str) -> None
             {"source_properties": {"auto.offset.reset": "latest"}},
             "follows from how a batch is read",
         ),
-        ({"sink_properties": {"transactional.id": "x"}}, "follows from outputs.delivery"),
+        (
+            {"sink_properties": {"transactional.id": "x"}},
+            "outputs.transaction_timeout",
+        ),
         ({"source_properties": {"ssl.truststore.location": "x"}}, "a property of Java's clients"),
         ({"sink_properties": {"sasl.jaas.config": "x"}}, "a property of Java's clients"),
         ({"bootstrap_servers": "a:1,b"}, "host:port"),
@@ -179,6 +182,6 @@ def test_librdkafka_takes_the_properties() -> None:
 def test_registry_takes_one_identity() -> None:
     """A name with password and a token exclude each other."""
     with pytest.raises(ValidationError, match="either username and password or a token"):
-        Registry.model_validate(
+        SchemaRegistry.model_validate(
             {"url": "http://r", "username": "u", "password": "p", "bearer_token": "t"}
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -114,13 +113,12 @@ def test_process_environment_is_the_default(
 
 def test_texts_stay_texts(tmp_path: Path) -> None:
     """YAML's guesses about numbers, dates and booleans do not touch text settings."""
-    text = MINIMAL.replace(
-        "  url:", "  username: 0123\n  password: 1e3\n  bearer_logical_cluster: off\n  url:"
-    )
-    registry = load(write(tmp_path, text), {}).registry
-    assert registry.username == "0123"
+    text = MINIMAL.replace("  url:", "  username: off\n  password: 1e3\n  url:")
+    settings = load(write(tmp_path, text + "spark: {app_name: 0123}\n"), {})
+    assert settings.spark.app_name == "0123"
+    registry = settings.registry
+    assert registry.username == "off"
     assert registry.password == SecretStr("1e3")
-    assert registry.bearer_logical_cluster == "off"
 
 
 def test_values_from_files_and_variables(tmp_path: Path) -> None:
@@ -172,7 +170,7 @@ time:
 observability:
   log_level: loud
 outputs:
-  delivery: twice
+  late_events: some
 """,
     )
     file = tmp_path / "config.yaml"
@@ -199,8 +197,7 @@ outputs:
         f"{file}:14:3: `observability.log_level` cannot be `loud`\n  help: `debug`, `info`"
     ) in message
     assert (
-        f"{file}:16:3: `outputs.delivery` cannot be `twice`\n"
-        "  help: `exactly_once` or `at_least_once`"
+        f"{file}:16:3: `outputs.late_events` cannot be `some`\n  help: `relevant`, `all` or `drop`"
     ) in message
 
 
@@ -238,9 +235,13 @@ def test_wrong_variables_are_refused(tmp_path: Path, variable: str, said: str) -
         ("spark: {app_name: {file: nope}}\n", "nope cannot be read: No such file"),
         ("state2: {}\n", "unknown setting `state2`\n  help: did you mean `state`?"),
         ("source: {max_offsets_per_trigger: 0}\n", "cannot be `0`\n  help: 1 or more"),
-        ("source: {starting_timestamp: 2024-01-01}\n", "a date and time with its zone"),
-        ("source: {starting_timestamp: '2024-01-01T00:00:00'}\n", "a date and time with its zone"),
-        ("source: {starting_positions: {t: {0: -3}}}\n", "-3 is not an offset"),
+        ("source: {starting_offsets: 2024-01-01}\n", "a date and time with its zone"),
+        ("source: {starting_offsets: '2024-01-01T00:00:00'}\n", "a date and time with its zone"),
+        ("source: {starting_offsets: middle}\n", "cannot be `middle`\n  help: `earliest`"),
+        ("source: {starting_offsets: {t: {0: -3}}}\n", "t, partition 0: allowed is an offset"),
+        ("source: {starting_offsets: {t: 3}}\n", "t: allowed is a map from partitions"),
+        ("source: {starting_offsets: {t: {x: 3}}}\n", "t: allowed is a map from partitions"),
+        ("source: {starting_offsets: [3]}\n", "help: `earliest`, `latest`"),
         ("outputs: {topics: {late: cep.matches}}\n", "a topic of its own"),
         (
             "outputs: {topics: {late: logins}}\n",
@@ -266,6 +267,8 @@ def test_wrong_variables_are_refused(tmp_path: Path, variable: str, said: str) -
         ("rules: {max_rules: 2000000}\n", "cannot be `2000000`\n  help: from 1 to 100000"),
         ("rules: {max_rules: null}\n", "must be a whole number, found nothing"),
         ("spark: {master: ''}\n", "`spark.master` is empty"),
+        ("spark: {master: local(2)}\n", "cannot be `local(2)`\n  help: `local[N]`"),
+        ("spark: {master: 'local[0]'}\n", "cannot be `local[0]`\n  help: `local[N]`"),
         ("spark: {app_name: \x07}\n", "the character U+0007 is not allowed in YAML"),
         ("spark: {app_name: {file: config.yaml, env: X}}\n", "must be text, found a mapping"),
         ("spark: {app_name: {file: [x]}}\n", "must be text, found a mapping"),
@@ -274,11 +277,7 @@ def test_wrong_variables_are_refused(tmp_path: Path, variable: str, said: str) -
         ("observability: {metrics_port: -1}\n", "cannot be `-1`\n  help: from 0 to 65535"),
         ("state: {}\n", "the key `state` is given twice, first in line 7"),
         ("source: {fail_on_data_loss: maybe}\n", "must be `true` or `false`, found `maybe`"),
-        ("source: {starting_timestamp: 5}\n", "a date and time with its zone"),
-        (
-            "source: {starting_timestamp: 2024-01-01T00:00:00Z, starting_positions: {t: {0: 1}}}\n",
-            "either starting_timestamp or starting_positions",
-        ),
+        ("source: {starting_offsets: 5}\n", "a date and time with its zone"),
         ("spark: {conf: {a: [1]}}\n", "`spark.conf.a` cannot be a list\n  help: a text, number"),
     ],
 )
@@ -295,6 +294,8 @@ def test_each_kind_of_mistake_is_explained(tmp_path: Path, addition: str, said: 
         ("topics: [logins]", "topics: [a], event_time: a-b", "names with dots between"),
         ("topics: [logins]", "topics: [a], reader_schema: {}", "exactly one of file and subject"),
         ("topics: [logins]", "topics:", "exactly one of topics and topic_pattern"),
+        ("topics: [logins]", "topic_pattern: '('", "cannot be read: missing ), unterminated"),
+        ("topics: [logins]", "topic_pattern: '*x'", "at character 1\n  help: a regular expression"),
         ("  url:", "  ssl_ca_file: none.pem\n  url:", "must be an existing file"),
         ("  url:", "  ssl_key_file: config.yaml\n  url:", "go together"),
         ("kafka:\n", "kafka:\n  security: {ssl_key_file: config.yaml}\n", "go together"),
@@ -321,7 +322,12 @@ def test_secrets_never_show(tmp_path: Path) -> None:
     )
     text += f"spark: {{conf: {{spark.my.token: {secret}, x: {{env: X}}}}}}\n"
     settings = load(write(tmp_path, text), {"X": secret})
-    shown = [repr(settings), str(settings), json.dumps(settings.redacted()), str(vars(settings))]
+    shown = [
+        repr(settings),
+        str(settings),
+        settings.model_dump_json(),
+        str(vars(settings)),
+    ]
     assert not any(secret in one for one in shown)
     assert secret in settings.kafka.reader_config()["sasl.password"]
     wrong = text.replace("http://localhost:8081", f"http://u:{secret}@localhost").replace(
@@ -352,9 +358,9 @@ def test_a_secret_that_yaml_cannot_read_is_not_shown(tmp_path: Path, value: str)
     assert "s3cr3t" not in refusal(tmp_path, text)
 
 
-def test_redacted_form_is_plain_and_readable(tmp_path: Path) -> None:
-    """The form for logs is JSON with durations and sizes as text."""
-    plain = json.loads(json.dumps(load(write(tmp_path, MINIMAL), {}).redacted()))
+def test_json_has_durations_and_sizes_as_text(tmp_path: Path) -> None:
+    """Durations and sizes are written as a configuration has them."""
+    plain = load(write(tmp_path, MINIMAL), {}).model_dump(mode="json")
     assert plain["time"]["allowed_disorder"] == "10 seconds"
     assert plain["time"]["advance_when_idle"] is None
     assert plain["state"]["rocksdb_memory"] == "512 MiB"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaAwayError, StartError
+from spark_cep.errors import KafkaUnavailableError, StartError
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kafka
 
 #: A broker at work knows of a new topic, and that it leads it, a little after it was made.
 SOON = Retrying(
-    retry=retry_if_exception_type((KafkaAwayError, AssertionError)),
+    retry=retry_if_exception_type((KafkaUnavailableError, AssertionError)),
     stop=stop_after_delay(60),
     wait=wait_fixed(0.2),
     reraise=True,

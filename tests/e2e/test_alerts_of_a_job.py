@@ -221,7 +221,7 @@ def test_of_state(rig: Rig) -> None:
 
 
 def test_of_outages(registry: str, tmp_path: Path) -> None:
-    """Kafka is away for more than a minute, which ends the query."""
+    """Kafka is unavailable for more than a minute, which ends the query."""
     tool("prometheus")
     with (
         EmbeddedBroker(tmp_path / "broker", JARS) as broker,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from spark_cep.cli.explaining import rules_to_explain, show, written
-from spark_cep.cli.forms import Form
+from spark_cep.cli.forms import RuleForm
 from spark_cep.cli.main import app
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.pattern.document.loading import load_rules
@@ -140,7 +140,7 @@ def test_headings_stand_out_on_a_terminal(folder: Path) -> None:
     show(rules, Console(file=terminal, force_terminal=True, highlight=False, soft_wrap=True))
     show(rules, Console(file=pipe, highlight=False, soft_wrap=True))
     assert "\x1b[1mRule one, version 1\x1b[0m" in terminal.getvalue()
-    assert pipe.getvalue() == written(rules, Form.TEXT)
+    assert pipe.getvalue() == written(rules, RuleForm.TEXT)
 
 
 def test_schemas_settle_types(folder: Path, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_rules_in_sql_are_explained(folder: Path, tmp_path: Path) -> None:
     plan = _invoke(folder / "three.sql", "--format", "plan").stdout
     assert plan.startswith("row pattern A B+ C\n")
     assert "1 LABEL B\n  2 SPLIT 1, 3\n" in plan
-    forms = (Form.DOT, read_dot), (Form.MERMAID, read_mermaid)
+    forms = (RuleForm.DOT, read_dot), (RuleForm.MERMAID, read_mermaid)
     for form, read in forms:
         text = written(rules_to_explain(folder, [], []), form)
         drawn = read(text)

@@ -206,7 +206,7 @@ def test_waiting_for_kafka_at_start(scenario: Scenario) -> None:
         assert command.wait() == ExitCode.DONE
     document["lifecycle"] = {"startup_limit": "1 second", "backoff": "100 ms"}
     with running(scenario.folder, document) as command:
-        assert command.wait() == ExitCode.KAFKA_AWAY
+        assert command.wait() == ExitCode.KAFKA_UNAVAILABLE
     (ended,) = (line for line in command.events("ended") if line["exit_code"])
     assert ended["reason"].startswith(f"Kafka (kafka.bootstrap_servers {nobody})")
 
@@ -223,7 +223,7 @@ def test_waiting_for_the_registry_at_start(scenario: Scenario) -> None:
     )
     with running(scenario.folder, document) as command:
         command.wait_for(lambda: command.events("waiting_for_registry"))
-        assert command.wait() == ExitCode.REGISTRY_AWAY
+        assert command.wait() == ExitCode.REGISTRY_UNAVAILABLE
     (ended,) = command.events("ended")
     assert ended["reason"].startswith(f"schema registry {nobody} cannot be reached")
     assert "the limit is 2 s" in ended["reason"]

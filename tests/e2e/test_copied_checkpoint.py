@@ -75,7 +75,7 @@ def test_offsets_of_another_copy(scenario: Scenario) -> None:
     elsewhere = {kind: scenario.topic(f"other-{kind}") for kind in ("matches", "timeouts")}
     scenario.run(
         outputs={
-            "delivery": "at_least_once",
+            "transactional_id_prefix": scenario.topic("elsewhere"),
             "topics": {**{k: scenario.topic(k) for k in Outputs.KINDS}, **elsewhere},
         }
     )
@@ -90,14 +90,15 @@ def test_a_state_of_another_copy(scenario: Scenario) -> None:
     stream = Stream(scenario)
     checkpoint, copy = (scenario.folder / name for name in ("checkpoint", "copy"))
     stream.send(("k", "a", 0), ("k", "x", 9))
-    scenario.run(outputs={"delivery": "at_least_once"})
+    # Commit markers would tell them apart first; another prefix has none yet.
+    jobs = ({"transactional_id_prefix": scenario.topic(f"job-{n}")} for n in range(3))
+    scenario.run(outputs=next(jobs))
     shutil.copytree(checkpoint, copy)
     stream.send(("k", "a", 10), ("k", "x", 19))
-    scenario.run(outputs={"delivery": "at_least_once"})
+    scenario.run(outputs=next(jobs))
     stream.send(("k", "a", 20), ("k", "x", 29))
-    other = {"checkpoint": str(copy)}
-    scenario.run(outputs={"delivery": "at_least_once"}, state=other)
+    scenario.run(state={"checkpoint": str(copy)})
     for log in ("offsets", "commits"):
         replace(checkpoint / log / "1", copy / log / "1")
     with pytest.raises(StateError, match=f"not written by the batch before.*{RESTORE}"):
-        scenario.run(outputs={"delivery": "at_least_once"})
+        scenario.run(outputs=next(jobs))

@@ -59,14 +59,14 @@ def test_a_lost_or_older_checkpoint_is_refused(scenario: Scenario) -> None:
     written = scenario.run().match_ids()
     assert len(written) == 2
     shutil.rmtree(checkpoint)
-    with pytest.raises(StateError, match=r"the checkpoint is empty .*if_marks_disagree"):
+    with pytest.raises(StateError, match=r"the checkpoint is empty .*if_commit_markers_disagree"):
         scenario.run()
     assert not any(checkpoint.iterdir())
     shutil.copytree(scenario.folder / "copy", checkpoint, dirs_exist_ok=True)
     with pytest.raises(StateError, match=r"only come to batch .* restore the right one"):
         scenario.run()
     assert scenario.outputs().match_ids() == written
-    again = scenario.run(outputs={"if_marks_disagree": "go_on"})
+    again = scenario.run(outputs={"if_commit_markers_disagree": "go_on"})
     assert sorted(set(again.match_ids())) == written
     assert len(again.matches) == 3
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.errors import KafkaAwayError, RegistryAwayError
+from spark_cep.errors import KafkaUnavailableError, RegistryUnavailableError
 from spark_cep.observability.health import Health
 from spark_cep.pipeline.wire.reports import Count
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 (EXTRA,) = record("e2e.Event", extra=field("string", default="d"))["fields"]
 NEWER = {**EVENT, "fields": [*EVENT["fields"], EXTRA]}
 QUICK = {"backoff": "100 ms", "max_backoff": "1 second"}
-AWAY_SECONDS = 35.0
+UNAVAILABLE_SECONDS = 35.0
 
 
 def _until(condition: Callable[[], Any], seconds: float = 90.0) -> None:
@@ -125,7 +125,7 @@ def test_the_registry_stays_away(
                 _until(lambda: _waits_for(service._health, "schema registry"))
                 _until(lambda: scenario._failures)
 
-        with pytest.raises(RegistryAwayError, match=r"cannot be reached .*the limit is 1 s"):
+        with pytest.raises(RegistryUnavailableError, match=r"cannot be reached .*the limit is 1 s"):
             run()
         relay.connect()
         outputs = scenario.decide()
@@ -157,7 +157,7 @@ def test_the_broker_is_stopped_and_started(
         began = time.monotonic()
         _until(lambda: _waits_for(service._health, "Kafka"))
         assert service._health.live().ok
-        _until(lambda: time.monotonic() > began + AWAY_SECONDS)
+        _until(lambda: time.monotonic() > began + UNAVAILABLE_SECONDS)
         own_broker.start()
         # Behind the newest event of the other partition: late, had this one become idle.
         stream.send(
@@ -174,7 +174,7 @@ def test_the_broker_is_stopped_and_started(
         found("ab", "fast", at(105), a=0, b=1),
     }
     assert outputs.late == []
-    restarts = scenario.metric("spark_cep_query_restarts_total", reason="kafka_away")
+    restarts = scenario.metric("spark_cep_query_restarts_total", reason="kafka_unavailable")
     assert restarts is not None
     assert restarts >= 1
 
@@ -195,7 +195,7 @@ def test_the_broker_stays_away(
             own_broker.stop()
             _until(lambda: scenario._failures)
 
-    with pytest.raises(KafkaAwayError, match=r"does not answer.*the limit is 2 s"):
+    with pytest.raises(KafkaUnavailableError, match=r"does not answer.*the limit is 2 s"):
         run()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.errors import ConfigurationError, RegistryAwayError, RuleSetError, StateError
+from spark_cep.errors import ConfigurationError, RegistryUnavailableError, RuleSetError, StateError
 from spark_cep.pipeline.spark.starting import StartingSpark
 
 from examples.embedded.process import free_ports
@@ -96,5 +96,5 @@ def test_a_registry_that_is_away_is_an_error_of_its_own(sparkless: Scenario) -> 
     sparkless.rule(sequence("ab", "a", "followed_by b"))
     url = f"http://127.0.0.1:{free_ports(1)[0]}"
     impatient = {"startup_limit": "100 ms"}
-    with pytest.raises(RegistryAwayError, match=url):
+    with pytest.raises(RegistryUnavailableError, match=url):
         sparkless.service(registry={"url": url, "max_attempts": 1}, lifecycle=impatient).run()

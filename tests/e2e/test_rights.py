@@ -88,11 +88,11 @@ def test_the_listed_rights_are_enough_and_needed(
     stream.send(("k", "a", 0), ("k", "b", 1), ("k", "x", 90))
     outputs = [scenario.topic(kind) for kind in Outputs.KINDS]
     prefix = scenario.topic("once")
-    marks = f"{prefix}.marks"
+    markers = f"{prefix}.commit-markers"
     scenario.kafka.create_topics(dict.fromkeys(outputs, 1))
     of_rules = {name: scenario.topic(name) for name in ("rule_status", "rule_audit")}
     overrides = scenario.topic("rule_overrides")
-    compacted = (marks, of_rules["rule_status"], overrides)
+    compacted = (markers, of_rules["rule_status"], overrides)
     broker.create_topics(dict.fromkeys(compacted, 1), {"cleanup.policy": "compact"})
     scenario.kafka.create_topics({of_rules["rule_audit"]: 1})
     scenario.kafka.send(overrides, [Sent(b"{}", b"another")])
@@ -112,8 +112,8 @@ def test_the_listed_rights_are_enough_and_needed(
     _grant(admin, TOPIC, overrides, DESCRIBE)
     for topic in (*outputs, *of_rules.values()):
         _grant(admin, TOPIC, topic, WRITE, DESCRIBE)
-    _grant(admin, TOPIC, marks, READ, WRITE, DESCRIBE)
-    _grant(admin, GROUP, marks, READ, DESCRIBE)
+    _grant(admin, TOPIC, markers, READ, WRITE, DESCRIBE)
+    _grant(admin, GROUP, markers, READ, DESCRIBE)
     _grant(admin, TRANSACTION, f"{prefix}-", WRITE, DESCRIBE, pattern=PREFIX)
     with pytest.raises(RuleSetError, match=r"overrides cannot be read: .*(?i:authoriz)"):
         scenario.run(**sections)
@@ -133,16 +133,17 @@ def test_the_listed_rights_are_enough_and_needed(
 
 
 def test_transactional_ids_by_prefix(broker: EmbeddedBroker) -> None:
-    """The rights for exactly-once: ids with the prefix and the topic of marks, and no others."""
+    """The rights for exactly-once: ids with the prefix and the topic of commit markers, and no
+    others."""
     admin = broker.admin()
-    broker.create_topics({"once.marks": 1})
+    broker.create_topics({"once.commit-markers": 1})
     _grant(admin, TRANSACTION, "once-", WRITE, DESCRIBE, pattern=PREFIX)
-    _grant(admin, TOPIC, "once.marks", READ, WRITE, DESCRIBE)
+    _grant(admin, TOPIC, "once.commit-markers", READ, WRITE, DESCRIBE)
     client = broker.sasl_client() | {"log_level": "0"}
     producer = Producer({**client, "transactional.id": "once-0"})
     producer.init_transactions(30)
     producer.begin_transaction()
-    producer.produce("once.marks", b"1")
+    producer.produce("once.commit-markers", b"1")
     producer.commit_transaction(30)
     stranger = Producer({**client, "transactional.id": "other-0"})
     with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):

@@ -82,6 +82,10 @@ def test_pause_resume_and_rollback(scenario: Scenario) -> None:
         stream.send(("k", "a", 0))
         scenario.wait_for_records(1)
         _wait(service, calm=(1, "active"), noisy=(1, "active"))
+        _until(lambda: ("noisy", 1) in operator.told(), operator.told)
+        said = operator.does("pause", "nosy", fails=True)
+        assert "has no rule nosy: did you mean `noisy`? rules here: calm, noisy" in said
+        operator.does("pause", "nosy", "--even-unknown")
         operator.does("pause", "noisy", "--reason", "too many alerts", "--by", "anna")
         _wait(service, noisy=(1, "paused"))
         operator.rule("noisy", 2)

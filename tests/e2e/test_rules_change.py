@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import RuleSetError
 from spark_cep.pipeline.deliver.sink import PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError
-from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
+from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.pipeline.driver.service import Service
 from spark_cep.rules.rule_set import RuleSet
 
@@ -372,6 +373,49 @@ def test_a_version_is_carried_over(scenario: Scenario) -> None:
     assert outputs.of("ab") == (
         [found("ab", "k", at(20), a=0, b=4), found("ab", "l", at(5_000), a=1, b=6)], [],
     )  # fmt: skip
+
+
+def test_versions_that_no_batch_had(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six versions while one batch is about to begin: the last one carries over what the first has,
+    or that drains, as if there were no others."""
+    gate = threading.Event()
+    gate.set()
+    of = BatchRules.of
+
+    def behind_the_gate(self: BatchRules, *given: Any) -> CompiledRules:
+        assert gate.wait(_SECONDS)
+        return of(self, *given)
+
+    monkeypatch.setattr(BatchRules, "of", behind_the_gate)
+    stream = Stream(scenario)
+    rules = ("carry", "drain")
+    for how in rules:
+        scenario.rule(_rule(how, "b"))
+    with scenario.running(rules=_folder(scenario)) as service:
+        stream.send(("k", "a", 0), ("k", "x", 5))
+        scenario.wait_for_records(2)
+        _until(service, carry="active", drain="active")
+        gate.clear()
+        for version in range(2, 8):
+            for how in rules:
+                changed = _rule(how, "b", version=version, previous_version=how)
+                changed["pattern"][1]["where"] = f"name = '{'c' if version == 7 else version}'"
+                scenario.rule(changed)
+                _wait(partial(_is_wanted, service, how, version))
+        gate.set()
+        _until(service, carry="active")
+        stream.send(("k", "b", 10), ("k", "c", 20), ("k", "x", 25))
+        outputs = scenario.wait_for(
+            lambda outputs: all(len(outputs.of(how)[0]) == 1 for how in rules)
+        )
+    assert outputs.of("carry") == ([found("carry", "k", at(20), a=0, b=3)], [])
+    assert outputs.of("drain") == ([found("drain", "k", at(10), a=0, b=2)], [])
+    for how in rules:
+        assert scenario.metric("spark_cep_partial_matches_dropped_total", rule=how) == 0
+
+
+def _is_wanted(service: Service, rule: str, version: int) -> bool:
+    return any((each["id"], each.get("version")) == (rule, version) for each in service.rules())
 
 
 def _versions(service: Service) -> dict[object, tuple[object, object]]:

@@ -12,6 +12,8 @@ from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import record
 from tests.kafka_access import Sent
 
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
 SCHEMA = record(
     "Tick", symbol=["null", "string"], ts="long", price="long", place=record("Place", city="string")
 )

@@ -14,11 +14,11 @@ import pytest
 from pyspark.sql.streaming.stateful_processor import ValueState
 from spark_cep.cli.exit_codes import exit_code
 from spark_cep.errors import StateError
-from spark_cep.packing import pack, unpack, unsealed
+from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.driver import dataflow
 from spark_cep.pipeline.match.match import Matching, MatchProcessor
 from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
-from spark_cep.rules.texts import plan_of
+from spark_cep.rules.plans import plan_of
 
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
@@ -157,7 +157,7 @@ def writing(change: Callable[[MatchProcessor], None]) -> type[Matching]:
 
     class ChangedMatching(Matching):
         def processor(self, rules: str) -> MatchProcessor:
-            return Changed(plan_of(rules, self.options.types), self.encoder, self.options)
+            return Changed(plan_of(rules), self.encoder, self.options)
 
     return ChangedMatching
 
@@ -199,7 +199,7 @@ def test_state_of_an_older_version(
         update = group.update
 
         def older(value: Any) -> None:
-            update((pack({**unpack(unsealed(value[0])), "format": 1}),))
+            update((sealed(pack({**unpack(unsealed(value[0])), "format": 1})),))
 
         group.update = older  # type: ignore[assignment]
 

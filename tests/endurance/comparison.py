@@ -17,8 +17,8 @@ from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.model import Match, Timeout
 from spark_cep.pattern.types import INT, STRING, RecordType
+from spark_cep.rules.plans import plan_for
 from spark_cep.rules.rule_set import RuleSet
-from spark_cep.rules.texts import plan_for
 from spark_cep.rules.topic_records import Decision, SetBegins, audit_record, rule_sets
 
 from bench.outputs import committed_messages

@@ -36,10 +36,6 @@ def main(
     records: Annotated[int, typer.Option(help="Records in the stream.")] = 30_000,
     seed: Annotated[int, typer.Option(help="Of everything random; 0: from the clock.")] = 0,
     only: Annotated[str, typer.Option(help="Only the kind whose name begins so.")] = "",
-    delivery: Annotated[
-        str,
-        typer.Option(help="at_least_once: shows that the comparison finds what is there twice."),
-    ] = "exactly_once",
 ) -> None:
     """Disturb the job in every way, and compare what it wrote with an undisturbed run and with
     the matcher without Spark."""
@@ -71,9 +67,7 @@ def main(
         for name, fault, wanted, pause in kinds:
             left = wanted if name.startswith(only) else 0
             while left > 0:
-                score = trial.disturbed(
-                    scenario, sent, calm, name, fault, left, pause, random, delivery
-                )
+                score = trial.disturbed(scenario, sent, calm, name, fault, left, pause, random)
                 left -= score.faults
                 scores.append(score)
                 console.print(score)

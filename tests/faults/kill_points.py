@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Row
 from spark_cep.cli.main import app
 from spark_cep.pipeline.deliver.sink import PartitionWriter
 from spark_cep.pipeline.driver import dataflow
@@ -53,7 +52,7 @@ class _Pack(PackBatch):
 
 
 class _Match(MatchOperator):
-    def handleInputRows(self, *given: Any) -> Iterator[Row]:  # noqa: N802  Spark's name
+    def handleInputRows(self, *given: Any) -> Iterator[Any]:  # noqa: N802  Spark's name
         _die_if_armed()
         return super().handleInputRows(*given)
 

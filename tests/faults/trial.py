@@ -31,7 +31,6 @@ class Job:
 
     scenario: Scenario
     name: str
-    delivery: str = "exactly_once"
 
     def __post_init__(self) -> None:
         self.folder = self.scenario.folder / self.name
@@ -49,7 +48,6 @@ class Job:
     def _document(self) -> dict[str, Any]:
         return self.scenario.document(
             outputs={
-                "delivery": self.delivery,
                 "topics": self._topics,
                 "create_topics": {"partitions": 2, "replication": 1},
                 "transactional_id_prefix": f"{self.scenario.topic(self.name)}",
@@ -157,13 +155,12 @@ def disturbed(
     most: int,
     pause: tuple[float, float],
     random: Random,
-    delivery: str = "exactly_once",
 ) -> Score:
     """Run to the end of the input with at most ``most`` faults, each a random time (within
     ``pause``, in seconds) after the one before, or after the first batch of a start; a command that
     ended is started again. Of eight faults, one may come while the command is still starting and
     one while its first batch runs, which is the one that a kill had cut off."""
-    job = Job(scenario, f"{name.replace(' ', '-')}-{random.randrange(10**6)}", delivery)
+    job = Job(scenario, f"{name.replace(' ', '-')}-{random.randrange(10**6)}")
     score = Score(name, ends=[])
     began = time.monotonic()
     log_size = 0

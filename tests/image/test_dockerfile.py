@@ -5,13 +5,8 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
-import shutil
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
-import pytest
 from spark_cep.config import load
 
 from tests.config.test_load import MINIMAL, write
@@ -136,44 +131,3 @@ def test_oci_labels() -> None:
         assert f"org.opencontainers.image.{name}=" in labels
     arguments = {text.partition("=")[0] for text in of("ARG")}
     assert {"VERSION", "REVISION", "CREATED", "SOURCE"} <= arguments
-
-
-def tracked(*places: str) -> set[str]:
-    """The files of the repository below these places."""
-    git = shutil.which("git")
-    assert git is not None
-    listed = subprocess.run(
-        [git, "ls-files", *places], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    return set(listed.stdout.splitlines())
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The files of the package as it is installed in the image."""
-    folder = tmp_path_factory.mktemp("wheel")
-    sources = folder / "sources"
-    sources.mkdir()
-    for name in tracked("pyproject.toml", "README.md", "LICENSE", "service", "schemas"):
-        (sources / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, sources / name, follow_symlinks=False)
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
-    options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(sources)]
-    subprocess.run([*command, *options], check=True, timeout=300)
-    (file,) = folder.glob("*.whl")
-    with zipfile.ZipFile(file) as opened:
-        return set(opened.namelist())
-
-
-def test_the_package_is_whole(wheel: set[str]) -> None:
-    """What lies beside the modules comes along, such as the log's configuration."""
-    needed = {name.removeprefix("service/") for name in tracked("service")} - {"spark_cep/schemas"}
-    needed |= {f"spark_cep/{name}" for name in tracked("schemas")}
-    assert "spark_cep/pipeline/spark/log4j2.properties" in needed
-    assert needed - wheel == set()
-
-
-def test_the_package_has_one_name(wheel: set[str]) -> None:
-    """Nothing else is put beside a user's own packages."""
-    names = {name.partition("/")[0] for name in wheel}
-    assert {name for name in names if not name.endswith(".dist-info")} == {"spark_cep"}

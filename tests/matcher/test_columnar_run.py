@@ -15,8 +15,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher import keys
-from spark_cep.matcher.steps import matcher, tables
+from spark_cep.matcher.steps import keys, matcher, tables
 from spark_cep.matcher.steps.loops import kernel
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Limits, OnLimit, Rule
@@ -90,7 +89,7 @@ def test_little_room(drain_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables that have no row to spare, and findings that are handed out one by one."""
     monkeypatch.setattr(matcher, "_DRAIN_AT", drain_at)
     monkeypatch.setattr(matcher, "_ROOM", 0)
-    monkeypatch.setattr(keys, "_MOST_TAKEN_EVENTS", 2 * drain_at)
+    monkeypatch.setattr(keys, "MOST_TAKEN_EVENTS", 2 * drain_at)
     statuses: set[int] = set()
     monkeypatch.setattr(kernel, "run", noting(kernel.run, statuses))
 
@@ -240,7 +239,7 @@ def test_tables_stay_bounded(entries: int, masks: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(tables, "MOST_ENTRIES", entries)
     monkeypatch.setattr(tables, "_MOST_MASKS", masks)
     both = many_rules(8)
-    known = both.kernel._matchers[0]._matcher._tables
+    known = both.kernel._matchers[0]._steps.matcher._tables
     sizes = []
     for number in range(256):
         names = "".join(letter(bit) for bit in range(8) if number >> bit & 1)
@@ -398,7 +397,7 @@ pattern:
   - {step: b, after: next, where: "LAST(a.price + 0) < price"}
 """)
     (of_key,) = both.kernel._matchers
-    assert [call.rule for call in of_key._matcher._tables._calls] == [1]
+    assert [call.rule for call in of_key._steps.matcher.calls] == [1]
     both.advance(written("a=1@1 b=2@2 a=5@3"), 3)
     both.reload()
     assert {plan.rule.id for _, plan, _ in both.kernel.rule_states()} == {"compiled", "called"}

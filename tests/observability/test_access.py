@@ -78,13 +78,6 @@ def test_a_login_is_needed_for_all_but_the_probes(start: Start) -> None:
     assert get(f"http://127.0.0.1:{server.port}/rules", login.replace("Basic", "basic"))[0] == 200
 
 
-def test_probes_can_be_closed(start: Start) -> None:
-    """Where the settings say so, probes need the login as well."""
-    server = start(username="a", password=SECRET, open_probes=False)
-    assert get(f"http://127.0.0.1:{server.port}/livez")[0] == 401
-    assert get(f"http://127.0.0.1:{server.port}/livez", basic("a", SECRET))[0] == 200
-
-
 @pytest.mark.parametrize(
     "header",
     [

@@ -11,7 +11,7 @@ from email.message import Message
 
 import pytest
 from spark_cep.errors import StartError
-from spark_cep.observability.health import Health, HealthServer, Phase
+from spark_cep.observability.health import Health, HealthServer, LifePhase
 from spark_cep.observability.metric_names import EVENTS_RELEVANT
 from spark_cep.observability.metrics import Metrics
 
@@ -66,7 +66,7 @@ def test_start_is_alive_and_not_ready(health: Health, clock: Clock) -> None:
     clock.now += 3600
     assert health.live().ok
     assert not health.readiness().ok
-    assert health.phase is Phase.STARTING
+    assert health.phase is LifePhase.STARTING
 
 
 def test_liveness_follows_progress(health: Health, clock: Clock) -> None:

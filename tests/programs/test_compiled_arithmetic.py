@@ -23,7 +23,6 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.compiler.rule_set import Condition, compile_rules
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.expressions import bind, check_types, parse
@@ -49,6 +48,7 @@ from spark_cep.programs.loops import expression_loop as op
 from tests.matcher.runs import END_OF_TIME, KEY
 from tests.programs.test_programs import compiled_whole, moment, record, where
 from tests.reference.local import LocalJob
+from tests.reference.row_pattern.compiled import Loops
 
 Pair = tuple[Any, Any]
 
@@ -303,8 +303,8 @@ def by_row_pattern(operation: Operation, cases: Sequence[Case]) -> list[bool]:
     asked = f"a = 1 AND ({operation.condition('LAST(P.x)', 'P')})"
     clause = f"MEASURES z AS m PATTERN (P{{{count - 1}}} Q) DEFINE P AS a = 0, Q AS {asked}"
     text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
-    matcher = CompiledRowPattern(plan_query(load_query(text, "c.sql", operation.event)))
-    assert not matcher.computed_by_python
+    matcher = Loops(plan_query(load_query(text, "c.sql", operation.event)))
+    assert not matcher.compiled.lowered.calls
     rows = [
         Event(0, Coordinates("t", 0, count * number + place), 0, columns)
         for number, case in enumerate(cases)
@@ -314,7 +314,7 @@ def by_row_pattern(operation: Operation, cases: Sequence[Case]) -> list[bool]:
     names = Names()
     table = EventTable.of(rows, names, matcher.slots)
     key = np.arange(len(rows)) // count
-    run = matcher.run(RowPatternStates(), table, key, 1, names, closed=True)
+    run = matcher.apply(RowPatternStates(), table, key, 1, names, closed=True)
     found = {key for piece in run for key, _ in piece.objects()}
     return [number in found for number in range(len(cases))]
 

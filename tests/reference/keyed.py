@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.findings.found import Found
-from spark_cep.matcher.findings.outputs import Outputs, Reporter
+from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER, RuleState, order
+from spark_cep.matcher.steps.reporting import StepReporter
 from spark_cep.model import Event
 
 from tests.reference.machine import Machine
@@ -57,7 +58,7 @@ class KeyedMatcher:
         self.machines = tuple(
             Machine(plan, partitioning.slots, types) for plan in partitioning.step_plans
         )
-        self._reporters = tuple(Reporter(m.plan, m.look_backs) for m in self.machines)
+        self._reporters = tuple(StepReporter(m.plan, m.look_backs) for m in self.machines)
         self._touched: dict[int, tuple[tuple[int, int], ...]] = {}
         self._cooling = any(r.plan.rule.cooldown_ms is not None for r in partitioning.rules)
 

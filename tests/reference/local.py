@@ -16,7 +16,7 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan
 from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch, batches_together, reached
-from spark_cep.matcher.findings.live import PartialMatch, live_partials
+from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.matcher.keys import KeysMatcher, KeysState
@@ -194,10 +194,8 @@ class LocalJob:
 
     def partial_matches(self) -> Iterator[PartialMatch]:
         """The live partial matches, key by key; behind them those of rules in SQL."""
-        for key, plan, rule_state in self.rule_states():
-            yield from live_partials(plan, key, rule_state)
         for matcher, state in zip(self._matchers, self._states, strict=True):
-            yield from matcher.live_in_sql(state.keys, state.names)
+            yield from matcher.live(state.keys, state.names)
 
     def rule_states(self) -> Iterator[tuple[str | None, Plan, RuleState]]:
         """What is remembered of rules of steps: key, rule, and the rule's state for the key."""

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from confluent_kafka import Producer
 from spark_cep.config import Settings
-from spark_cep.errors import RulesAwayError, RuleSetError, RulesTopicAwayError
+from spark_cep.errors import RuleSetError, RulesTopicUnavailableError, RulesUnavailableError
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
 
@@ -40,10 +40,10 @@ def settings(**rules: Any) -> Settings:
 
 
 class Store(ABC):
-    """``given``: the section ``rules`` of the settings that read it; ``when_away``: the error of a
-    read."""
+    """``given``: the section ``rules`` of the settings that read it; ``when_unavailable``: the
+    error of a read."""
 
-    when_away: type[RuleSetError] = RulesAwayError
+    when_unavailable: type[RuleSetError] = RulesUnavailableError
 
     def __init__(self, **given: Any) -> None:
         self.given = given
@@ -76,7 +76,7 @@ class Store(ABC):
 class FolderStore(Store):
     """A file for each rule."""
 
-    when_away = RuleSetError
+    when_unavailable = RuleSetError
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -105,7 +105,7 @@ class FolderStore(Store):
 class KafkaStore(Store):
     """A record for each rule."""
 
-    when_away = RulesTopicAwayError
+    when_unavailable = RulesTopicUnavailableError
 
     def __init__(self, broker: EmbeddedBroker, topic: str) -> None:
         super().__init__(
@@ -150,7 +150,7 @@ class KafkaStore(Store):
 class SqliteStore(Store):
     """A row for each version of a rule, in a file."""
 
-    when_away = RuleSetError
+    when_unavailable = RuleSetError
 
     def __init__(self, file: Path) -> None:
         super().__init__(source="sql", sql={"url": f"sqlite:///{file}"})

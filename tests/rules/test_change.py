@@ -9,9 +9,10 @@ import pytest
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import LoadedRule, examine_rules
 from spark_cep.rules.change import Change, next_rules
-from spark_cep.rules.overrides import Override, Overrides, Placed, RollbackOrder
+from spark_cep.rules.overrides import Override, Overrides, PlacedOverride, RollbackOrder
+from spark_cep.rules.pauses import Pause
+from spark_cep.rules.plans import meaning
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble, conflicts
-from spark_cep.rules.texts import meaning
 
 RULE = "{{id: {0}, version: {1}, key: k, pattern: [{{step: a, where: n = {2}}}]}}"
 
@@ -38,8 +39,10 @@ def change(
     most: int = 10,
     allow_empty: bool = False,
     ran: Iterable[RuleFile] = (),
+    last: RuleSet | None = None,
 ) -> Change:
-    """After versions that ``ran`` before; with a check that refuses a condition n = 99."""
+    """After versions that ``ran`` before, and ``last`` those of the last batch, where they are not
+    those from ``before``; with a check that refuses a condition n = 99."""
 
     def check(one: LoadedRule) -> list[Problem]:
         wrong = "99" in str(one.rule.pattern)
@@ -48,7 +51,10 @@ def change(
     meanings = {
         (one.rule.id, one.rule.version): meaning(one) for each in ran for one in each.loaded
     }
-    return next_rules(before, files, check, most=most, allow_empty=allow_empty, meanings=meanings)
+    return next_rules(
+        before, files, check, ran=before if last is None else last, most=most,
+        allow_empty=allow_empty, meanings=meanings,
+    )  # fmt: skip
 
 
 def versions(rules: RuleSet) -> dict[str, int]:
@@ -202,7 +208,7 @@ def test_a_rollback_to_another_meaning() -> None:
     before = running(file("a", text("a", 2, 2)))
     for value, version in (1, 1), (7, 2):
         order = RollbackOrder(version=1, instead_of=2, rule=text("a", 1, value))
-        placed = Placed(Override(rollback=order), 4, "overrides/0/4")
+        placed = PlacedOverride(Override(rollback=order), 4, "overrides/0/4")
         files = Overrides({"a": placed}).applied([file("a", text("a", 2, 2))], before)
         found = change(before, *files, ran=_RAN)
         assert versions(found.rules) == {"a": version}
@@ -437,9 +443,9 @@ def carried(rules: RuleSet) -> list[int]:
 
 
 def test_a_version_is_carried_over() -> None:
-    """As long as the one runs that says so; those before it, too, for no batch may have had it."""
+    """As long as the one runs that says so; the one before it alone, which a batch had."""
     rules = running(file("a", text("a"), text("b")))
-    for version, expected in (2, [1]), (3, [2, 1]), (4, [3, 2, 1]), (6, [4, 3, 2, 1]):
+    for version, expected in (2, [1]), (3, [2]), (4, [3]), (6, [4]):
         before = rules
         files = [file("a", text("a", version, version, CARRY), text("b"))]
         rules = change(before, *files).rules
@@ -447,12 +453,12 @@ def test_a_version_is_carried_over() -> None:
         assert rules.fingerprint != before.fingerprint
         assert draining(rules) == []
     rules = change(rules, file("a", text("a", 7, 7, CARRY), text("b"))).rules
-    assert carried(rules) == [6, 4, 3, 2]
+    assert carried(rules) == [6]
     for kept in (
         change(rules, file("a", text("a", 7, 7, CARRY), text("b", 2, 2))),
         change(rules, file("a", "id: [")),
     ):
-        assert carried(kept.rules) == [6, 4, 3, 2]
+        assert carried(kept.rules) == [6]
 
 
 @pytest.mark.parametrize(
@@ -471,6 +477,129 @@ def test_what_is_not_carried_over(files: list[RuleFile]) -> None:
     rules = change(running(file("a", text("a"))), file("a", text("a", 2, 2, CARRY))).rules
     assert carried(rules) == [1]
     assert carried(change(rules, *files).rules) == []
+
+
+def published(last: RuleSet, *several: RuleFile) -> RuleSet:
+    """Files one after the other, of which none is rejected, behind the set of the last batch."""
+    rules = last
+    for each in several:
+        found = change(rules, each, last=last)
+        assert messages(found) == []
+        rules = found.rules
+    return rules
+
+
+@pytest.mark.parametrize("how", [CARRY, DRAIN])
+@pytest.mark.parametrize("between", [CARRY, DRAIN, "previous_version: restart"])
+def test_versions_that_no_batch_had_leave_nothing(how: str, between: str) -> None:
+    """However many there are: the last one follows the one that ran, as if they had never been
+    there."""
+    last = running(file("a", text("a"), text("b")))
+    several = [file("a", text("a", n, n, between), text("b")) for n in range(2, 8)]
+    newest = file("a", text("a", 8, 8, how), text("b"))
+    rules = published(last, *several, newest)
+    assert rules == change(last, newest).rules
+    assert carried(rules) == ([1] if how == CARRY else [])
+    assert draining(rules) == ([] if how == CARRY else [("a", 1, DAY)])
+    # Nothing new is read.
+    assert change(rules, newest, last=last).rules == rules
+
+
+def test_versions_that_no_batch_had_push_out_none() -> None:
+    """Of five versions that ran the oldest ends for the one that does, however many come before
+    the next batch."""
+    last = running(file("a", text("a")))
+    for version in range(2, 6):
+        last = change(last, file("a", text("a", version, version, DRAIN))).rules
+    several = [file("a", text("a", n, n, DRAIN)) for n in range(6, 12)]
+    rules = published(last, *several)
+    assert [version for _, version, _ in draining(last)] == [1, 2, 3, 4]
+    assert [version for _, version, _ in draining(rules)] == [2, 3, 4, 5]
+
+
+def test_back_before_any_batch() -> None:
+    """To the version that ran: nothing has happened. To one that did not, above it: that follows
+    the one that ran. Removed and put back in between, or paused and resumed, it is as before."""
+    first = running(file("a", text("a")), file("b", text("b")))
+    b = file("b", text("b"))
+    for how, last in (
+        (DRAIN, change(first, file("a", text("a", 2, 2, DRAIN)), b).rules),
+        (CARRY, change(first, file("a", text("a", 2, 2, CARRY)), b).rules),
+    ):
+        same = file("a", text("a", 2, 2, how))
+        wanted = change(last, file("a", text("a", 5, 5, DRAIN)), b, last=last).rules
+        assert change(wanted, same, b, last=last).rules == last
+        lower = change(wanted, file("a", text("a", 3, 3, CARRY)), b, last=last).rules
+        assert carried(lower) == [2]
+        removed = change(wanted, b, last=last).rules
+        assert (draining(removed), carried(removed)) == ([], [])
+        assert change(removed, same, b, last=last).rules == last
+        paused = last.pausing({"a": Pause("why", "who")})
+        assert (draining(paused), carried(paused)) == ([], [])
+        assert change(paused, same, b, last=last).rules == last
+
+
+def test_a_version_in_sql_that_no_batch_had() -> None:
+    """Another one may carry over what ran before it; and not where that is in SQL, whatever was
+    there since."""
+    query = "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k PATTERN (x) DEFINE x AS n = 1)"
+    steps, carries = running(file("a", text("a"))), file("a", text("a", 3, 3, CARRY))
+    rules = published(steps, file("a", f"id: a\nversion: 2\nsql: {query}"), carries)
+    assert carried(rules) == [1]
+    in_sql = running(file("a", f"id: a\nversion: 1\nsql: {query}"))
+    wanted = change(in_sql, file("a", text("a", 2, 2)), last=in_sql).rules
+    assert messages(change(wanted, carries, last=in_sql)) == [
+        "nothing can be carried over: version 1 of this rule, which runs, is in SQL"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        # Each has the events up to the next one's beginning, whether a batch came or not.
+        ([[begins(5)], [begins(9)]], [(1, None, 5_000), (2, None, 9_000)]),
+        ([[DRAIN], [begins(9)]], [(1, DAY, None), (2, None, 9_000)]),
+        ([[], [begins(9)]], [(2, None, 9_000)]),
+        # Without a time of its own a version that another one replaces has no events.
+        ([[begins(5)], [begins(3)]], [(1, None, 3_000)]),
+        ([[begins(5)], [begins(3), DRAIN]], [(1, DAY, 3_000)]),
+        ([[begins(5)], [DRAIN]], [(1, DAY, None)]),
+        ([[begins(5)], []], []),
+        ([[begins(5), DRAIN], [begins(9)], [begins(7)]], [(1, DAY, 5_000), (2, None, 7_000)]),
+        (
+            [[begins(5)], [begins(9)], [begins(3)], [begins(6)]],
+            [(1, None, 3_000), (4, None, 6_000)],
+        ),
+    ],
+)
+def test_versions_that_begin_later_before_any_batch(
+    new: list[list[str]], expected: list[tuple[int, int | None, int | None]]
+) -> None:
+    """Those that have events of their own run; the others leave nothing."""
+    last = running(file("a", text("a")))
+    rules = published(
+        last,
+        *(file("a", text("a", version, version, *keys)) for version, keys in enumerate(new, 2)),
+    )
+    assert times(rules) == expected
+
+
+def test_a_version_that_waits_pushes_out_none() -> None:
+    """It is rejected while four others drain or wait, and taken when one of them has drained."""
+    last = running(file("a", text("a")))
+    for version in range(2, 5):
+        last = change(last, file("a", text("a", version, version, DRAIN))).rules
+    rules = published(last, file("a", text("a", 5, 5, begins(5))))
+    waits = file("a", text("a", 6, 6, begins(6)))
+    found = change(rules, waits, last=last)
+    assert (found.rules, messages(found)) == (
+        rules,
+        ["4 versions of this rule drain or wait for their time already"],
+    )
+    assert found.rejected[0].allowed == "4 at most: later, when one has drained"
+    last, rules = (each.without_drains({("a", 1)}) for each in (last, rules))
+    rules = change(rules, waits, last=last).rules
+    assert [version for version, _, _ in times(rules)] == [2, 3, 4, 5]
 
 
 def test_the_cost_of_a_change_grows_with_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:

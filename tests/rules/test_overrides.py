@@ -9,7 +9,7 @@ from spark_cep.rules.overrides import (
     Override,
     Overrides,
     PauseOrder,
-    Placed,
+    PlacedOverride,
     RollbackOrder,
     schema_text,
 )
@@ -27,7 +27,7 @@ def _file(rule: str, *versions: int) -> RuleFile:
 
 def _back(rule: str, version: int, instead_of: int) -> Overrides:
     order = RollbackOrder(version=version, instead_of=instead_of, rule=_RULE.format(rule, version))
-    return Overrides({rule: Placed(Override(rollback=order), 3, "overrides/0/3")}, end=4)
+    return Overrides({rule: PlacedOverride(Override(rollback=order), 3, "overrides/0/3")}, end=4)
 
 
 def _versions(files: list[RuleFile]) -> list[tuple[str, int, str]]:
@@ -61,7 +61,7 @@ def test_a_newer_version_ends_it() -> None:
 def test_a_text_that_is_no_rule_is_rejected() -> None:
     """As an entry of its own, which keeps what ran."""
     order = RollbackOrder(version=2, instead_of=3, rule="id: other")
-    placed = Placed(Override(rollback=order), 3, "overrides/0/3")
+    placed = PlacedOverride(Override(rollback=order), 3, "overrides/0/3")
     *_, made = Overrides({"a": placed}).applied([_file("a", 3)], RuleSet())
     assert made.rule == "a"
     assert made.problems
@@ -70,10 +70,10 @@ def test_a_text_that_is_no_rule_is_rejected() -> None:
 def test_orders_of_a_topic_that_was_made_again() -> None:
     """A pause stays until the new topic has a record of the rule; without any topic it ends."""
     order = Override(by="anna", pause=PauseOrder(reason="noisy"))
-    before = Overrides({"a": Placed(order, 6, "")}, end=7, topic="one").pauses({})
+    before = Overrides({"a": PlacedOverride(order, 6, "")}, end=7, topic="one").pauses({})
     for topic, left in (("one", {}), ("two", before), (None, {})):
         assert Overrides({}, end=0, topic=topic).pauses(before) == left
-    resumed = Overrides({"a": Placed(Override(), 0, "")}, end=1, topic="two")
+    resumed = Overrides({"a": PlacedOverride(Override(), 0, "")}, end=1, topic="two")
     assert resumed.pauses(before) == {}
 
 
@@ -82,11 +82,11 @@ def test_pauses() -> None:
     the rule, and nothing ends with one that cannot be read."""
     ordered, made = Pause("noisy", "anna", 2), Pause("dead letters", "circuit breaker", 1, 7)
     order = Override(by="anna", pause=PauseOrder(reason="noisy", version=2))
-    there = Overrides({"a": Placed(order, 6, "")}, end=7)
+    there = Overrides({"a": PlacedOverride(order, 6, "")}, end=7)
     assert there.pauses({"b": made}) == {"a": ordered, "b": made}
     assert Overrides({}, end=9).pauses({"a": ordered, "b": made}) == {"b": made}
     for offset, left in ((6, {"b": made}), (7, {})):
-        assert Overrides({"b": Placed(Override(), offset, "")}).pauses({"b": made}) == left
+        assert Overrides({"b": PlacedOverride(Override(), offset, "")}).pauses({"b": made}) == left
     (problem,) = rule_file("id: 7", "x").problems[:1]
     unreadable = Overrides(unreadable={"a": problem})
     assert unreadable.pauses({"a": ordered}) == {"a": ordered}

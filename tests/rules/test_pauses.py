@@ -5,8 +5,8 @@ from __future__ import annotations
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.rules.pauses import Pause
+from spark_cep.rules.plans import encoded, plan_for, plan_of
 from spark_cep.rules.rule_set import RuleSet, assemble
-from spark_cep.rules.texts import encoded, plan_for, plan_of
 
 TYPES = RecordTypes()
 _RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
@@ -25,7 +25,7 @@ def test_a_paused_rule_takes_no_part() -> None:
     assert dict(paused.paused) == {"a": _ANY}
     assert paused.rules == rules.rules
     assert [one.rule.id for one in paused.running] == ["b"]
-    for plan in (plan_for(paused, TYPES), plan_of(encoded(paused), TYPES)):
+    for plan in (plan_for(paused, TYPES), plan_of(encoded(paused, TYPES))):
         assert [each.rule.id for each in plan.plans] == ["b"]
 
 

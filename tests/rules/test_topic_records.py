@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from spark_cep.errors import RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, RuleSet, assemble
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, assemble
 from spark_cep.rules.topic_records import (
     MOST_TEXT_BYTES,
     AuditRecord,
@@ -65,7 +65,9 @@ def _set(made: _Made) -> RuleSet:
     chosen, drains, pauses, ends = made
     rules = replace(
         assemble(_loaded(rule, version, on=on) for rule, (version, on, _) in chosen.items()),
-        draining=tuple(Drain(_loaded(*version), *drains[version]) for version in sorted(drains)),
+        draining=tuple(
+            DrainingVersion(_loaded(*version), *drains[version]) for version in sorted(drains)
+        ),
         carried=tuple(
             _loaded(rule, version)
             for rule, (_, _, versions) in sorted(chosen.items())

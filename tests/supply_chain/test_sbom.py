@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from spark_cep.pipeline.spark.jars import read_lock
-
+from supply_chain.jars import read_lock
 from supply_chain.sbom import with_jars
 
 

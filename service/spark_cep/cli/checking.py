@@ -1,4 +1,4 @@
-"""What ``spark-cep check`` does: read rules, and hold them against event schemas."""
+"""``spark-cep check``: reads rules, and holds them against event schemas."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _given_rules(path: Path | None, config: Path | None) -> RuleSet:
 
 
 def _endless(rules: RuleSet) -> Iterator[Problem]:
-    """What a job refuses unless its input ends, which only its configuration says."""
+    """Problems that a job refuses a rule for unless its input ends, as its configuration says."""
     ending = "--config of a job whose input ends (trigger.at_end_of_input: decide)"
     for one in rules.loaded:
         for problem in endless(one) if one.rule.query is not None else ():

@@ -1,4 +1,4 @@
-"""What ``spark-cep dead-letters`` shows: dead letters as text for people, or as JSON lines."""
+"""The output of ``spark-cep dead-letters``: dead letters as text for people, or as JSON lines."""
 
 from __future__ import annotations
 

@@ -17,28 +17,28 @@ _MOST_TOLD: Final = 20
 
 
 class Ending:
-    """How a run ends. ``last_batch``: what says which batch was written last, once there is a
-    service."""
+    """The end of a run. ``last_batch`` gives the number of the batch that was written last, once
+    there is a service."""
 
     def __init__(self) -> None:
         self.last_batch: Callable[[], int | None] = lambda: None
 
     def done(self, reason: str) -> None:
         """It ended as it should."""
-        self.tell(ExitCode.DONE, reason)
+        self.log(ExitCode.DONE, reason)
 
     def failed(self, error: BaseException) -> ExitCode:
         """It ended by an error, whose exit code is returned."""
         code = exit_code(error)
         if code is ExitCode.INTERNAL_ERROR:
             trace = "".join(traceback.format_exception(error))
-            self.tell(code, f"{type(error).__name__}: {error}", exception=trace)
+            self.log(code, f"{type(error).__name__}: {error}", exception=trace)
         else:
             problems = problems_of(error)
-            self.tell(code, summary(error), problems=rendered(problems[:_MOST_TOLD]))
+            self.log(code, summary(error), problems=rendered(problems[:_MOST_TOLD]))
         return code
 
-    def tell(
+    def log(
         self,
         code: ExitCode,
         reason: str,
@@ -63,7 +63,7 @@ class Ending:
 
 
 def problems_of(error: BaseException) -> tuple[Problem, ...]:
-    """What is wrong with settings or rules, where that is the error."""
+    """The problems of settings or rules, where these are the error."""
     return error.problems if isinstance(error, ConfigurationError | RuleSetError) else ()
 
 

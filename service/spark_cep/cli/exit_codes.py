@@ -11,17 +11,16 @@ from typing import Final
 from spark_cep.errors import (
     CircuitBreakerError,
     ConfigurationError,
-    DependencyError,
     GraceError,
     JavaEndedError,
-    KafkaAwayError,
+    KafkaUnavailableError,
     OutputError,
-    PagesAwayError,
-    RegistryAwayError,
+    PagesUnavailableError,
     RegistryError,
-    RulesAwayError,
+    RegistryUnavailableError,
     RuleSetError,
-    RulesTopicAwayError,
+    RulesTopicUnavailableError,
+    RulesUnavailableError,
     SchemaError,
     SparkCepError,
     StartError,
@@ -32,7 +31,7 @@ from spark_cep.errors import (
 
 @unique
 class ExitCode(IntEnum):
-    """How the process ended. Numbers never change their meaning."""
+    """The exit codes of the process. Numbers never change their meaning."""
 
     DONE = 0
     JOB_FAILED = 1
@@ -44,8 +43,8 @@ class ExitCode(IntEnum):
     STATE_REFUSED = 7
     TAKEN_OVER = 8
     CIRCUIT_BREAKER_OPEN = 9
-    KAFKA_AWAY = 10
-    REGISTRY_AWAY = 11
+    KAFKA_UNAVAILABLE = 10
+    REGISTRY_UNAVAILABLE = 11
     GRACE_RAN_OUT = 12
     ENDED_AT_ONCE = 13
     JAVA_ENDED = 14
@@ -55,20 +54,19 @@ class ExitCode(IntEnum):
 _BY_ERROR: dict[type[SparkCepError], ExitCode] = {
     SparkCepError: ExitCode.JOB_FAILED,
     OutputError: ExitCode.JOB_FAILED,
-    PagesAwayError: ExitCode.JOB_FAILED,
+    PagesUnavailableError: ExitCode.JOB_FAILED,
     ConfigurationError: ExitCode.CONFIGURATION,
     RuleSetError: ExitCode.RULES,
-    RulesAwayError: ExitCode.START_FAILED,
-    RulesTopicAwayError: ExitCode.KAFKA_AWAY,
+    RulesUnavailableError: ExitCode.START_FAILED,
+    RulesTopicUnavailableError: ExitCode.KAFKA_UNAVAILABLE,
     StartError: ExitCode.START_FAILED,
-    DependencyError: ExitCode.START_FAILED,
     RegistryError: ExitCode.SCHEMAS,
     SchemaError: ExitCode.SCHEMAS,
     StateError: ExitCode.STATE_REFUSED,
     TakenOverError: ExitCode.TAKEN_OVER,
     CircuitBreakerError: ExitCode.CIRCUIT_BREAKER_OPEN,
-    KafkaAwayError: ExitCode.KAFKA_AWAY,
-    RegistryAwayError: ExitCode.REGISTRY_AWAY,
+    KafkaUnavailableError: ExitCode.KAFKA_UNAVAILABLE,
+    RegistryUnavailableError: ExitCode.REGISTRY_UNAVAILABLE,
     GraceError: ExitCode.GRACE_RAN_OUT,
     JavaEndedError: ExitCode.JAVA_ENDED,
 }
@@ -88,8 +86,8 @@ ADVICE: Final[dict[ExitCode, str]] = {
     ExitCode.STATE_REFUSED: f"see docs/operations.md, Checkpoint and restart; {_FIRST}",
     ExitCode.TAKEN_OVER: "nothing: the other instance goes on, and a start would take over in turn",
     ExitCode.CIRCUIT_BREAKER_OPEN: "see the dead letters; a start goes on behind the last batch",
-    ExitCode.KAFKA_AWAY: "start again when Kafka answers",
-    ExitCode.REGISTRY_AWAY: "start again when the registry answers",
+    ExitCode.KAFKA_UNAVAILABLE: "start again when Kafka answers",
+    ExitCode.REGISTRY_UNAVAILABLE: "start again when the registry answers",
     ExitCode.GRACE_RAN_OUT: (
         "start again: the batch is repeated; where batches take longer, raise"
         " `lifecycle.stop_grace`"

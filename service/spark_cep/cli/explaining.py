@@ -1,8 +1,8 @@
-"""What ``spark-cep explain`` does: choose rules, compile them, and show them in words or drawn."""
+"""``spark-cep explain``: chooses rules, compiles them, and shows them in words or drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_cep.cli.checking import check_types, read_existing
-from spark_cep.cli.forms import Form
-from spark_cep.compiler.explain.dot_text import dot_text
+from spark_cep.cli.forms import RuleForm
 from spark_cep.compiler.explain.drawing import Drawing, draw
 from spark_cep.compiler.explain.explanation import Explanation, Section, explain
 from spark_cep.compiler.explain.mermaid_text import mermaid_text
@@ -24,11 +23,21 @@ from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.compiler.rule_set import slots_of
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.documents.nearest import instead
-from spark_cep.errors import ConfigurationError, Problem, printable, printable_lines
+from spark_cep.errors import (
+    ConfigurationError,
+    Problem,
+    needs_extra,
+    printable,
+    printable_lines,
+)
+from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.lowering import lower as lower_row_pattern
 from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.several_types import InputRecord
+from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.type_check import type_warnings, with_columns_of
 from spark_cep.rules.rule_set import RuleSet
@@ -43,9 +52,9 @@ class RulesToExplain:
     record_types: tuple[InputRecord, ...]
     warnings: tuple[Problem, ...]
 
-    def warnings_outside(self, form: Form) -> tuple[Problem, ...]:
+    def warnings_outside(self, form: RuleForm) -> tuple[Problem, ...]:
         """The warnings that ``form`` does not show itself."""
-        if form is Form.TEXT:
+        if form is RuleForm.TEXT:
             return self.warnings
         return (*self.warnings, *(w for loaded, _ in self.rules for w in loaded.warnings))
 
@@ -86,17 +95,20 @@ def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
     )
 
 
-def written(rules: RulesToExplain, form: Form) -> str:
+def written(rules: RulesToExplain, form: RuleForm) -> str:
     """The rules in one of the forms, as text with a line end; a blank line separates several,
-    and are clusters of one drawing."""
+    and are clusters of one drawing. ConfigurationError when a drawing's package is missing."""
     match form:
-        case Form.DOT:
+        case RuleForm.DOT:
+            with needs_extra("dot", "explain --format dot"):
+                from spark_cep.compiler.explain.dot_text import dot_text
+
             return dot_text([_drawing(*each) for each in rules.rules])
-        case Form.MERMAID:
+        case RuleForm.MERMAID:
             return mermaid_text([_drawing(*each) for each in rules.rules])
-        case Form.PLAN:
+        case RuleForm.PLAN:
             texts = [printable_lines(str(plan)) for _, plan in rules.rules]
-        case Form.TEXT:
+        case RuleForm.TEXT:
             texts = [str(_explanation(loaded, plan, rules)) for loaded, plan in rules.rules]
     return "\n\n".join(texts) + "\n"
 
@@ -120,36 +132,55 @@ def show(rules: RulesToExplain, console: Console) -> None:
 def _explanation(
     loaded: LoadedRule, plan: Plan | RowPatternPlan, rules: RulesToExplain
 ) -> Explanation:
+    calls: Iterable[tuple[str, str]]
     if isinstance(plan, RowPatternPlan):
-        return explain_query(loaded.rule, plan, loaded.warnings)
-    explained = explain(plan, loaded.warnings)
+        explained = explain_query(loaded.rule, plan, loaded.warnings)
+        calls = _called_in_sql(plan.query, _types(loaded.rule, rules.record_types))
+    else:
+        explained = explain(plan, loaded.warnings)
+        calls = _called(plan, _types(loaded.rule, rules.record_types))
     *others, warnings = explained.sections
-    computed = Section("Computed by Python", tuple(_computed(plan, rules.record_types)))
+    known = bool(rules.record_types)
+    computed = Section("Computed by Python", tuple(_computed(calls, types_are_known=known)))
     return Explanation((*others, computed, warnings))
 
 
-def _computed(plan: Plan, record_types: Sequence[InputRecord]) -> Iterator[str]:
-    """The parts of the conditions that look back for which there is no compiled operation."""
-    types = RecordTypes(
+def _computed(calls: Iterable[tuple[str, str]], *, types_are_known: bool) -> Iterator[str]:
+    """Lines on the ``calls``: the condition that each is a part of, and its text."""
+    found = list(calls)
+    if not found:
+        yield "  nothing: every condition that looks back is compiled"
+    elif types_are_known:
+        for condition, part in found:
+            yield f"  of {condition}  {printable(part)}"
+    else:
+        yield "  that depends on the types of what looks back: give --schema to know"
+
+
+def _types(rule: Rule, record_types: Sequence[InputRecord]) -> RecordTypes:
+    return RecordTypes(
         tuple(
             (events, name, columns)
-            for events in plan.rule.events or ("",)
+            for events in rule.events or ("",)
             for _, name, columns in record_types
         )
     )
+
+
+def _called_in_sql(query: Query, types: RecordTypes) -> Iterator[tuple[str, str]]:
+    """The parts of the conditions that read other rows for which there is no compiled operation."""
+    typed = load_query(query.text, query.source, types.of((), None))
+    for variable, part in lower_row_pattern(plan_query(typed), Limits()).calls:
+        yield variable, part.canonical
+
+
+def _called(plan: Plan, types: RecordTypes) -> Iterator[tuple[str, str]]:
+    """The parts of the conditions that look back for which there is no compiled operation."""
     slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots_of(plan))}
-    found = False
     for number, atom in enumerate(plan.atoms):
-        calls = program(atom, plan, slots, types).calls if isinstance(atom, LookBackAtom) else ()
-        for call in calls:
-            found = True
-            if record_types:
-                part = printable(expression_of(call.node).canonical)
-                yield f"  of {condition_name(number)}  {part}"
-    if found and not record_types:
-        yield "  that depends on the types of what looks back: give --schema to know"
-    elif not found:
-        yield "  nothing: every condition that looks back is compiled"
+        if isinstance(atom, LookBackAtom):
+            for call in program(atom, plan, slots, types).calls:
+                yield condition_name(number), expression_of(call.node).canonical
 
 
 def save(text: str, file: Path) -> None:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Form(Enum):
-    """How a rule is shown."""
+class RuleForm(Enum):
+    """The forms in which a rule is shown."""
 
     TEXT = "text"
     DOT = "dot"

@@ -16,10 +16,10 @@ import typer
 from spark_cep import __version__
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.forms import Form
+from spark_cep.cli.forms import RuleForm
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.signals import StopSignals
-from spark_cep.cli.terminal import ConfigFile, err, fail, out, tell
+from spark_cep.cli.terminal import ConfigFile, err, fail, out, print_error
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import Settings, load
 from spark_cep.errors import Problem, SparkCepError, printable, rendered
@@ -62,12 +62,12 @@ def main() -> None:
 
 
 def _main_of_run() -> None:
-    """As ``app()``, but wrong use is told in the log's form."""
+    """Run ``app()``, and report wrong use in the log's form."""
     configure()
     try:
         sys.exit(app(standalone_mode=not as_json()))
     except _UsageError as error:
-        Ending().tell(ExitCode.USAGE, str(error))
+        Ending().log(ExitCode.USAGE, str(error))
         sys.exit(ExitCode.USAGE)
 
 
@@ -95,14 +95,14 @@ def run(config: ConfigFile) -> None:
         _run(settings, start, ending, signals)
     except Exception as error:  # noqa: BLE001  told, whatever it is
         if not as_json():
-            tell(error)
+            print_error(error)
         sys.exit(ending.failed(error))
 
 
 def _end(ending: Ending, code: ExitCode, reason: str) -> NoReturn:
     """End this process, whatever it does. Its Java process ends with it."""
     # In a thread: this one may hold the log's lock, or nobody may read what is written.
-    telling = threading.Thread(target=ending.tell, args=(code, reason), daemon=True)
+    telling = threading.Thread(target=ending.log, args=(code, reason), daemon=True)
     telling.start()
     telling.join(_TELLING_SECONDS)
     # Not Python's own exit: it would wait for threads and report their exceptions.
@@ -342,8 +342,8 @@ def explain(
         typer.Option("--rule", "-r", metavar="ID", help="Explain this rule; default: all."),
     ] = None,
     form: Annotated[
-        Form, typer.Option("--format", "-f", help="In words, drawn, or the plan's own text.")
-    ] = Form.TEXT,
+        RuleForm, typer.Option("--format", "-f", help="In words, drawn, or the plan's own text.")
+    ] = RuleForm.TEXT,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write to this file.", dir_okay=False),
@@ -362,7 +362,7 @@ def explain(
         _warn(found.warnings_outside(form))
         if output is not None:
             explaining.save(explaining.written(found, form), output)
-        elif form is Form.TEXT:
+        elif form is RuleForm.TEXT:
             explaining.show(found, out)
         else:
             typer.echo(explaining.written(found, form), nl=False)

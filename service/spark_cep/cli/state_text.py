@@ -1,4 +1,4 @@
-"""What ``spark-cep state`` shows: a checkpoint's content as tables for people, or as JSON."""
+"""The output of ``spark-cep state``: a checkpoint's content as tables for people, or as JSON."""
 
 from __future__ import annotations
 

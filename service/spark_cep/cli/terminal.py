@@ -1,4 +1,4 @@
-"""What the commands have in common: the settings' file, what is printed, how errors are told."""
+"""Options and output that the commands share: the settings' file, printed text, errors."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def fail(error: SparkCepError) -> NoReturn:
     """Tell the error, and end with its exit code."""
-    tell(error)
+    print_error(error)
     sys.exit(exit_code(error))
 
 
-def tell(error: Exception) -> None:
+def print_error(error: Exception) -> None:
     """Print the error for people; one that is not of ours with its traceback."""
     if not isinstance(error, SparkCepError):
         traceback.print_exception(error)
@@ -40,8 +40,8 @@ def tell(error: Exception) -> None:
     problems = problems_of(error)
     for problem in rendered(problems, "error: "):
         err.print(f"{problem}\n", markup=False)
-    told = summary(error) if problems else f"error: {printable_lines(str(error))}"
-    err.print(told, markup=False)
+    text = summary(error) if problems else f"error: {printable_lines(str(error))}"
+    err.print(text, markup=False)
 
 
 def table(

@@ -35,3 +35,7 @@ class Fault(IntEnum):
     MISSING_KEY = 9, Reason.MISSING_KEY
     TIME_OUT_OF_BOUNDS = 10, Reason.EVENT_TIME_OUT_OF_BOUNDS
     MISSING_TIME = 11, Reason.MISSING_EVENT_TIME
+
+
+#: Reasons of records that no rule could be given; all others are of rules.
+OF_RECORDS = frozenset(fault.reason.value for fault in Fault if fault.reason is not None)

@@ -1,4 +1,4 @@
-"""Which column of events stands where, in arrays with a row for each event.
+"""The places of the events' columns in arrays with a row for each event.
 
 A *vector* holds whole numbers, truth (0, 1), dates (days), moments (µs) and decimals of up to 18
 digits (without their point) as 64-bit numbers, FLOAT and DOUBLE as doubles. A text is its place
@@ -19,7 +19,8 @@ from spark_cep.pattern.types import STRING, SqlType
 
 
 class TextPart(NamedTuple):
-    """What of a text is compared: all, so many bytes at its start or end, or a ``text`` in it."""
+    """The part of a text that is compared: all of it, some bytes at its start or end, or a ``text``
+    in it."""
 
     place: Place = Place.WHOLE
     length: int = 0
@@ -38,7 +39,7 @@ class ColumnVectors:
 
     @property
     def width(self) -> int:
-        """How many there are."""
+        """The number of columns."""
         return len(self.values) + len(self.numbers) + len(self.readers)
 
     def value(self, path: ColumnPath, kind: SqlType) -> int:

@@ -1,5 +1,4 @@
-"""How loops are compiled, and what all of them share: types of arrays, and what numbers stand for
-"never", "forever" and "none"."""
+"""The compilation of loops, and the types of arrays and constants that all of them share."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ def all_kept() -> Iterator[None]:
 
 
 def _save_if_possible(dispatcher: Any) -> None:
-    """Where a folder is full or read-only, what it lacks is compiled again in each process."""
+    """Let a process compile again what a full or read-only folder lacks."""
     kept = dispatcher._cache  # noqa: SLF001  as in _stamp
     save = kept.save_overload
 
@@ -88,8 +87,8 @@ OPEN_FOLDERS: set[Path] = set()
 
 @cache
 def open_to_others(folder: Path) -> bool:
-    """Whether another user than this one, the administrator and the owner of this code can put
-    something into a folder, or has done so. A group that can write the code is no other."""
+    """Return whether another user than this one, the administrator and the owner of this code can
+    put something into a folder, or has done so. A group that can write the code is no other."""
     source = Path(__file__).parent.stat()
     try:
         found = folder.stat()

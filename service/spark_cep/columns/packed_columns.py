@@ -201,8 +201,8 @@ class PackedColumns:
         return out
 
     def different(self, column: int) -> tuple[I64, I64]:
-        """What numbers a column without NULLs has, and the block of each: of a block in which all
-        are the same, one of them."""
+        """Return numbers of a column without NULLs, and the block of each; one number for a block
+        in which all are equal."""
         table = self._tables[column]
         counts, same = self.counts[table], self._width[column] == 0
         one = np.flatnonzero(same & (counts > 0))
@@ -246,5 +246,5 @@ class PackedColumns:
 
 
 def damaged() -> StateError:
-    """What is raised for a block of another form."""
+    """Return the error for a damaged block."""
     return StateError(f"the stored state is damaged: a block has another form; {RESTORE}")

@@ -1,4 +1,4 @@
-"""How the values of a column stand in memory, by its SQL type.
+"""Representations of values in memory, by SQL type.
 
 =========== ==================================================== ==========================
 WHOLE       INT, BIGINT, BOOLEAN (0, 1), DATE (days), TIMESTAMP  64-bit numbers
@@ -43,7 +43,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 class Representation(Enum):
-    """How a column's values stand in memory."""
+    """The representation of a column's values in memory."""
 
     WHOLE = "whole"
     DOUBLE = "double"
@@ -61,7 +61,7 @@ def representation(kind: SqlType | None) -> Representation:
 
 
 def is_whole_decimal(kind: SqlType | None) -> bool:
-    """Whether values of a type are decimals that stand as whole numbers."""
+    """Return whether values of a type are decimals that stand as whole numbers."""
     return isinstance(kind, DecimalType) and kind.precision <= MOST_WHOLE_DIGITS
 
 

@@ -82,7 +82,7 @@ class Bytes:
         return Bytes(self.places[rows], self.nulls[rows], self.data)
 
     def compacted(self) -> Bytes:
-        """The same with no other bytes in ``data``, one value behind the other."""
+        """Return the column with its values one behind the other and no other bytes in ``data``."""
         lengths = self.lengths
         data = np.empty(int(lengths.sum()), np.uint8)
         copy_bytes(self.data, self.places, self.nulls, data)
@@ -127,17 +127,17 @@ def texts_of(texts: Collection[str | None]) -> Bytes:
 
 
 def no_texts() -> Bytes:
-    """None."""
+    """A column of no texts."""
     return texts_of(())
 
 
 def nulls_of(kind: SqlType | None, count: int) -> Vector:
-    """So many NULLs of a type."""
+    """Return a column of ``count`` NULLs of a type."""
     return nulls_like(vector((), kind, ""), count)
 
 
 def nulls_like(column: Vector, count: int) -> Vector:
-    """So many NULLs, in the representation of another vector."""
+    """Return a column of ``count`` NULLs in the representation of another one."""
     all_null = np.ones(count, bool)
     if isinstance(column, Objects):
         return Objects([None] * count)

@@ -1,1 +1,1 @@
-"""What the machine runs: plans, and how rules become plans."""
+"""Plans, which the matcher runs, and the compilers that make them from rules."""

@@ -1,4 +1,5 @@
-"""Which states of one version of a rule are those of another one, for partial matches that move.
+"""States that two versions of a rule have in common, so that partial matches can move from one to
+the other.
 
 A state is the same in both when all that may have led a partial match there is: key, inputs, the
 states on the way with their steps and gaps, and each way between them and past them, with its
@@ -53,7 +54,8 @@ def _canonical_key(plan: Plan) -> list[str]:
 
 
 def _ways(plan: Plan) -> list[bytes]:
-    """Of each state a digest of all that leads there; empty where nothing stands.
+    """Return a digest of everything that leads to each state; empty for a state without partial
+    matches.
 
     States in a loop lead to one another: they are told by name within it, and by digest from
     without. One pass over the plan, whatever its size.

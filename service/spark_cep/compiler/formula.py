@@ -174,8 +174,8 @@ def _join(operands: Iterable[Formula], *, neutral: Constant, kind: type[All | An
 
 
 def unguarded(formula: Formula, decided_later: int) -> Formula:
-    """What of ``formula`` can be said before the atoms of mask ``decided_later`` are known: a
-    formula over the others that is true whenever ``formula`` could still become true.
+    """Return what ``formula`` says before the atoms of mask ``decided_later`` are known: a formula
+    over the others that is true whenever ``formula`` could still become true.
 
     Sound because it only weakens: in positive position an undecided atom becomes TRUE, under a
     negation FALSE.

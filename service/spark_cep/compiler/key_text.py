@@ -28,5 +28,5 @@ def key_text(parts: Sequence[str | None]) -> str:
 
 
 def has_null(text: str) -> bool:
-    """Whether a part of the key with this text is NULL."""
+    """Return whether a part of the key with this text is NULL."""
     return "null" in text and None in json.loads(text)

@@ -1,4 +1,4 @@
-"""What the machine runs: states, edges and numbered conditions of one rule. Immutable.
+"""The plan of one rule: its states, edges and numbered conditions. Immutable.
 
 The shape is that of Flink's NFA (``org.apache.flink.cep.nfa.State`` and ``StateTransition``), so
 that the answers are Flink's:
@@ -24,7 +24,7 @@ from spark_cep.pattern.tree import AfterMatch, Rule
 
 
 class Action(Enum):
-    """What an edge does with the event."""
+    """The effect of an edge on the event."""
 
     TAKE = "take"
     IGNORE = "ignore"
@@ -32,7 +32,7 @@ class Action(Enum):
 
 
 class Kind(Enum):
-    """What standing in a state means."""
+    """The kind of a state."""
 
     START = "start"
     NORMAL = "normal"

@@ -22,7 +22,8 @@ class RecordTypes:
     known: tuple[InputRecord, ...] = ()
 
     def of(self, events: Sequence[str], of_type: str | None) -> RecordType | None:
-        """What an event of inputs ``events`` (all, when empty) and record ``of_type`` may hold."""
+        """Return the columns that an event of inputs ``events`` (all, when empty) and record type
+        ``of_type`` may have."""
         found = [
             columns
             for name, record, columns in self.known
@@ -32,7 +33,7 @@ class RecordTypes:
         return merged(list(dict.fromkeys(found))) if found else None
 
     def by_step(self, plan: Plan) -> dict[str, RecordType]:
-        """What an event taken for each step may hold, and for ``ALL_STEPS``, any event."""
+        """Return, for each step and for ``ALL_STEPS``, the columns that its events may have."""
         events = plan.rule.events
         steps = {step: self.of(events, plan.type_of(step)) for step in plan.steps}
         steps[ALL_STEPS] = self.of(events, None)

@@ -111,7 +111,7 @@ class Partitioning:
         return len(self.conditions) + number
 
     def has_null(self, key: str | None) -> bool:
-        """Whether a part of a key is NULL."""
+        """Return whether a part of a key is NULL."""
         if len(self.key) > 1:
             return key is not None and has_null(key)
         return key is None and bool(self.key)
@@ -169,16 +169,16 @@ class Partitioning:
         return always, by_bit
 
     def reads(self, name: str) -> bool:
-        """Whether some rule of the partitioning reads input ``name``."""
+        """Return whether some rule of the partitioning reads input ``name``."""
         return self.needs_key(name) or self.takes_null(name)
 
     def needs_key(self, name: str) -> bool:
-        """Whether a rule of steps reads input ``name``: without a key, or with a part of it that is
-        NULL, an event of it is a dead letter."""
+        """Return whether a rule of steps reads input ``name``: without a key, or with a part of it
+        that is NULL, an event of it is a dead letter."""
         return _read(self.step_plans, name)
 
     def takes_null(self, name: str) -> bool:
-        """Whether a rule in SQL reads input ``name``: NULL is a key as any other there."""
+        """Return whether a rule in SQL reads input ``name``: NULL is a key as any other there."""
         return _read((plan for _, _, plan in self.row_pattern_rules), name)
 
 
@@ -187,10 +187,10 @@ def _read(plans: Iterable[AnyPlan], name: str) -> bool:
 
 
 class DrainTime(NamedTuple):
-    """How long a version that a newer one has replaced may go on, in milliseconds of event time.
-    ``until_ms``: where the newer one begins; if that is to come, all events before are the old
-    one's, as if nothing had changed. ``limit_ms``: after the last event that it may begin a match
-    with; ``None``: it ends where the newer one begins."""
+    """The time that a replaced version may go on, in milliseconds of event time. ``until_ms`` is
+    where the newer one begins; when that is still to come, the old version has all events before
+    it. ``limit_ms`` is the time of the last event with which it may begin a match; ``None``: it
+    ends where the newer one begins."""
 
     limit_ms: int | None
     until_ms: int | None = None
@@ -201,7 +201,7 @@ class DrainTime(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> DrainTime:
-        """What ``str`` gave."""
+        """Parse the text that ``str`` makes."""
         limit, _, until = text.partition(_UNTIL)
         return cls(None if limit == _NO_LIMIT else int(limit), int(until) if until else None)
 

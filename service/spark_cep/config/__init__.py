@@ -16,10 +16,10 @@ from spark_cep.config.settings import Settings, load
 from spark_cep.config.topics import (
     Input,
     NewTopics,
-    Outputs,
-    OutputTopics,
+    OutputSettings,
+    OutputTopicNames,
     ReaderSchema,
-    Registry,
+    SchemaRegistry,
 )
 from spark_cep.event_times import KAFKA_TIMESTAMP
 
@@ -30,14 +30,14 @@ __all__ = [
     "Lifecycle",
     "NewTopics",
     "Observability",
-    "OutputTopics",
-    "Outputs",
+    "OutputSettings",
+    "OutputTopicNames",
     "ReaderSchema",
-    "Registry",
     "Rules",
     "RulesTable",
     "RulesTopic",
     "RulesUrl",
+    "SchemaRegistry",
     "Security",
     "Settings",
     "Source",

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import AfterValidator, FilePath, model_validator
 
-from spark_cep.config.quantities import Section, Shown, Size, setting
+from spark_cep.config.quantities import SettingsSection, Shown, Size, setting
 from spark_cep.documents.values import contradiction, refused
 
 DRIVER_PORT: Final = 7078
@@ -34,6 +34,10 @@ _CPUS: Final = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+m")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_KEY: Final = re.compile(rf"({_DNS_NAME.pattern}):([-\w.]+)")
 _PORTS: Final = range(1024, 65_536)
+_COUNT = r"\s*[1-9][0-9]*\s*"
+_LOCAL: Final = re.compile(
+    rf"local(\[(\*|{_COUNT})(,{_COUNT})?\])?|local-cluster\[{_COUNT},{_COUNT},{_COUNT}\]"
+)
 
 
 def _matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
@@ -74,8 +78,8 @@ Cpus = Annotated[str, _matching(_CPUS, "a quantity of CPUs, as 2, 0.5 or 500m")]
 MountPath = Annotated[str, AfterValidator(_absolute)]
 
 
-class Driver(Section):
-    """Where executors call the driver."""
+class Driver(SettingsSection):
+    """Addresses and ports at which executors call the driver."""
 
     host: Host | None = setting(
         None,
@@ -99,8 +103,8 @@ class Driver(Section):
     )
 
 
-class Executors(Section):
-    """How many executors there are, and how large. Not for `local` masters."""
+class Executors(SettingsSection):
+    """Number and size of the executors. Not for `local` masters."""
 
     count: int = setting(2, description="Executors.", unit="executors", ge=1, le=10_000)
     cores: int = setting(
@@ -118,7 +122,7 @@ class Executors(Section):
     )
 
 
-class Kubernetes(Section):
+class Kubernetes(SettingsSection):
     """The executors' pods, with a master `k8s://…`. The driver runs in a pod itself."""
 
     namespace: Annotated[str, _matching(_NAME, "the name of a namespace")] | None = setting(
@@ -208,12 +212,12 @@ class Kubernetes(Section):
 
     @property
     def given(self) -> bool:
-        """Whether anything was said about pods."""
+        """Tell whether the section has any setting."""
         return bool(self.model_fields_set)
 
 
 class ClusterSettings(Protocol):
-    """What :func:`cluster_conf` reads of the section ``spark``."""
+    """The part of the section ``spark`` that :func:`cluster_conf` reads."""
 
     @property
     def master(self) -> str:
@@ -221,24 +225,31 @@ class ClusterSettings(Protocol):
 
     @property
     def driver(self) -> Driver:
-        """Where executors call the driver."""
+        """Addresses and ports of the driver."""
 
     @property
     def executors(self) -> Executors:
-        """How many, how large."""
+        """Number and size."""
 
     @property
     def kubernetes(self) -> Kubernetes:
         """Their pods."""
 
 
+def check_master(value: str) -> str:
+    """``value``, if it is a master. Spark itself is asked about those that are not local."""
+    if value.startswith("local") and not _LOCAL.fullmatch(value):
+        raise refused("`local[N]`, `local[N,F]` with N cores (`*`: all) and F attempts at a task")
+    return value
+
+
 def is_local(master: str) -> bool:
-    """Whether tasks run in the driver's own process."""
+    """Tell whether tasks run in the driver's own process."""
     return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def on_kubernetes(master: str) -> bool:
-    """Whether executors are pods."""
+    """Tell whether executors are pods."""
     return master.startswith("k8s://")
 
 
@@ -327,7 +338,7 @@ def check_overhead(settings: ClusterSettings, rocksdb_memory: int) -> None:
 
 
 def cluster_conf(settings: ClusterSettings, rocksdb_memory: int) -> dict[str, str]:
-    """What Spark must know of its executors; nothing with a local master. Holds no secrets."""
+    """Spark's settings for its executors; none with a local master. They hold no secrets."""
     if is_local(settings.master):
         return {}
     made = _executors(settings.executors, rocksdb_memory)

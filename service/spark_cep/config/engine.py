@@ -1,27 +1,32 @@
-"""How the job runs: time, source, state, Spark, trigger, rules, and what it shows of itself."""
+"""Settings of the running job: time, source, state, Spark, trigger, circuit breaker, pages and
+logs."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
+    AwareDatetime,
     BeforeValidator,
+    Field,
     FilePath,
     SecretStr,
+    TypeAdapter,
+    ValidationError,
     WithJsonSchema,
     model_validator,
 )
 
-from spark_cep.config.cluster import Driver, Executors, Kubernetes, check_cluster
+from spark_cep.config.cluster import Driver, Executors, Kubernetes, check_cluster, check_master
 from spark_cep.config.quantities import (
     Duration,
     Place,
     PositiveDuration,
     Properties,
-    Section,
+    SettingsSection,
     Shown,
     Size,
     reveal,
@@ -32,22 +37,44 @@ from spark_cep.documents.values import contradiction, refused
 LATEST, EARLIEST = -1, -2
 """What Kafka writes for "the end" and "the beginning" in place of an offset."""
 
-_MOMENT = "a date and time with its zone, as 2026-01-31T12:00:00Z"
+_START = (
+    "`earliest`, `latest`, a date and time with its zone, as 2026-01-31T12:00:00Z, or offsets by"
+    " topic and partition, as {logins: {0: 1200, 1: -2}}"
+)
+_Offset = Annotated[int, Field(ge=EARLIEST)]
+_Partition = Annotated[int, Field(ge=0)]
+_OFFSETS: Final = TypeAdapter(dict[_Partition, _Offset])
+_TIME: Final = TypeAdapter(AwareDatetime)
+StartingOffsets = Literal["earliest", "latest"] | datetime | dict[str, dict[int, int]]
 
 
-def _moment(value: Any) -> Any:
-    if not isinstance(value, str | datetime):
-        raise refused(_MOMENT)
-    return value
+def _starting_offsets(value: Any) -> StartingOffsets:
+    if isinstance(value, dict):
+        return {str(topic): _offsets_of(str(topic), each) for topic, each in value.items()}
+    if value in ("earliest", "latest"):
+        return value  # type: ignore[no-any-return]  # one of the two
+    if isinstance(value, str | datetime):
+        try:
+            return _TIME.validate_python(value)
+        except ValidationError:
+            pass
+    raise refused(_START)
 
 
-def _zoned(value: datetime) -> datetime:
-    if value.tzinfo is None:
-        raise refused(_MOMENT)
-    return value
+def _offsets_of(topic: str, value: Any) -> dict[int, int]:
+    try:
+        return _OFFSETS.validate_python(value)
+    except ValidationError as error:
+        where = error.errors()[0]["loc"]
+        if isinstance(value, dict) and len(where) == 1:
+            allowed = "an offset: 0 or more, -1 for the end, -2 for the beginning"
+            raise contradiction(f"{topic}, partition {where[0]}: allowed is {allowed}") from None
+        raise contradiction(
+            f"{topic}: allowed is a map from partitions to offsets, as {{0: 1200, 1: -2}}"
+        ) from None
 
 
-class Time(Section):
+class Time(SettingsSection):
     """Event time: order, lateness, and the watermark that moves deadlines."""
 
     allowed_disorder: Duration = setting(
@@ -88,49 +115,35 @@ class Time(Section):
     )
 
 
-class Source(Section):
-    """How the input is read. Where it starts counts at the first start only."""
+class Source(SettingsSection):
+    """Reading of the input. `starting_offsets` counts at the first start only."""
 
-    starting_offsets: Literal["earliest", "latest"] = setting(
-        "earliest", description="Where a new job starts to read."
-    )
-    starting_timestamp: (
-        Annotated[
-            datetime,
-            BeforeValidator(_moment),
-            AfterValidator(_zoned),
-            Shown("date and time with zone"),
-        ]
-        | None
-    ) = setting(
-        None,
-        description=(
-            "Instead: the first record with this timestamp or a later one, in each partition; "
-            "where there is none, the end."
-        ),
-    )
-    starting_positions: (
-        Annotated[
-            dict[str, dict[int, int]],
-            WithJsonSchema(
-                {
-                    "type": "object",
-                    "additionalProperties": {
+    starting_offsets: Annotated[
+        StartingOffsets,
+        BeforeValidator(_starting_offsets),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"enum": ["earliest", "latest"]},
+                    {"type": "string", "format": "date-time"},
+                    {
                         "type": "object",
-                        "additionalProperties": {"type": "integer", "minimum": EARLIEST},
+                        "additionalProperties": {
+                            "type": "object",
+                            "additionalProperties": {"type": "integer", "minimum": EARLIEST},
+                        },
                     },
-                }
-            ),
-            Shown("map of topic, partition, offset"),
-        ]
-        | None
-    ) = setting(
-        None,
-        description=(
-            "Instead: offsets by topic and partition, for every partition; -1 is the end, -2 the "
-            "beginning."
+                ]
+            }
         ),
-        unit="offsets",
+        Shown("`earliest`, `latest`, date and time with zone, or map of topic, partition, offset"),
+    ] = setting(
+        "earliest",
+        description=(
+            "Where a new job starts to read. A date and time: at the first record of each "
+            "partition with this timestamp or a later one, or its end. A map: at these offsets, "
+            "one for every partition; -1 is the end, -2 the beginning."
+        ),
     )
     max_offsets_per_trigger: int | None = setting(
         2_000_000,
@@ -173,24 +186,8 @@ class Source(Section):
         min_length=1,
     )
 
-    @model_validator(mode="after")
-    def _one_start(self) -> Source:
-        if self.starting_timestamp is not None and self.starting_positions is not None:
-            raise contradiction(
-                "either starting_timestamp or starting_positions", "starting_timestamp"
-            )
-        for topic, offsets in (self.starting_positions or {}).items():
-            for partition, offset in offsets.items():
-                if partition < 0 or offset < EARLIEST:
-                    raise contradiction(
-                        f"{topic}, partition {partition}: {offset} is not an offset (0 or more, "
-                        "-1 for the end, -2 for the beginning)",
-                        "starting_positions",
-                    )
-        return self
 
-
-class State(Section):
+class State(SettingsSection):
     """Partial matches and waiting events. Keys are spread over key groups once and for all."""
 
     checkpoint: Place = setting(
@@ -248,10 +245,10 @@ class State(Section):
         return self
 
 
-class Spark(Section):
+class Spark(SettingsSection):
     """The Spark application."""
 
-    master: str = setting(
+    master: Annotated[str, AfterValidator(check_master), Shown("text")] = setting(
         "local[*,4]",
         description="Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
         min_length=1,
@@ -275,8 +272,8 @@ class Spark(Section):
         return self
 
 
-class Trigger(Section):
-    """When batches run."""
+class Trigger(SettingsSection):
+    """Start and end of batches."""
 
     mode: Literal["continuous", "available_now"] = setting(
         "continuous",
@@ -300,12 +297,12 @@ class Trigger(Section):
 
     @property
     def ends(self) -> bool:
-        """Whether the input ends, and time with it."""
+        """Tell whether the input ends, and time with it."""
         return self.mode == "available_now" and self.at_end_of_input == "decide"
 
 
-class CircuitBreaker(Section):
-    """When too much ends as dead letters."""
+class CircuitBreakerLimits(SettingsSection):
+    """Limits of dead letters, beyond which the job stops or a rule is paused."""
 
     max_share: float | None = setting(
         None,
@@ -340,7 +337,7 @@ class CircuitBreaker(Section):
     )
 
 
-class Observability(Section):
+class Observability(SettingsSection):
     """Metrics, health and logs."""
 
     metrics_host: str = setting(
@@ -365,13 +362,13 @@ class Observability(Section):
         None, description="Password of an encrypted private key."
     )
     username: str | None = setting(
-        None, description="Name that readers of the pages give; absent: everybody may read."
+        None,
+        description=(
+            "Name that readers of the pages give; absent: everybody may read. `/livez` and "
+            "`/readyz`, which supervisors ask without a login, answer everybody."
+        ),
     )
     password: SecretStr | None = setting(None, description="Password that goes with the name.")
-    open_probes: bool = setting(
-        True,
-        description="Whether `/livez` and `/readyz` answer without name and password all the same.",
-    )
     max_rule_labels: int = setting(
         500,
         description="Rules that have series of their own in metrics; the rest are `other`.",

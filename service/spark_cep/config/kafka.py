@@ -1,4 +1,5 @@
-"""How Kafka is reached, by librdkafka everywhere: tasks that read, tasks that write, the driver.
+"""The connection to Kafka, by librdkafka everywhere: in tasks that read or write, and in the
+driver.
 
 The typed ``security`` block says things once; ``source_properties`` and ``sink_properties`` take
 whatever else librdkafka knows, and win over everything said here.
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from spark_cep.config.quantities import Properties, Section, Shown, reveal, setting
+from spark_cep.config.quantities import Properties, SettingsSection, Shown, reveal, setting
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.errors import ConfigurationError
 
@@ -95,11 +96,11 @@ def _servers(value: str) -> str:
     return ",".join(servers)
 
 
-class Security(Section):
+class Security(SettingsSection):
     """TLS and SASL of the Kafka connection; the same for source, sink and administration."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = setting(
-        "PLAINTEXT", description="How brokers are spoken to."
+        "PLAINTEXT", description="Protocol of the connection."
     )
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = setting(
         None,
@@ -144,7 +145,7 @@ class Security(Section):
 
     @property
     def encrypted(self) -> bool:
-        """Whether the connection is under TLS."""
+        """Tell whether the connection is under TLS."""
         return self.protocol in ("SSL", "SASL_SSL")
 
     def properties(self) -> dict[str, Any]:
@@ -170,7 +171,7 @@ class Security(Section):
         return made
 
 
-class Kafka(Section):
+class Kafka(SettingsSection):
     """The Kafka cluster that events come from and results go to."""
 
     bootstrap_servers: Annotated[str, AfterValidator(_servers), Shown("host:port, with commas")] = (
@@ -203,7 +204,7 @@ class Kafka(Section):
         for name in self.sink_properties:
             if name in _DELIVERYS_OWN:
                 raise contradiction(
-                    f"{name} follows from outputs.delivery and outputs.transaction_timeout",
+                    f"{name} follows from outputs.transaction_timeout and how output is written",
                     "sink_properties",
                 )
         for side, properties in (
@@ -238,7 +239,7 @@ class Kafka(Section):
 
     @property
     def reads_committed(self) -> bool:
-        """Whether the input ends where a transaction is open."""
+        """Tell whether the input ends where a transaction is open."""
         level = self._source().get("isolation.level", SOURCE_DEFAULTS["isolation.level"])
         return bool(level == "read_committed")
 

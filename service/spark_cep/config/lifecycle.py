@@ -1,14 +1,14 @@
-"""How the job waits for what is away, and how it stops."""
+"""Settings of waiting, for a service that is unavailable, and of stopping."""
 
 from __future__ import annotations
 
 from pydantic import model_validator
 
-from spark_cep.config.quantities import PositiveDuration, Section, setting
+from spark_cep.config.quantities import PositiveDuration, SettingsSection, setting
 from spark_cep.documents.values import contradiction
 
 
-class Lifecycle(Section):
+class Lifecycle(SettingsSection):
     """Waiting for Kafka and the registry, and stopping."""
 
     startup_limit: PositiveDuration = setting(

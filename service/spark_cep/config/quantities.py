@@ -44,7 +44,7 @@ _SIZE_UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How the reference shows a type: its name and its unit."""
+    """The name and unit by which the reference shows a type."""
 
     type: str
     unit: str = ""
@@ -54,7 +54,7 @@ class PathMarker:
     """Marks a text that names a place: relative ones start at the configuration file's folder."""
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """Base of all sections: immutable, and unknown settings are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

@@ -1,4 +1,4 @@
-"""Which names hold secrets, and how a value looks when its secret is taken out.
+"""Names that hold secrets, and masking of the secrets in a value.
 
 Shared by the settings (pass-through maps) and the logs. Settings that are secret by type are
 ``SecretStr`` anyway; the names here catch what travels in maps of free keys and in messages.
@@ -40,7 +40,7 @@ _IN_TEXT: Final = (
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether a setting, property or log key of this name holds a secret."""
+    """Tell whether a setting, property or log key of this name holds a secret."""
     return bool(_SECRET_NAME.search(name)) and not _HARMLESS_NAME.search(name)
 
 

@@ -158,7 +158,7 @@ def unit_of(info: FieldInfo) -> str:
 
 
 def _shown(shape: Shape) -> Shown | None:
-    """How the type is shown, where it says so."""
+    """The name and unit that the type is shown by, where it has them."""
     return next((mark for mark in shape.marks if isinstance(mark, Shown)), None)
 
 

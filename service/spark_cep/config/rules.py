@@ -8,7 +8,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from spark_cep.config.quantities import PositiveDuration, Properties, Section, Shown, setting
+from spark_cep.config.quantities import (
+    PositiveDuration,
+    Properties,
+    SettingsSection,
+    Shown,
+    setting,
+)
 from spark_cep.config.redaction import names_a_secret
 from spark_cep.config.topics import DottedName, Topic
 from spark_cep.documents.values import contradiction, refused
@@ -48,7 +54,7 @@ def _address(url: str) -> str:
     return url
 
 
-class RulesTopic(Section):
+class RulesTopic(SettingsSection):
     """Rules as records of a compacted topic, by default of the cluster in `kafka`."""
 
     topic: Topic = setting(
@@ -76,7 +82,7 @@ class RulesTopic(Section):
         return self
 
 
-class RulesTable(Section):
+class RulesTable(SettingsSection):
     """Rules as rows of a table with the columns `id`, `version`, `pattern` and `function`."""
 
     url: Annotated[str, AfterValidator(_database), Shown("URL")] = setting(
@@ -104,7 +110,7 @@ class RulesTable(Section):
         return self
 
 
-class RulesUrl(Section):
+class RulesUrl(SettingsSection):
     """Rules as a document at a URL, asked for again with its `ETag`."""
 
     url: Annotated[str, AfterValidator(_address), Shown("URL")] = setting(
@@ -155,7 +161,7 @@ class RulesUrl(Section):
         return self
 
 
-class Rules(Section):
+class Rules(SettingsSection):
     """The rule set."""
 
     source: Literal["folder", "kafka", "sql", "https"] = setting(

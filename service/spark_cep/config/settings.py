@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from spark_cep.config.cluster import check_checkpoint, check_overhead, cluster_conf
 from spark_cep.config.engine import (
-    CircuitBreaker,
+    CircuitBreakerLimits,
     Observability,
     Source,
     Spark,
@@ -26,11 +26,10 @@ from spark_cep.config.engine import (
 )
 from spark_cep.config.kafka import Kafka
 from spark_cep.config.lifecycle import Lifecycle
-from spark_cep.config.quantities import Section, setting
-from spark_cep.config.redaction import redact
+from spark_cep.config.quantities import SettingsSection, setting
 from spark_cep.config.rules import Rules
 from spark_cep.config.sources import Reader
-from spark_cep.config.topics import Input, Outputs, Registry, topic_name
+from spark_cep.config.topics import Input, OutputSettings, SchemaRegistry, topic_name
 from spark_cep.documents.shapes import Form, Shape
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.errors import ConfigurationError, rendered
@@ -47,15 +46,15 @@ def _input_name(value: str) -> str:
     return value
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """Every setting of the service, by section."""
 
     kafka: Kafka = setting(description="The Kafka cluster.")
     inputs: dict[Annotated[str, AfterValidator(_input_name)], Input] = setting(
         description="Inputs by name; rules call them by it.", min_length=1
     )
-    outputs: Outputs = setting(Outputs(), description="Results.")
-    registry: Registry = setting(description="The schema registry.")
+    outputs: OutputSettings = setting(OutputSettings(), description="Results.")
+    registry: SchemaRegistry = setting(description="The schema registry.")
     time: Time = setting(Time(), description="Event time.")
     source: Source = setting(Source(), description="Reading.")
     state: State = setting(description="State and checkpoint.")
@@ -63,8 +62,8 @@ class Settings(Section):
     trigger: Trigger = setting(Trigger(), description="When batches run.")
     lifecycle: Lifecycle = setting(Lifecycle(), description="Waiting and stopping.")
     rules: Rules = setting(Rules(), description="The rule set.")
-    circuit_breaker: CircuitBreaker = setting(
-        CircuitBreaker(), description="Too many dead letters."
+    circuit_breaker: CircuitBreakerLimits = setting(
+        CircuitBreakerLimits(), description="Too many dead letters."
     )
     observability: Observability = setting(Observability(), description="Metrics, health and logs.")
 
@@ -81,9 +80,9 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _named_transactions(self) -> Settings:
-        if self.outputs.delivery == "exactly_once" and self.outputs.transactional_id_prefix is None:
+        if self.outputs.transactional_id_prefix is None:
             try:
-                topic_name(self.marks_prefix)
+                topic_name(f"{self.transactional_id_prefix}.commit-markers")
             except PydanticCustomError:
                 raise contradiction(
                     f"spark.app_name {self.spark.app_name!r} cannot be a part of a topic's name, "
@@ -99,8 +98,8 @@ class Settings(Section):
         return self
 
     @property
-    def marks_prefix(self) -> str:
-        """What transactional ids and the topic of marks begin with."""
+    def transactional_id_prefix(self) -> str:
+        """The beginning of the transactional ids and of the commit markers' topic."""
         return self.outputs.transactional_id_prefix or self.spark.app_name
 
     @property
@@ -120,12 +119,8 @@ class Settings(Section):
         }
 
     def cluster_conf(self) -> dict[str, str]:
-        """What Spark must know of its executors; nothing with a local master."""
+        """Spark's settings for its executors; none with a local master."""
         return cluster_conf(self.spark, self.state.rocksdb_memory)
-
-    def redacted(self) -> dict[str, Any]:
-        """The settings as plain data for logs: durations as text, secrets masked."""
-        return {name: redact(part) for name, part in self.model_dump(mode="json").items()}
 
 
 ROOT = Shape(Form.SECTION, Settings)

@@ -1,4 +1,4 @@
-"""Where settings come from: a YAML file, and environment variables, which win.
+"""Sources of settings: a YAML file, and environment variables, which win.
 
 Both are read next to the model. So text stays text (``0123`` as a password is not a number),
 relative paths are resolved, ``{file: …}`` and ``{env: …}`` are replaced by what they point to, and
@@ -34,7 +34,8 @@ _REFERENCES: Final = ("file", "env")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value was given. ``hidden``: its text came from elsewhere and is not shown."""
+    """The place where a value was given. ``hidden``: its text came from elsewhere and is not
+    shown."""
 
     source: str
     span: Span | None = None
@@ -87,7 +88,7 @@ class Reader:
                 self._put(found[0], self._variable(self._environ[name], *found, here))
 
     def explained(self, error: ValidationError) -> list[Problem]:
-        """What pydantic found wrong, without what is a problem already."""
+        """The problems that pydantic found, without those that are listed already."""
         explainer = Explainer(self._root, _name, "setting", self._shown)
         return [
             _problem(fault.message, self._origin(fault.path), fault.allowed or fault.limit)
@@ -98,7 +99,7 @@ class Reader:
     # Where values stand, and what may be shown of them.
 
     def _origin(self, path: SettingPath) -> Origin:
-        """Where the setting was given, or else the nearest section around it."""
+        """The place of the setting, or else of the nearest section around it."""
         around = (path[:length] for length in range(len(path), -1, -1))
         return next((self._origins[p] for p in around if p in self._origins), Origin("environment"))
 
@@ -119,7 +120,8 @@ class Reader:
     # Text to values.
 
     def _given(self, text: str, shape: Shape, path: SettingPath, here: Origin) -> Any:
-        """What a text gives, fit for the model; ``None``, and a problem, if it cannot be read."""
+        """The values of a text, fit for the model; ``None``, and a problem, if it cannot be
+        read."""
         documents = read_documents(text, here.source, path, self._is_text)
         for document in documents:
             for place, problem in document.problems.items():
@@ -132,7 +134,7 @@ class Reader:
         return self._fit(documents[0], documents[0].data, shape, path, here)
 
     def _is_text(self, path: SettingPath, kind: str) -> bool:
-        """Whether the scalar is text, so that YAML's guesses (numbers, dates) do not apply."""
+        """Tell whether the scalar is text, so that YAML's guesses (numbers, dates) do not apply."""
         shape = shape_below(self._root, path)
         if shape is None or shape.form is not Form.VALUE:
             return kind == "timestamp" or (bool(path) and path[-1] in _REFERENCES)
@@ -176,7 +178,7 @@ class Reader:
     def _referred(
         self, kind: str, target: str, shape: Shape, path: SettingPath, here: Origin
     ) -> Any:
-        """What ``{file: …}`` or ``{env: …}`` points to."""
+        """The value that ``{file: …}`` or ``{env: …}`` points to."""
         self._origins[path] = replace(here, hidden=True)
         if kind == "env":
             found = self._environ.get(target)
@@ -210,7 +212,8 @@ class Reader:
     def _place(
         self, path: SettingPath, here: Origin
     ) -> tuple[SettingPath, Shape, str | None] | None:
-        """What a variable's name stands for: path, shape, and ``file`` or ``env`` behind it."""
+        """The path and shape that a variable's name stands for, and ``file`` or ``env`` behind
+        it."""
         shape = self._root
         for depth, name in enumerate(map(str, path)):
             before, child = path[:depth], shape.child(name)
@@ -273,7 +276,7 @@ def _problem(message: str, at: Origin, allowed: str | None) -> Problem:
 
 
 def _empty(shape: Shape | None) -> Any:
-    """What a name with nothing behind it means: an empty section, map or list, or null."""
+    """The value of a name with nothing behind it: an empty section, map or list, or null."""
     if shape is None or shape.form is Form.VALUE or shape.nullable:
         return None
     return [] if shape.form is Form.LIST else {}
@@ -285,12 +288,12 @@ def _has_sections(shape: Shape) -> bool:
 
 
 def _is_place(shape: Shape) -> bool:
-    """Whether the value is a path that may be relative."""
+    """Tell whether the value is a path that may be relative."""
     return Path in shape.types or any(isinstance(mark, PathMarker) for mark in shape.marks)
 
 
 def _is_property(shape: Shape) -> bool:
-    """Whether the value is one of a property map: a text that may be secret or not."""
+    """Tell whether the value is one of a property map: a text that may be secret or not."""
     return SecretStr in shape.types and str in shape.types
 
 

@@ -1,4 +1,4 @@
-"""What is read and what is written: input topics, output topics, the schema registry."""
+"""Settings of input topics, output topics and the schema registry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from spark_cep.config.quantities import PositiveDuration, Section, Shown, setting
+from spark_cep.config.quantities import PositiveDuration, SettingsSection, Shown, setting
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.event_times import KAFKA_TIMESTAMP
 
@@ -44,11 +44,23 @@ def _urls(value: str) -> str:
     return value
 
 
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        where = "" if error.pos is None else f", at character {error.pos + 1}"
+        raise refused(
+            "a regular expression of topic names, as `payments-.*`",
+            f"cannot be read: {error.msg}{where}",
+        ) from None
+    return value
+
+
 Topic = Annotated[str, AfterValidator(topic_name), Shown("topic")]
 DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
 
 
-class ReaderSchema(Section):
+class ReaderSchema(SettingsSection):
     """The schema that events are read as, whatever schema wrote them."""
 
     file: FilePath | None = setting(None, description="An Avro schema file (`.avsc`).")
@@ -64,13 +76,15 @@ class ReaderSchema(Section):
         return self
 
 
-class Input(Section):
+class Input(SettingsSection):
     """One kind of events: where they are read, as what, and which time they bear."""
 
     topics: list[Topic] = setting([], description="Topics to read.")
-    topic_pattern: str | None = setting(
+    topic_pattern: Annotated[str, AfterValidator(_pattern), Shown("text")] | None = setting(
         None,
-        description="Instead of `topics`: a Java regular expression of topic names.",
+        description=(
+            "Instead of `topics`: a regular expression (Python's) that whole names of topics match."
+        ),
         min_length=1,
     )
     record: DottedName | None = setting(
@@ -105,8 +119,8 @@ class Input(Section):
         return self
 
 
-class OutputTopics(Section):
-    """Where results go. Two kinds may share a topic only by mistake, so that is refused."""
+class OutputTopicNames(SettingsSection):
+    """Topics of the results. Two kinds may share a topic only by mistake, so that is refused."""
 
     matches: Topic = setting("cep.matches", description="Matches.")
     timeouts: Topic = setting("cep.timeouts", description="Partial matches that timed out.")
@@ -149,15 +163,15 @@ class OutputTopics(Section):
         )
 
     @model_validator(mode="after")
-    def _distinct(self) -> OutputTopics:
-        told = [topic for topic in (self.rule_status, self.rule_audit) if topic is not None]
-        if len({*self.all(), *told}) < len(self.all()) + len(told):
+    def _distinct(self) -> OutputTopicNames:
+        of_rules = [topic for topic in (self.rule_status, self.rule_audit) if topic is not None]
+        if len({*self.all(), *of_rules}) < len(self.all()) + len(of_rules):
             raise contradiction("each kind of output needs a topic of its own")
         return self
 
 
-class NewTopics(Section):
-    """How output topics that do not exist are made."""
+class NewTopics(SettingsSection):
+    """Creation of output topics that do not exist."""
 
     enabled: bool = setting(True, description="Whether missing output topics are made at start.")
     partitions: int = setting(4, description="Partitions of a new topic.", unit="partitions", ge=1)
@@ -176,36 +190,31 @@ class NewTopics(Section):
         return self
 
 
-class Outputs(Section):
-    """Results: where they go and how surely."""
+class OutputSettings(SettingsSection):
+    """Results: where they go, in transactions."""
 
-    topics: OutputTopics = setting(OutputTopics(), description="Topics of the kinds of output.")
-    create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
-    delivery: Literal["exactly_once", "at_least_once"] = setting(
-        "exactly_once",
-        description=(
-            "`exactly_once`: a batch is one transaction for each state partition, and consumers "
-            "with `isolation.level=read_committed` see all of it, once. `at_least_once`: without "
-            "transactions; after a failure a batch may be written twice, with the same ids."
-        ),
+    topics: OutputTopicNames = setting(
+        OutputTopicNames(), description="Topics of the kinds of output."
     )
+    create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
     transactional_id_prefix: Topic | None = setting(
         None,
         description=(
             "Transactional ids are this, `-` and the number of the state partition; the topic "
-            "`<prefix>.marks` says which batches are written. Each job needs its own prefix. "
+            "`<prefix>.commit-markers` says which batches are written. Each job needs its own "
+            "prefix. "
             "Absent: `spark.app_name`."
         ),
-        max_length=240,
+        max_length=234,
     )
     transaction_timeout: PositiveDuration = setting(
         600_000,
         description=(
             "Longest time from the first record of a batch to its commit, and longest wait for "
-            "brokers that are away. At most `transaction.max.timeout.ms` of the brokers."
+            "brokers that are unavailable. At most `transaction.max.timeout.ms` of the brokers."
         ),
     )
-    if_marks_disagree: Literal["refuse", "go_on"] = setting(
+    if_commit_markers_disagree: Literal["refuse", "go_on"] = setting(
         "refuse",
         description=(
             "What to do at start when the output is ahead of the checkpoint, or belongs to another "
@@ -221,7 +230,7 @@ class Outputs(Section):
     )
 
 
-class Registry(Section):
+class SchemaRegistry(SettingsSection):
     """The schema registry (Confluent's REST interface)."""
 
     url: Annotated[str, AfterValidator(_urls), Shown("URL")] = setting(
@@ -233,9 +242,6 @@ class Registry(Section):
     )
     bearer_token: SecretStr | None = setting(
         None, description="Token for HTTP bearer authentication, instead of name and password."
-    )
-    bearer_logical_cluster: str = setting(
-        "", description="Value of the header `target-sr-cluster` that goes with the token."
     )
     ssl_ca_file: FilePath | None = setting(
         None, description="PEM file of the authorities to trust; absent: the usual ones."
@@ -262,7 +268,7 @@ class Registry(Section):
     timeout: PositiveDuration = setting(10_000, description="Longest wait for one answer.")
     max_attempts: int = setting(
         5,
-        description="Requests sent before the registry counts as away.",
+        description="Requests sent before the registry counts as unavailable.",
         unit="requests",
         ge=1,
         le=100,
@@ -273,7 +279,7 @@ class Registry(Section):
     max_backoff: PositiveDuration = setting(10_000, description="Longest wait between attempts.")
 
     @model_validator(mode="after")
-    def _one_identity(self) -> Registry:
+    def _one_identity(self) -> SchemaRegistry:
         if (self.username is None) != (self.password is None):
             raise contradiction("username and password go together", "username")
         if self.username is not None and ":" in self.username:

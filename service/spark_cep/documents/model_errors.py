@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in a document, as sentences about it.
+"""Validation errors of pydantic as sentences about the document.
 
 Each says which part is wrong and what was found there; what is allowed instead comes from the
 model. Nothing of pydantic's own wording is shown.
@@ -88,8 +88,8 @@ class Explainer:
     )
 
     def faults(self, error: ValidationError) -> list[Fault]:
-        """What is wrong, in pydantic's order; what the members of a union say of one part is one
-        fault."""
+        """Return the faults in pydantic's order; errors of several members of a union about one
+        part are one fault."""
         found: dict[Path, Fault] = {}
         for detail in islice(error.errors(include_url=False), MOST_PROBLEMS):
             for fault in self._faults(detail):
@@ -149,7 +149,7 @@ class Explainer:
 
 
 def _required(shape: Shape | None, path: Path) -> Iterator[tuple[Path, str]]:
-    """What must be given of something that is missing: of a section, what has no default."""
+    """Yield the required fields of a missing part: those of a section that have no default."""
     if shape is None or shape.model is None:
         yield path, shape.description if shape else ""
         return
@@ -159,7 +159,7 @@ def _required(shape: Shape | None, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _bounds(shape: Shape | None, context: Mapping[str, Any]) -> str | None:
-    """What numbers are allowed: all bounds of the field, not just the one that was broken."""
+    """Describe the allowed numbers by all bounds of the field."""
     bounds = {name: context[name] for name in ("ge", "gt", "le", "lt") if name in context}
     for mark in shape.marks if shape is not None else ():
         for name in ("ge", "gt", "le", "lt"):

@@ -1,4 +1,4 @@
-"""Where each part of a document stands in its text, so that a problem can underline it.
+"""Places of a document's parts in its text, for problems that underline them.
 
 A part is named by its path in the document: ``("pattern", 1, "group", 0, "where")``. The tree of
 a rule has the same shape, so whatever checks the tree can name a part without knowing YAML. A path
@@ -105,26 +105,20 @@ class Places:
 
     @property
     def is_text(self) -> bool:
-        """Whether the rule stands in a text, so that its parts have lines."""
+        """Return whether the rule stands in a text, so that its parts have lines."""
         return bool(self.values) or bool(self.keys)
 
     def place(self, path: Path) -> str:
-        """Where a part stands, as messages about another part say it."""
+        """Return the place of a part in the form that messages about another part use."""
         return f"{self.source}:{self.span(path).line}" if self.is_text else self.source
 
     def ends_at_comment(self, path: Path) -> bool:
-        """Whether the part is text without quotes that a comment on the same line follows."""
+        """Return whether the part is text without quotes that a comment on the same line
+        follows."""
         mark = self.values.get(path)
         if mark is None or mark.value is None or mark.style is not None:
             return False
         return self._line(mark.end_line)[mark.end_column :].lstrip().startswith("#")
-
-    def field_path(self, step: str | None, name: str) -> Path:
-        """The path of a step's field, or of the rule's own when ``step`` is ``None``."""
-        for path, found in self.steps.items():
-            if found == step:
-                return (*path, name)
-        return (name,)
 
     def step_at(self, path: Path) -> str | None:
         """The name of the innermost step that ``path`` lies in."""

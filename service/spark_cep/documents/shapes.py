@@ -1,4 +1,4 @@
-"""What may stand where in a document: sections, maps, lists, single values.
+"""The shape of a document: sections, maps, lists, single values.
 
 A thin reading of pydantic's field information, for those who walk a document next to its model:
 the reading of settings, the messages about mistakes and the reference.
@@ -47,7 +47,7 @@ class Shape:
     description: str = ""
 
     def child(self, name: str | int) -> Shape | None:
-        """What stands under ``name``: a field of the section, a value of the map or list."""
+        """Return the shape of a field of the section, or of a value of the map or list."""
         if self.form is Form.SECTION and self.model is not None:
             info = self.model.model_fields.get(str(name))
             return None if info is None else of_field(info)
@@ -107,7 +107,7 @@ def at_location(
 
 
 def shape_below(root: Shape, path: Path) -> Shape | None:
-    """What stands at ``path``."""
+    """Return the shape of the part at ``path``."""
     shape: Shape | None = root
     for part in path:
         shape = None if shape is None else shape.child(part)

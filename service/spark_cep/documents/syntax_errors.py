@@ -32,7 +32,7 @@ class LimitError(yaml.MarkedYAMLError):
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """What is wrong, and where: 0-based."""
+    """A syntax error and its place; line and column count from 0."""
 
     line: int
     column: int
@@ -43,7 +43,7 @@ class _Fault:
 def syntax_problem(
     error: yaml.YAMLError, text: str, source: str, lines: tuple[str, ...]
 ) -> Problem:
-    """What the YAML parser found, as a problem that underlines the place."""
+    """Return the YAML parser's error as a problem that underlines its place."""
     fault = _Fault(0, 0, str(error))
     if isinstance(error, yaml.MarkedYAMLError):
         fault = _marked(error, lines)

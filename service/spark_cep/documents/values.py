@@ -1,4 +1,4 @@
-"""How a model refuses a value, and the one type of value that all documents have: durations."""
+"""Refusals of values by a model, and the type of durations, which all documents share."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ from spark_cep.matcher.keys_state import chosen
 from spark_cep.matcher.row_pattern import instances as row_pattern_instances
 from spark_cep.matcher.row_pattern.instances import RowPatternInstances
 from spark_cep.matcher.row_pattern.loops import tables as row_tables
+from spark_cep.matcher.steps.held import INSTANCE, NODE, Held, due_of
 from spark_cep.matcher.steps.loops.kernel_tables import FINISHED, PARTIAL
-from spark_cep.matcher.steps.matcher import INSTANCE, NODE, Held, due_of
 
 #: Formats of blocks.
 STATE, BATCH = 6, 5
@@ -349,15 +349,10 @@ def _known(state: KeysState) -> KeysState:
     if known.all() and known_in_sql.all():
         return state
     state.row_patterns = in_sql.take(np.flatnonzero(known_in_sql))
-    state.held = Held(
-        held.instances[known],
-        held.partials[np.repeat(known, held.instances["partials"])],
-        held.finished[np.repeat(known, held.instances["finished"])],
-        held.nodes,
-    )
+    state.held = held.of_instances(known)
     used = np.zeros(len(state.keys), bool)
-    used[state.held.instances["key"]] = True
-    used[state.row_patterns.instances["key"]] = True
+    for remembered in state.remembered:
+        used[remembered.instances["key"]] = True
     return chosen(state, used)
 
 

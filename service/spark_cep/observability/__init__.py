@@ -1,1 +1,1 @@
-"""What the service shows of itself: metrics, logs, health."""
+"""Metrics, logs and health."""

@@ -1,4 +1,4 @@
-"""Who may read the pages: TLS and a name with a password, both optional.
+"""Access to the pages: TLS and a name with a password, both optional.
 
 The password is compared in a time that does not depend on it. Neither it nor the key's password is
 in any message.
@@ -28,20 +28,19 @@ _REFUSAL: Final = json.dumps({"error": "a name and a password are needed"}).enco
 
 @dataclass(frozen=True)
 class Access:
-    """How the pages are reached: openly, as it stands."""
+    """Access to the pages: open, unless TLS or a login is given."""
 
     tls: ssl.SSLContext | None = None
     login: tuple[str, str] | None = None
-    open_probes: bool = True
 
     def guarded(self, pages: WSGIApplication) -> WSGIApplication:
-        """``pages`` for those who log in, and probes for everybody where these are open."""
+        """``pages`` for those who log in, and probes for everybody."""
         if self.login is None:
             return pages
         fits = _checked(*self.login)
 
         def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            probe = self.open_probes and environ.get("PATH_INFO") in PROBES
+            probe = environ.get("PATH_INFO") in PROBES
             if probe or fits(environ.get("HTTP_AUTHORIZATION", "")):
                 return pages(environ, start_response)
             headers = [
@@ -62,7 +61,7 @@ def access_to(observability: Observability) -> Access:
     login = None
     if given.username is not None and given.password is not None:
         login = (given.username, given.password.get_secret_value())
-    return Access(_server_side(given), login, given.open_probes)
+    return Access(_server_side(given), login)
 
 
 def _server_side(given: Observability) -> ssl.SSLContext | None:

@@ -1,4 +1,4 @@
-"""Whether the service is alive and ready, and the small HTTP server that says so.
+"""Health of the service, and the small HTTP server that shows it.
 
 ``/livez``: the process does its work: no failure, and progress within the limit while progress is
 expected. ``/readyz``: the query runs, and waits for nobody. ``/metrics``: Prometheus. ``/rules``:
@@ -43,8 +43,8 @@ _MOST_CONNECTIONS: Final = 64
 keep theirs open lock nobody out."""
 
 
-class Phase(Enum):
-    """Where the service stands in its life."""
+class LifePhase(Enum):
+    """The states of the service's life."""
 
     STARTING = "starting"
     READY = "ready"
@@ -61,7 +61,7 @@ class Verdict:
 
 
 class Health:
-    """What the service last said of itself. Safe to call from any thread.
+    """The last known state of the service. Safe to call from any thread.
 
     ``clock`` gives seconds and never goes back; only differences count.
     """
@@ -70,23 +70,23 @@ class Health:
         self._limit: Final = stall_limit_ms / 1000
         self._clock: Final = clock
         self._lock: Final = threading.Lock()
-        self._phase = Phase.STARTING
+        self._phase = LifePhase.STARTING
         self._failure = ""
         self._awaited: dict[str, str] = {}
         self._expected = False
         self._progress = clock()
 
     @property
-    def phase(self) -> Phase:
-        """Where the service stands."""
+    def phase(self) -> LifePhase:
+        """The state of the service's life."""
         with self._lock:
             return self._phase
 
     def ready(self) -> None:
         """The query runs: rules are compiled, Spark is up. From now on progress is expected."""
         with self._lock:
-            if self._phase is Phase.STARTING:
-                self._phase = Phase.READY
+            if self._phase is LifePhase.STARTING:
+                self._phase = LifePhase.READY
                 self._expected = True
                 self._progress = self._clock()
 
@@ -96,7 +96,7 @@ class Health:
             self._progress = self._clock()
 
     def expect_progress(self, *, expected: bool) -> None:
-        """Whether batches should come: not while the query is rebuilt or deliberately held."""
+        """Note whether batches should come: not while the query is rebuilt or deliberately held."""
         with self._lock:
             self._expected = expected
             self._progress = self._clock()
@@ -114,20 +114,20 @@ class Health:
     def stopping(self) -> None:
         """The service winds down: alive, but no longer ready."""
         with self._lock:
-            if self._phase is not Phase.FAILED:
-                self._phase = Phase.STOPPING
+            if self._phase is not LifePhase.FAILED:
+                self._phase = LifePhase.STOPPING
             self._expected = False
 
     def failed(self, reason: str) -> None:
         """The query is gone and will not come back in this process."""
         with self._lock:
-            self._phase = Phase.FAILED
+            self._phase = LifePhase.FAILED
             self._failure = reason
 
     def live(self) -> Verdict:
-        """Whether the process should go on."""
+        """Tell whether the process should go on."""
         with self._lock:
-            if self._phase is Phase.FAILED:
+            if self._phase is LifePhase.FAILED:
                 return Verdict(ok=False, reason=f"failed: {self._failure}")
             silent = self._clock() - self._progress
             if self._expected and not self._awaited and silent > self._limit:
@@ -138,14 +138,14 @@ class Health:
             return Verdict(ok=True, reason=self._said())
 
     def readiness(self) -> Verdict:
-        """Whether the service does its work."""
+        """Tell whether the service does its work."""
         with self._lock:
-            ok = self._phase is Phase.READY and not self._awaited
+            ok = self._phase is LifePhase.READY and not self._awaited
             return Verdict(ok=ok, reason=self._said())
 
     def _said(self) -> str:
         reason = f"waits for {next(iter(self._awaited.values()))}" if self._awaited else ""
-        if self._phase is Phase.FAILED:
+        if self._phase is LifePhase.FAILED:
             reason = self._failure
         return f"{self._phase.value}: {reason}" if reason else self._phase.value
 

@@ -120,15 +120,15 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
         ("number", "rules"),
     ),
     LogEvent(
-        "marks_disagree",
+        "commit_markers_disagree",
         _WARNING,
-        "output and checkpoint disagree, and `outputs.if_marks_disagree` says to go on",
+        "output and checkpoint disagree, and `outputs.if_commit_markers_disagree` says to go on",
         ("reason", "topic"),
     ),
     LogEvent(
         "query_started",
         _INFO,
-        "at the start, and again when schemas were learnt or Kafka was away",
+        "at the start, and again when schemas were learnt or Kafka was unavailable",
         ("checkpoint",),
     ),
     LogEvent(
@@ -147,9 +147,10 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     ),
     LogEvent(
         "rule_state_dropped",
-        ("info", "warning"),
+        ("info", "warning", "error"),
         "what a rule held that was changed, removed or paused, or has drained, is gone; a warning"
-        " where it was changed without a new version",
+        " where it was changed without a new version, or was to be carried over to a version that"
+        " does not have its state; an error where more than four versions would have drained",
         ("version", "partial_matches", "reason"),
     ),
     LogEvent(
@@ -174,11 +175,13 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent(
         "waiting_for_kafka",
         _WARNING,
-        "at the start, an attempt got no answer; while the job runs, once when Kafka is away, and"
-        " for each query that fails for it although Kafka answers",
+        "at the start, an attempt got no answer; while the job runs, once when Kafka is"
+        " unavailable, and for each query that fails for it although Kafka answers",
         _WAITED,
     ),
-    LogEvent("kafka_back", _INFO, "Kafka answers again while the job runs", ("away_seconds",)),
+    LogEvent(
+        "kafka_back", _INFO, "Kafka answers again while the job runs", ("unavailable_seconds",)
+    ),
     LogEvent("waiting_for_registry", _WARNING, "an attempt got no answer", _WAITED),
     LogEvent(
         "waiting_for_rules",

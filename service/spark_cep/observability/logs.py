@@ -117,7 +117,7 @@ def only(name: str) -> None:
 
 
 def as_json() -> bool:
-    """Whether this process logs JSON lines."""
+    """Tell whether this process logs JSON lines."""
     return any(
         isinstance(handler.formatter, structlog.stdlib.ProcessorFormatter)
         and isinstance(handler.formatter.processors[-1], structlog.processors.JSONRenderer)
@@ -126,7 +126,7 @@ def as_json() -> bool:
 
 
 def configured() -> bool:
-    """Whether this process's logging is set up here."""
+    """Tell whether this process's logging is set up here."""
     return any(
         isinstance(handler.formatter, structlog.stdlib.ProcessorFormatter)
         for handler in logging.getLogger().handlers

@@ -254,10 +254,10 @@ LAST_BATCH = Gauge(
 )
 QUERY_RESTARTS = Counter(
     "spark_cep_query_restarts_total",
-    "Times the query was restarted, by reason: new_schema, kafka_away.",
+    "Times the query was restarted, by reason: new_schema, kafka_unavailable.",
     "restarts",
     ("reason",),
-    values=(("reason", ("new_schema", "kafka_away")),),
+    values=(("reason", ("new_schema", "kafka_unavailable")),),
 )
 
 # State.
@@ -338,7 +338,7 @@ PARTIAL_MATCHES_PRUNED = Counter(
 )
 PARTIAL_MATCHES_DROPPED = Counter(
     "spark_cep_partial_matches_dropped_total",
-    "Partial matches given up because of a limit.",
+    "Partial matches given up because of a limit: the rule's own, or that of versions that drain.",
     "partial matches",
     ("rule",),
 )

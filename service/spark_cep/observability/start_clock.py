@@ -1,7 +1,7 @@
-"""How long a start takes, by phase: from the birth of the process to the first committed batch.
+"""Seconds that a start takes, by phase: from the birth of the process to the first committed batch.
 
 Phases follow one another, so their seconds add up to those of the whole start. What is done in
-threads meanwhile is told beside them.
+threads meanwhile is listed apart.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logger(__name__)
 
 
 class Phase(StrEnum):
-    """What a start consists of, in order."""
+    """The phases of a start, in order."""
 
     IMPORTS = "imports"
     """The interpreter, settings, modules and compiled code."""

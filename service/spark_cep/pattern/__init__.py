@@ -1,1 +1,1 @@
-"""What the author says: rules as trees, and the front ends that make them."""
+"""Rules as trees, and the front ends that make them: YAML, JSON, SQL, Python."""

@@ -351,7 +351,7 @@ def _within(pattern: Pattern) -> object:
 
 
 def _stands_alone(condition: object, steps: frozenset[str]) -> bool:
-    """Whether it is a condition by itself: ``a) OR (b`` is one only between parentheses."""
+    """Return whether it is a condition by itself: ``a) OR (b`` is one only between parentheses."""
     if not isinstance(condition, str):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Which types a key may have."""
+"""Types that a key may have."""
 
 from __future__ import annotations
 

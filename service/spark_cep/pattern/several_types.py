@@ -47,8 +47,8 @@ class AnyRecord(RecordType):
         return cls(merged(columns).fields, records=tuple(records))
 
     def several_types(self, path: Sequence[str]) -> str | None:
-        """What types the column has, where it has not one; also where a record around it is
-        something else in another record type."""
+        """Describe the types of a column that has different types in several record types, also
+        where an enclosing record is something else in one of them; ``None`` otherwise."""
         for length in range(1, len(path) + 1):
             found = [
                 (source, name, kind)

@@ -26,9 +26,9 @@ _MOST_STATEMENTS = 4_096
 def check_statement(
     loaded: LoadedRule, event: RecordType, event_time: ColumnPath | None = None
 ) -> list[Problem]:
-    """What of the statement does not fit events of that type, and is not wrong in itself.
-    ``event_time``: the column of their time, an empty path where that is no column; ``None``: not
-    known."""
+    """Return the parts of a valid statement that do not fit events of that type. ``event_time`` is
+    the column of their time, an empty path where that is no column, ``None`` where it is
+    unknown."""
     text = statement_of(loaded)
     query, found = examine_query(text, loaded.places.source, event)
     _, known = examine_query(text, loaded.places.source)
@@ -44,7 +44,8 @@ def check_statement(
 
 
 def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
-    """What is not wrong with events of that type, and can hardly be meant."""
+    """Return warnings about parts that are valid for events of that type but are probably
+    mistakes."""
     query, found = examine_query(statement_of(loaded), loaded.places.source, event)
     if query is None or found:
         return []
@@ -60,7 +61,7 @@ def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
 
 
 def endless(loaded: LoadedRule) -> list[Problem]:
-    """What of the statement only the end of the input decides."""
+    """Return the parts of the statement that only the end of the input decides."""
     assert loaded.rule.query is not None
     return place_findings(map(finding, found_endless(loaded.rule.query)), loaded.places)[0]
 
@@ -79,8 +80,8 @@ def at_input(loaded: LoadedRule, message: str, allowed: str) -> Problem:
 
 
 def with_columns(loaded: LoadedRule, event: RecordType, running: Query | None = None) -> LoadedRule:
-    """The same rule with a statement that says the same without the type of the events: ``*`` of
-    ALL ROWS PER MATCH is their columns. As it is, if it does not fit them.
+    """Return the rule with a statement that does not depend on the type of the events: ``*`` of ALL
+    ROWS PER MATCH is replaced by their columns. A rule that does not fit them is returned as it is.
 
     ``running``: the query of this version that runs already. Where the events have got more columns
     since, ``*`` is still the columns that it has: what a version means does not change.

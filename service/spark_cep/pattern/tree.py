@@ -1,4 +1,4 @@
-"""What a rule's author says, as a tree: the one model behind every front end.
+"""The tree of a rule: the one model behind every front end.
 
 YAML, fluent Python and MATCH_RECOGNIZE all end in these immutable nodes; the compiler starts from
 them. A tree says nothing about how a rule is run. Terms are those of Flink CEP
@@ -18,7 +18,7 @@ from spark_cep.pattern.sql.query import Query
 
 
 class Contiguity(Enum):
-    """How a step's event may stand to the event taken before it."""
+    """The contiguity of a step: which events may lie between its event and the one taken before."""
 
     NEXT = "next"
     FOLLOWED_BY = "followed_by"
@@ -28,7 +28,7 @@ class Contiguity(Enum):
 
     @property
     def negative(self) -> bool:
-        """Whether the step says what must *not* come."""
+        """Return whether the step says what must *not* come."""
         return self in (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY)
 
 
@@ -42,14 +42,15 @@ class Loop(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How often a step or group repeats: ``minimum`` ≥ 1, ``maximum`` ``None`` for no end."""
+    """The quantifier of a step or group: ``minimum`` is at least 1, ``maximum`` is ``None`` for no
+    end."""
 
     minimum: int
     maximum: int | None
 
     @property
     def looping(self) -> bool:
-        """Whether there is no upper bound (Flink's ``oneOrMore``, ``timesOrMore``)."""
+        """Return whether there is no upper bound (Flink's ``oneOrMore``, ``timesOrMore``)."""
         return self.maximum is None
 
 
@@ -77,7 +78,7 @@ class Step:
 
     @property
     def negative(self) -> bool:
-        """Whether this is a NOT step."""
+        """Return whether this is a NOT step."""
         return self.after is not None and self.after.negative
 
 
@@ -90,7 +91,7 @@ class Within:
 
 
 class Skip(Enum):
-    """Where matching goes on after a match (Flink's ``AfterMatchSkipStrategy``)."""
+    """The place where matching continues after a match (Flink's ``AfterMatchSkipStrategy``)."""
 
     NO_SKIP = "no_skip"
     TO_NEXT = "skip_to_next"
@@ -110,7 +111,7 @@ class AfterMatch:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """What an output record carries: measures by name, and the events' ``all`` bytes, ``none``,
+    """The content of an output record: measures by name, and the events' bytes (``all``), ``none``,
     or the named columns."""
 
     measures: Mapping[str, Expression] = field(default_factory=lambda: MappingProxyType({}))
@@ -118,7 +119,7 @@ class Emit:
 
 
 class OnLimit(Enum):
-    """What happens beyond a limit."""
+    """The action when a limit is reached."""
 
     DROP_OLDEST = "drop_oldest"
     REJECT_NEW = "reject_new"
@@ -143,7 +144,7 @@ MOST_COUNTED = 10**9
 
 
 class PreviousVersion(Enum):
-    """What becomes of the partial matches of the version that a new one replaces."""
+    """The fate of the partial matches of a version that a new one replaces."""
 
     RESTART = "restart"
     DRAIN = "drain"

@@ -36,7 +36,8 @@ def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Probl
 
 
 def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
-    """What is not wrong with these record types, and can hardly be meant."""
+    """Return warnings about conditions that are valid for these record types but are probably
+    mistakes."""
     if loaded.rule.query is not None:
         return statement_warnings(loaded, AnyRecord.of(list(dict.fromkeys(records))))
     check = _Check(loaded.rule, loaded.places, records)
@@ -83,7 +84,7 @@ class _Check:
                 yield from self._column_problems(column, ("emit", "events", number))
 
     def warnings(self) -> Iterator[Problem]:
-        """Of all expressions, in the order of the rule's fields."""
+        """Yield the warnings of all expressions in the order of the rule's fields."""
         for expression, path, event in self._expressions():
             found = unknown_symbols(expression, event, self._steps)
             yield from self._described(found, path)

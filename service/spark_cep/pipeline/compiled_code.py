@@ -57,7 +57,7 @@ def prepare() -> None:
 
 
 def _decode_nothing() -> None:
-    """As for one batch without records, whose bytes and ends may not be written to."""
+    """Compile the decoder with a batch without records, whose bytes and ends are read-only."""
     data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(8), np.int64)
     flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
     layouts = LayoutWriter(ColumnVectors()).written([], [[]])

@@ -1,4 +1,4 @@
-"""What the event alone decides, for many events at once.
+"""Conditions on the event alone, evaluated for many events at once.
 
 A condition is true where all parts of it that AND joins are. A part that asks of one text only
 which of some constants it is, or begins or ends with, is answered by looking the text up, for all
@@ -40,7 +40,7 @@ _OF_NULL, _OF_OTHERS = 0, 1
 
 
 class Bit(NamedTuple):
-    """Where a condition's answer goes."""
+    """The bit in which the result of a condition is stored."""
 
     condition: Condition
     word: int
@@ -49,7 +49,7 @@ class Bit(NamedTuple):
 
 @dataclass
 class _OfType:
-    """What is asked of events of one record type. ``base``: conditions that may be true."""
+    """The conditions on events of one record type. ``base``: conditions that may be true."""
 
     columns: RecordType
     base: NDArray[np.int64]
@@ -151,7 +151,7 @@ def event_masks(
 
 
 def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, vectors: ColumnVectors) -> _OfType:
-    """What is asked of the only one of these types."""
+    """Return the conditions on events of the only one of these types."""
     ((_, _, columns),) = of.known
     found = _OfType(columns, np.zeros(words, np.int64))
     for bit in bits:
@@ -171,7 +171,7 @@ def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, vectors: ColumnVe
 
 
 def _may_hold(constant: Expression) -> bool | None:
-    """Whether a part that reads no column is true; ``None``: that fails."""
+    """Return whether a part that reads no column is true; ``None``: that fails."""
     try:
         return bind(constant, {}, {})((), ()) is True
     except Exception:  # noqa: BLE001  each event that it is asked of says so
@@ -179,7 +179,7 @@ def _may_hold(constant: Expression) -> bool | None:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """What a condition joins with AND."""
+    """Yield the operands of a condition's top-level ANDs."""
     if isinstance(node, Call) and node.operator == "AND":
         for argument in node.arguments:
             yield from _parts(argument)
@@ -246,7 +246,7 @@ def _answers(
 
 
 def _targets(one: _OfType) -> NDArray[np.int64]:
-    """Of each program the word and the bits of the conditions that have it."""
+    """Return, for each program, the word and the bits of its conditions."""
     targets = [(word, mask) for (_, word), (_, mask) in one.programs.items()]
     return np.array(targets, np.int64).reshape(-1, 2)
 

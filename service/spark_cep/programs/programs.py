@@ -33,7 +33,7 @@ class Look:
 
     @property
     def row(self) -> tuple[int, int, int, int, bool]:
-        """As :data:`spark_cep.programs.loops.expression_loop.LOOK`."""
+        """Return the row of :data:`spark_cep.programs.loops.expression_loop.LOOK`."""
         return self.function, self.step, self.column, self.offset, self.double
 
 
@@ -48,7 +48,7 @@ class Operation:
 
     @property
     def row(self) -> tuple[int, float, int, int]:
-        """As :data:`spark_cep.programs.loops.expression_loop.OPERATION`."""
+        """Return the row of :data:`spark_cep.programs.loops.expression_loop.OPERATION`."""
         double = bool(self.code & op.DOUBLE)
         whole = 0 if double else int(self.value)
         return whole, float(self.value) if double else 0.0, self.code, self.operand
@@ -82,7 +82,7 @@ class Program:
 
 
 def depth(operations: Sequence[Operation]) -> int:
-    """How many values there are on the stack at most."""
+    """Return the largest number of values on the stack."""
     depth = most = 0
     for each in operations:
         code = each.code & (op.DOUBLE - 1)

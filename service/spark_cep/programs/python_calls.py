@@ -1,33 +1,57 @@
-"""How compiled loops call Python: the address of a function, and what failed in it."""
+"""Calls of Python from compiled loops: the address of a function, and the errors in it."""
 
 from __future__ import annotations
 
 import ctypes
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple
 
 from numba import types as numba_types
+from numba.experimental import function_type  # noqa: F401  registers how the protocol is typed
 
 from spark_cep.programs.loops.expression_loop import ASK
 
 _SIGNATURE = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 5)
 
-Failure = TypeVar("Failure")
+
+class CallFailure(NamedTuple):
+    """A call that could not be computed: its number, the place of its event, and why."""
+
+    call: int
+    event: int
+    error: str
 
 
-class PythonCalls(numba_types.WrapperAddressProtocol, Generic[Failure]):
-    """The calls of one run. ``_call`` lets no exception out: what a rule's fault raises is kept in
-    ``_failures``, by what it is the same for, and anything else in ``_fatal``."""
+class PythonCalls(numba_types.WrapperAddressProtocol):
+    """The calls of one run. No exception gets out: what a rule's fault raises is kept as a failure,
+    and the loop is given ``_failed``; anything else is raised when failures are asked for."""
+
+    _failed: int
 
     def __init__(self) -> None:
-        self._failures: dict[tuple[int, ...], Failure] = {}
+        self._failures: dict[tuple[int, ...], CallFailure] = {}
         self._fatal: BaseException | None = None
         self._callback = _SIGNATURE(self._call)
 
     @abstractmethod
+    def _compute(self, number: int, row: int, node: int, more: int) -> int:
+        """Return the loop's answer to the call with this number, at a row, for the events taken up
+        to a node."""
+
+    @abstractmethod
+    def _failed_at(self, row: int, node: int) -> tuple[int, ...]:
+        """The place of the event, and what else tells failures of one call apart."""
+
     def _call(self, number: int, row: int, node: int, more: int) -> int:
-        """Compute the call with this number, at a row, for the events taken up to a node."""
+        try:
+            try:
+                return self._compute(number, row, node, more)
+            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                at = self._failed_at(row, node)
+                self._failures[number, *at] = CallFailure(number, at[0], repr(error))
+        except BaseException as error:  # noqa: BLE001  it must not be lost in the compiled loop
+            self._fatal = error
+        return self._failed
 
     def __wrapper_address__(self) -> int:
         address = ctypes.cast(self._callback, ctypes.c_void_p).value
@@ -35,12 +59,12 @@ class PythonCalls(numba_types.WrapperAddressProtocol, Generic[Failure]):
         return address
 
     def signature(self) -> Any:
-        """As Numba asks for it."""
+        """Return the signature in Numba's types."""
         return ASK
 
-    def failures(self) -> Iterator[Failure]:
-        """What failed since this was last asked. Raises what was no failure of a rule."""
+    def failures(self) -> list[CallFailure]:
+        """Return the failures since the last call. Raises errors that are not a rule's."""
         if self._fatal is not None:
             raise self._fatal
         found, self._failures = self._failures, {}
-        yield from found.values()
+        return list(found.values())

@@ -1,4 +1,4 @@
-"""What a condition asks of texts, where it only asks which of some constants a part of one is."""
+"""Conditions that only compare a part of a text with constants."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def compared_texts(node: Node, typing: Typing) -> list[ComparedText] | None:
 
 
 def compared_part(call: Call) -> ComparedText | None:
-    """What LIKE, STARTSWITH, ENDSWITH or CONTAINS compares with a constant, if it is one part;
-    ``None`` for all else."""
+    """Return the one part of a text that LIKE, STARTSWITH, ENDSWITH or CONTAINS compares with a
+    constant; ``None`` for anything else."""
     fixed: tuple[Place, str] | None
     match call:
         case Call("LIKE", (Column(path), Literal(str(pattern)))):

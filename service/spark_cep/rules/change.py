@@ -9,22 +9,16 @@ rules that run, nor against those that ran before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, groupby
-from typing import Final
+from dataclasses import dataclass
+from itertools import chain
 
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import LoadedRule
-from spark_cep.pattern.tree import PreviousVersion, Rule
-from spark_cep.rules.rule_set import Drain, RuleFile, RuleSet, Version, assemble, conflicts
-from spark_cep.rules.texts import meaning
+from spark_cep.pattern.tree import PreviousVersion
+from spark_cep.rules.plans import meaning
+from spark_cep.rules.replaced import MOST_DRAINING, Replaced
+from spark_cep.rules.rule_set import RuleFile, RuleSet, Version, assemble, conflicts
 
-#: Versions of a rule that drain at a time; with one more, the oldest ends.
-MOST_DRAINING: Final = 4
-#: The version before, and those that it replaced before any batch had it.
-_MOST_CARRIED: Final = 4
-#: Of a rule without a window.
-_DRAIN_LIMIT_MS: Final = 24 * 60 * 60 * 1000
 #: The problems of a rule against the schemas of what is read.
 Check = Callable[[LoadedRule], Iterable[Problem]]
 
@@ -42,13 +36,17 @@ def next_rules(
     files: Sequence[RuleFile],
     check: Check,
     *,
+    ran: RuleSet,
     most: int,
     allow_empty: bool,
     meanings: Mapping[Version, str],
 ) -> Change:
-    """The rules that run next. ``most``: how many may be enabled; with more, or with none where
-    there were some and ``allow_empty`` is off, all of ``running`` goes on. ``meanings``: what
-    versions that ran before meant (:func:`~spark_cep.rules.texts.meaning`)."""
+    """The rules that run next. ``ran``: those of the last batch, which hold partial matches; those
+    that are ``running``, or will from the next batch on, may be others. ``most``: how many may be
+    enabled; with more, or with none where there were some and ``allow_empty`` is off, all of
+    ``running`` goes on. ``meanings``: what versions that ran before meant
+    (:func:`~spark_cep.rules.plans.meaning`)."""
+    replaced = Replaced(ran, running)
     by_id = {one.rule.id: one for one in running.loaded}
     newest = _newest(meanings)
     judged = []
@@ -61,8 +59,8 @@ def next_rules(
                 problems += (
                     wrong
                     or _reused(one, before, meanings, newest)
-                    or _uncarried(one, before)
-                    or _crowded(one, before, running)
+                    or _uncarried(one, replaced)
+                    or _crowded(one, before, replaced)
                 )
         judged.append((file, problems))
     # Bad files first, for others are held against what they leave running. Where two files have the
@@ -85,7 +83,7 @@ def next_rules(
     rules = assemble([*chain.from_iterable(good.values()), *kept])
     if running.rules and not rules.rules and not allow_empty:
         return Change(running, (*rejected, _empty(running)))
-    rules = replace(rules, draining=_draining(running, rules), carried=_carried(running, rules))
+    rules = replaced.follow(rules)
     if len(rules.enabled) > most:
         return Change(running, (*rejected, _too_many(rules, most)))
     return Change(rules, tuple(rejected))
@@ -126,8 +124,8 @@ class _BadFiles:
 def _beside(
     file: RuleFile, good: Mapping[str, Sequence[LoadedRule]], bad: _BadFiles
 ) -> Iterator[LoadedRule]:
-    """What a file's rules are held against: what there is of the same ids, and no more, so that the
-    cost stays linear."""
+    """The rules that a file's rules are held against: those of the same ids, and no more, so that
+    the cost stays linear."""
     of_file: dict[str, list[LoadedRule]] = {}
     for one in file.loaded:
         of_file.setdefault(one.rule.id, []).append(one)
@@ -135,70 +133,6 @@ def _beside(
         there = good.get(rule, ())
         yield from there
         yield from bad.leave(rule, [*there, *versions])
-
-
-def _draining(before: RuleSet, rules: RuleSet) -> tuple[Drain, ...]:
-    """The versions that drain: those that did so before, and those that ``rules`` replace and let
-    finish. One whose rule is switched off or gone, or goes back to it or an older one, does not."""
-    now = {one.rule.id: one.rule for one in rules.loaded if one.rule.enabled}
-    then = {one.rule.id: one for one in before.loaded}
-    found = [
-        _until_another(each, then[each.rule.id].rule, now[each.rule.id])
-        for each in before.draining
-        if each.rule.id in now
-    ]
-    for one in before.loaded:
-        by = now.get(one.rule.id)
-        if by and one.rule.enabled and one.rule.id not in before.paused:
-            begins, own = by.effective_from_ms, one.rule.effective_from_ms
-            # Of one that was to begin later still, nothing comes before.
-            until = None if begins is None or (own is not None and own >= begins) else begins
-            limit = _drain_limit(one.rule, by)
-            if limit is not None or until is not None:
-                found.append(Drain(one, limit, until))
-    found = [each for each in found if each.rule.version < now[each.rule.id].version]
-    found.sort(key=lambda each: (each.rule.id, each.rule.version))
-    several = groupby(found, key=lambda each: each.rule.id)
-    return tuple(each for _, versions in several for each in [*versions][-MOST_DRAINING:])
-
-
-def _until_another(each: Drain, then: Rule, now: Rule) -> Drain:
-    """A version that drains, or will when a newer one begins, where ``now`` is in the place of
-    ``then``. One that begins before the newer one is what replaces it. Whether that has begun is
-    for key groups to say."""
-    until = now.effective_from_ms
-    if each.until_ms is None:
-        return each
-    if now.version < then.version and each.until_ms == then.effective_from_ms:
-        return replace(each, until_ms=until)
-    sooner = until is None or until < each.until_ms
-    return Drain(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
-
-
-def _drain_limit(old: Rule, by: Rule) -> int | None:
-    if by.previous_version is not PreviousVersion.DRAIN:
-        return None
-    return by.drain_limit_ms or old.within.max_ms or _DRAIN_LIMIT_MS
-
-
-def _carried(before: RuleSet, rules: RuleSet) -> tuple[LoadedRule, ...]:
-    """The versions whose partial matches move to those that run. A version that was replaced before
-    any batch had it has none, so those before it are named, too."""
-    found: list[LoadedRule] = []
-    then = {one.rule.id: one for one in before.running}
-    until_then: dict[str, list[LoadedRule]] = {}
-    for one in before.carried:
-        until_then.setdefault(one.rule.id, []).append(one)
-    for rule in rules.enabled:
-        was = then.get(rule.id)
-        carried = until_then.get(rule.id, [])
-        if was is not None and was.rule.version < rule.version:
-            carries = rule.previous_version is PreviousVersion.CARRY
-            carried = [was, *carried][:_MOST_CARRIED] if carries else []
-        elif was is None or was.rule.version > rule.version:
-            carried = []
-        found += carried
-    return tuple(found)
 
 
 def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:
@@ -244,8 +178,8 @@ def _reused(
 
 
 def _moved(one: LoadedRule, running: LoadedRule) -> list[Problem]:
-    """That a version would begin at another time than it does: what was read before would count for
-    two versions, or for none."""
+    """The problem that a version would begin at another time than it does: events that were read
+    before would count for two versions, or for none."""
     if one.rule.effective_from_ms == running.rule.effective_from_ms:
         return []
     message = f"version {one.rule.version} of this rule is there with another time to begin"
@@ -253,33 +187,39 @@ def _moved(one: LoadedRule, running: LoadedRule) -> list[Problem]:
     return [one.places.problem(message, ("effective_from",), allowed=allowed)]
 
 
-def _uncarried(one: LoadedRule, running: LoadedRule | None) -> list[Problem]:
-    """That a version would carry over nothing of the one that runs."""
+def _uncarried(one: LoadedRule, replaced: Replaced) -> list[Problem]:
+    """The problem that a version would carry over nothing of the one that ran."""
+    before = replaced.version(one.rule.id)
     if (
-        running is None
-        or running.rule.query is None
-        or running.rule.version >= one.rule.version
+        before is None
+        or before.rule.query is None
+        or before.rule.version >= one.rule.version
         or one.rule.previous_version is not PreviousVersion.CARRY
     ):
         return []
     message = (
-        f"nothing can be carried over: version {running.rule.version} of this rule, which runs, is"
+        f"nothing can be carried over: version {before.rule.version} of this rule, which runs, is"
         " in SQL"
     )
     return [one.places.problem(message, ("previous_version",), allowed="`restart` or `drain`")]
 
 
-def _crowded(one: LoadedRule, before: LoadedRule | None, running: RuleSet) -> list[Problem]:
-    """That the version in effect would have to end for one that is to begin behind all others."""
+def _crowded(one: LoadedRule, before: LoadedRule | None, replaced: Replaced) -> list[Problem]:
+    """The problem that the oldest version would have to end for one that begins behind all
+    others."""
     rule = one.rule
     if before is None or rule.version <= before.rule.version or rule.effective_from_ms is None:
         return []
-    untils = (each.until_ms for each in running.draining if each.rule.id == rule.id)
-    waiting = sum(until is not None and until < rule.effective_from_ms for until in untils)
-    if waiting < MOST_DRAINING:
+    draining = replaced.draining(rule)
+    if len(draining) <= MOST_DRAINING:
         return []
-    message = f"{waiting} versions of this rule wait for their time already"
-    return [one.places.problem(message, ("effective_from",), allowed="later, when one has begun")]
+    waiting = all(each.until_ms is not None for each in draining)
+    message = (
+        f"{len(draining) - 1} versions of this rule {'' if waiting else 'drain or '}wait for their"
+        " time already"
+    )
+    allowed = f"{MOST_DRAINING} at most: later, when one has {'begun' if waiting else 'drained'}"
+    return [one.places.problem(message, ("effective_from",), allowed=allowed)]
 
 
 def _empty(running: RuleSet) -> Problem:

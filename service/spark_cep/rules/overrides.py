@@ -1,5 +1,5 @@
-"""What operators decide about rules beside their source: pauses, and going back to a version of
-before. One JSON record for each rule in a compacted topic, under the rule's id; the newest counts.
+"""Decisions of operators about rules, apart from their source: pauses, and rollbacks to an earlier
+version. One JSON record for each rule in a compacted topic, under the rule's id; the newest counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from confluent_kafka import KafkaError, Message, Producer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spark_cep.config import Kafka
-from spark_cep.errors import ConfigurationError, KafkaAwayError, Problem, RuleSetError
+from spark_cep.errors import ConfigurationError, KafkaUnavailableError, Problem, RuleSetError
+from spark_cep.kafka_errors import unavailable_or
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.rules.sources.compacted_topic import CompactedTopic
@@ -48,7 +49,7 @@ class RollbackOrder(_Part):
 
 
 class Override(_Part):
-    """What is decided about a rule. Without a part of it the rule is as its source says: an empty
+    """The decision about a rule. Without a part of it the rule is as its source says: an empty
     one also ends a pause by the circuit breaker."""
 
     by: str = Field("", description="who wrote it; for people")
@@ -56,11 +57,11 @@ class Override(_Part):
     rollback: RollbackOrder | None = None
 
     def value(self) -> bytes:
-        """As it is written."""
+        """The value of its record."""
         return self.model_dump_json(exclude_none=True).encode()
 
 
-class Placed(NamedTuple):
+class PlacedOverride(NamedTuple):
     """An override, the offset of its record, and what messages call that."""
 
     override: Override
@@ -74,7 +75,7 @@ class Overrides:
     ``unreadable``. ``end``: the offset behind all that was read, of the topic with the id
     ``topic``."""
 
-    by_rule: Mapping[str, Placed] = field(default_factory=dict)
+    by_rule: Mapping[str, PlacedOverride] = field(default_factory=dict)
     unreadable: Mapping[str, Problem] = field(default_factory=dict)
     end: int = 0
     topic: str | None = None
@@ -107,7 +108,7 @@ class Overrides:
         return placed is None or (not again and placed.offset < pause.lifted_from)
 
     def until_resumed(self, pause: Pause) -> Pause:
-        """The same pause, made by the job: it ends with the next record of the rule."""
+        """The pause as one that the job made: it ends with the next record of the rule."""
         return replace(pause, lifted_from=self.end, lifted_in=self.topic)
 
     def applied(self, files: Sequence[RuleFile], running: RuleSet) -> list[RuleFile]:
@@ -149,20 +150,22 @@ class OverrideTopic:
         self._topic = (
             None if topic is None else CompactedTopic(topic, config, _SECONDS, "overrides")
         )
-        self._known: dict[str, Placed] = {}
+        self._known: dict[str, PlacedOverride] = {}
 
     def read(self) -> Overrides | None:
-        """What there is now; ``None``: the same as at the last read. RuleSetError when the topic
-        cannot be read; the next read may succeed."""
+        """The overrides that there are now; ``None``: the same as at the last read. RuleSetError
+        when the topic cannot be read; the next read may succeed."""
         if self._topic is None or not self._topic.read():
             return None
         unreadable: dict[str, Problem] = {}
-        found: dict[str, Placed] = {}
+        found: dict[str, PlacedOverride] = {}
         for key, record in self._topic.records.items():
             place = self._topic.place(record)
             rule = (key or b"").decode("utf-8", "replace")
             try:
-                found[rule] = Placed(_parsed(record.value, place, rule), record.offset, place)
+                found[rule] = PlacedOverride(
+                    _parsed(record.value, place, rule), record.offset, place
+                )
             except RuleSetError as error:
                 (unreadable[rule],) = error.problems
                 if rule in self._known:
@@ -177,18 +180,19 @@ class OverrideTopic:
 
 
 def write_override(kafka: Kafka, topic: str, rule: str, override: Override) -> str:
-    """Write what is decided about a rule; where it stands then. KafkaAwayError when nobody answers
-    in time, ConfigurationError when it is refused."""
+    """Write what is decided about a rule; where it stands then. KafkaUnavailableError when nobody
+    answers in time, ConfigurationError when it is refused."""
     done: list[tuple[KafkaError | None, Message]] = []
     producer = Producer(kafka.producer_config() | {"log_level": 0})
     producer.produce(
         topic, override.value(), rule.encode(), on_delivery=lambda *answer: done.append(answer)
     )
     if producer.flush(_SECONDS) or not done:
-        raise KafkaAwayError(f"topic {topic}: no answer within {_SECONDS:g} s")
+        raise KafkaUnavailableError(f"topic {topic}: no answer within {_SECONDS:g} s")
     error, message = done[0]
     if error is not None:
-        raise ConfigurationError(f"topic {topic}: the record is refused: {error.str()}")
+        why = f"topic {topic}: the record is refused: {error.str()}"
+        raise unavailable_or(ConfigurationError, error, why)
     return f"{topic}/{message.partition()}/{message.offset()}"
 
 

@@ -27,7 +27,7 @@ class Pause:
     lifted_in: str | None = field(default=None, repr=False)
 
     def holds(self, rule: Rule) -> bool:
-        """Whether it is a pause of this version."""
+        """Tell whether it is a pause of this version."""
         return self.version in (None, rule.version)
 
     def as_json(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ Version = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
+class DrainingVersion:
     """A version that a newer one has replaced, and that finishes what it has begun, for
     ``limit_ms`` of event time at most, or nothing (``None``). ``until_ms``: the event time at which
     the newer one begins; up to there it goes on as before."""
@@ -34,7 +34,7 @@ class Drain:
 
     @property
     def time(self) -> DrainTime:
-        """How long it may go on."""
+        """The time for which it may go on."""
         return DrainTime(self.limit_ms, self.until_ms)
 
 
@@ -42,8 +42,8 @@ class Drain:
 class RuleSet:
     """One version of each rule, by id. Rules that are switched off, or ``paused`` (by id), are
     members too. ``draining``: versions that run beside those until they have finished; in the order
-    of ids and versions. ``carried``: versions whose partial matches move to the one that runs, of
-    each rule the newest first.
+    of ids and versions. ``carried``: versions whose partial matches move to the one that runs, in
+    the order of ids.
 
     A set with ``problems`` is no more than read: all versions, wrong parts left out.
     """
@@ -52,7 +52,7 @@ class RuleSet:
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
     paused: Mapping[str, Pause] = field(default_factory=dict)
-    draining: tuple[Drain, ...] = ()
+    draining: tuple[DrainingVersion, ...] = ()
     carried: tuple[LoadedRule, ...] = ()
 
     @property
@@ -73,8 +73,8 @@ class RuleSet:
         )
 
     def pausing(self, pauses: Mapping[str, Pause]) -> RuleSet:
-        """The same rules with those of ``pauses``, by id, that are of one of them. Nothing of such
-        a rule drains or is carried over any more."""
+        """The set with those of ``pauses``, by id, that are of one of its rules. Nothing of such a
+        rule drains or is carried over any more."""
         paused = holding(pauses, self.rules)
         draining = tuple(each for each in self.draining if each.rule.id not in paused)
         carried = tuple(one for one in self.carried if one.rule.id not in paused)
@@ -149,7 +149,7 @@ def examine(files: Sequence[RuleFile], source: str, allowed: str | None = None) 
 
 
 def valid(rules: RuleSet) -> RuleSet:
-    """The same rules; ``RuleSetError`` with every problem found in them."""
+    """Return the rules; ``RuleSetError`` with every problem found in them."""
     if rules.problems:
         raise RuleSetError(rules.problems)
     return rules
@@ -191,7 +191,7 @@ def conflicts(loaded: Iterable[LoadedRule]) -> list[Problem]:
 
 
 def _shadowed(versions: Sequence[LoadedRule]) -> list[Problem]:
-    """Of the enabled versions of one rule."""
+    """The problems of the enabled versions of one rule."""
     shadow = max(versions, key=lambda one: one.rule.version, default=None)
     live = [one for one in versions if not one.rule.shadow]
     if shadow is None or not shadow.rule.shadow or not live:

@@ -1,4 +1,4 @@
-"""What differs between one rule set and the next."""
+"""The change from one rule set to the next."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, RuleSet
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet
 
 
 @dataclass(frozen=True, slots=True)
 class SetChange:
-    """What came, changed (before, after), went, was paused, was resumed, began to drain, has
-    drained, and carries over other versions than before, each in the order of the rules'
+    """The rules that came, changed (before, after), went, were paused, were resumed, began to
+    drain, have drained, and carry over other versions than before, each in the order of their
     ids."""
 
     came: tuple[LoadedRule, ...] = ()
@@ -21,8 +21,8 @@ class SetChange:
     went: tuple[LoadedRule, ...] = ()
     paused: tuple[tuple[LoadedRule, Pause], ...] = ()
     resumed: tuple[LoadedRule, ...] = ()
-    draining: tuple[Drain, ...] = ()
-    drained: tuple[Drain, ...] = ()
+    draining: tuple[DrainingVersion, ...] = ()
+    drained: tuple[DrainingVersion, ...] = ()
     carried: tuple[tuple[LoadedRule, tuple[LoadedRule, ...]], ...] = ()
 
     @classmethod
@@ -61,7 +61,9 @@ class SetChange:
         )
 
 
-def _others(drains: Sequence[Drain], than: Sequence[Drain]) -> tuple[Drain, ...]:
+def _others(
+    drains: Sequence[DrainingVersion], than: Sequence[DrainingVersion]
+) -> tuple[DrainingVersion, ...]:
     known = {(each.loaded.text, each.time) for each in than}
     return tuple(each for each in drains if (each.loaded.text, each.time) not in known)
 

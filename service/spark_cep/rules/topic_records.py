@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, RuleSet
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet
 from spark_cep.rules.set_change import SetChange
 
 #: By topic and partition.
@@ -37,7 +37,8 @@ class _Record(BaseModel):
     job: str = Field(description="`spark.app_name` of the job")
 
     def value(self) -> bytes:
-        """As it is written. In a name that is no text, what is no character becomes ``?``."""
+        """The record's value. In a name that is no text, bytes that are no character become
+        ``?``."""
         content = self.model_dump(exclude_none=True)
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
@@ -114,7 +115,7 @@ class StatusRecord(_Record):
     reason: str | None = Field(None, description="why it is paused or rejected")
 
     def key(self, number: int = 0) -> bytes:
-        """Of the record: id and version, or source and id of what was rejected. ``number`` counts
+        """The record's key: id and version, or source and id of a rejected entry. ``number`` counts
         those that have these alike."""
         of: list[object] = [self.job, self.rule_id, self.rule_version]
         if self.state == "rejected":
@@ -157,7 +158,7 @@ def audit_records(
 
 
 def too_large(one: LoadedRule) -> list[Problem]:
-    """That no record of a decision could hold a rule, if none can."""
+    """The problem that no record of a decision could hold the rule, if none can."""
     size = len(json.dumps(one.text, ensure_ascii=False).encode("utf-8", "replace"))
     if size <= MOST_TEXT_BYTES:
         return []
@@ -182,8 +183,8 @@ def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str
     for one in change.went:
         yield one, "removed", {}
     for one, pause in change.paused:
-        told = {"by": pause.by, "reason": pause.reason, "paused_version": pause.version}
-        yield one, "paused", told
+        details = {"by": pause.by, "reason": pause.reason, "paused_version": pause.version}
+        yield one, "paused", details
     for one in change.resumed:
         yield one, "resumed", {}
     for each in change.drained:
@@ -210,7 +211,7 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 
 def schema_text(kind: str) -> str:
-    """The same, as the file in ``schemas/`` has it."""
+    """The JSON Schema of a kind, as the file in ``schemas/`` has it."""
     return json.dumps(schema_of(kind), indent=2) + "\n"
 
 
@@ -268,7 +269,7 @@ def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
                 paused.pop(each.rule_id, None)
             case "draining":
                 (old,) = load_rules(each.text or "", each.source or "")
-                drain = Drain(old, each.drain_limit_ms, each.drain_until_ms)
+                drain = DrainingVersion(old, each.drain_limit_ms, each.drain_until_ms)
                 draining[each.rule_id, each.rule_version] = drain
             case "carried":
                 carried[each.rule_id] = [

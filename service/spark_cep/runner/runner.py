@@ -14,7 +14,7 @@ from typing import Protocol
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
-from spark_cep.matcher.findings.live import PartialMatch, live_partials
+from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packer
@@ -159,17 +159,11 @@ class Runner:
         return self._state.copy()
 
     def partial_matches(self) -> Iterator[PartialMatch]:
-        """The live partial matches of rules of steps, then the attempts of rules in SQL, key group
-        by key group."""
+        """The live partial matches, key group by key group."""
         for number in range(self._settings.key_groups if self._state.batches else 0):
             group = self._group(number)
-            held = list(group.states(self._matcher.load))
-            for matcher, keys in held:
-                plans = matcher.partitioning.step_plans
-                for key, rule, state in matcher.rule_states(keys, group.names):
-                    yield from live_partials(plans[rule], key, state)
-            for matcher, keys in held:
-                yield from matcher.live_in_sql(keys, group.names)
+            for matcher, keys in group.states(self._matcher.load):
+                yield from matcher.live(keys, group.names)
 
     def _group(self, number: int) -> KeyGroup:
         """A key group as it is stored."""

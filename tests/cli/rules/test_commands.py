@@ -14,7 +14,7 @@ import yaml
 from spark_cep.cli.main import app
 from spark_cep.cli.rules.wait import Wanted, wait_for
 from spark_cep.config import Observability
-from spark_cep.errors import PagesAwayError, Problem, Span
+from spark_cep.errors import PagesUnavailableError, Problem, Span
 from spark_cep.observability.access import access_to
 from spark_cep.observability.health import Health, HealthServer
 from spark_cep.observability.metrics import Metrics
@@ -271,7 +271,7 @@ class Scripted:
         """The next answer, the last one for ever."""
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if answer is None:
-            raise PagesAwayError("away")
+            raise PagesUnavailableError("away")
         return answer
 
     def ready(self) -> bool:
@@ -290,7 +290,7 @@ class Scripted:
 
 def test_when_waiting_ends() -> None:
     """What was rejected at first counts after three looks of the job, anything new at once, and
-    with no looks to come all of it; a job that is away is asked again."""
+    with no looks to come all of it; a job that is unavailable is asked again."""
     old, new = [rejected("ab", "old")], [rejected("ab", "new")]
     assert Scripted(old).wait() == (False, 3.0)
     assert Scripted(old).wait(refresh=None) == (False, 0.0)
@@ -300,7 +300,7 @@ def test_when_waiting_ends() -> None:
     assert Scripted(old, [row("ab", 2, "scheduled")]).wait() == (True, 0.5)
     assert Scripted(None, None, [row("ab", 2)]).wait() == (True, 1.0)
     assert Scripted([row("ab", 2, "paused")]).wait(limit=1_200) == (False, 1.2)
-    with pytest.raises(PagesAwayError):
+    with pytest.raises(PagesUnavailableError):
         Scripted(None).wait(limit=1_000)
 
 

@@ -16,14 +16,18 @@ from spark_cep.codecs.output.outputs import (
     OutputTopics,
 )
 from spark_cep.codecs.output.result_columns import EncodedResults
+from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.matcher.findings.results import ResultKind
 from spark_cep.model import Coordinates, Match, Timeout
 from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.types import BIGINT, STRING, RecordType
 
 from tests.codecs.output.test_outputs import noon
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import keyed_streams, rules
 from tests.reference.local import LocalJob, Record
+from tests.sql_rules import sql_rule
 
 TOPICS = ["t", "тема", "x" * 200]
 OUTPUT_TOPICS = OutputTopics("matches", "timeouts", "late", "dead", "shadow", "rows")
@@ -52,10 +56,10 @@ def records_of(
 
 
 def both(
-    plan: RuleSetPlan, records: list[Record], encode: OutputEncoder
+    plan: RuleSetPlan, records: list[Record], encode: OutputEncoder, types: RecordTypes = TYPES
 ) -> tuple[list[OutputRecord], list[OutputRecord], LocalJob]:
     """The records of a job's results as objects, and as columns; and the second job."""
-    as_objects, as_columns = LocalJob(plan, TYPES), LocalJob(plan, TYPES, columns=True)
+    as_objects, as_columns = LocalJob(plan, types), LocalJob(plan, types, columns=True)
     for job in (as_objects, as_columns):
         middle = records[len(records) // 2].time if records else 0
         job.advance(records, middle)
@@ -79,6 +83,7 @@ def both(
             out += [letter for _, letter in letters]
         found.append(sorted(out, key=repr))
     assert not as_objects.outputs.results
+    assert as_columns.outputs.rows == as_objects.outputs.rows
     return found[0], found[1], as_columns
 
 
@@ -182,3 +187,48 @@ def test_pieces_are_bounded_by_their_events() -> None:
     ]
     single = list(whole.cut(1))
     assert [len(piece) for piece in single] == [1] * len(whole)
+
+
+WITHIN = "WITHIN INTERVAL '5' MILLISECONDS DEFINE"
+IN_SQL = {
+    "a timeout for each row at which the search began": (
+        f"PARTITION BY k ORDER BY ts MEASURES COUNT(*) AS n PATTERN (B+ A C) {WITHIN} "
+        "A AS v = 0, B AS v = 1, C AS v = 2"
+    ),
+    "rows of an exclusion are taken, too": (
+        "PARTITION BY k ORDER BY ts ALL ROWS PER MATCH AFTER MATCH SKIP TO NEXT ROW "
+        f"PATTERN (A {{- B+ -}} C) {WITHIN} A AS v = 0, B AS v = 1, C AS v = 2"
+    ),
+    "some have no row": (
+        f"ORDER BY ts MEASURES v AS v PATTERN (A B C) {WITHIN} "
+        "A AS NEXT(v, 2) >= v, B AS v = 1, C AS v = 1"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_SQL)
+def test_rules_in_sql(name: str) -> None:
+    """Their timeouts; matches have columns of the result, and stay objects."""
+    event = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT})
+    types = RecordTypes((("t", "Event", event),))
+    statement = f"SELECT * FROM t MATCH_RECOGNIZE ({IN_SQL[name]})"
+    plan = compile_rules([sql_rule(statement, event, rule_id="правило")], types)
+    records = [
+        Record(
+            Coordinates(TOPICS[number % 3], number % 5, number),
+            number + 4 * (number // 9),
+            {"k": "xy"[number % 2], "ts": 0, "v": int(value)},
+            "t",
+        )
+        for number, value in enumerate("1110121012201120011210120112201210")
+    ]
+    as_objects, as_columns, job = both(plan, records, encoder(), types)
+    assert as_columns == as_objects
+    left = job.outputs.timeouts
+    if name == "some have no row":
+        assert left
+        assert not any(each.steps for each in left)
+    else:
+        assert not left
+        assert sum(map(len, job.outputs.results)) > 2
+    assert {each.kind for each in job.outputs.results} <= {ResultKind.TIMEOUT}

@@ -23,8 +23,8 @@ from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.errors import (
     ConfigurationError,
-    RegistryAwayError,
     RegistryError,
+    RegistryUnavailableError,
     SchemaError,
     SchemaNotFoundError,
 )
@@ -229,7 +229,7 @@ def test_passing_failures_are_retried(
 def test_retries_end(registry: Registry, script: Script, waits: list[float]) -> None:
     """After the last attempt the failure is an error, and a later call asks again."""
     script.answers["/schemas/ids/7"] = [(503, "down")]
-    with pytest.raises(RegistryAwayError, match="HTTP 503"):
+    with pytest.raises(RegistryUnavailableError, match="HTTP 503"):
         registry.get_schema(7)
     assert len(waits) == 2
     script.answers["/schemas/ids/7"] = [(200, {"schema": json.dumps(ADDRESS)})]
@@ -239,8 +239,10 @@ def test_retries_end(registry: Registry, script: Script, waits: list[float]) -> 
 def test_unreachable(waits: list[float]) -> None:
     """Nobody at the address: an error that names it, after the attempts."""
     settings = RegistrySettings("http://127.0.0.1:9", max_attempts=2, timeout_seconds=1)
-    with pytest.raises(RegistryAwayError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"):
-        Registry(settings, sleep=waits.append).ping()
+    with pytest.raises(
+        RegistryUnavailableError, match=r"127\.0\.0\.1:9 cannot be reached .* 2 attempts"
+    ):
+        Registry(settings, sleep=waits.append).get_schema(7)
     assert len(waits) == 1
 
 
@@ -268,7 +270,7 @@ def test_a_certificate_of_nobody(tmp_path: Path, waits: list[float]) -> None:
     try:
         settings = RegistrySettings(f"https://127.0.0.1:{server.server_address[1]}")
         with pytest.raises(ConfigurationError, match=r"cannot be trusted: .*self.signed"):
-            Registry(settings, sleep=waits.append).ping()
+            Registry(settings, sleep=waits.append).get_schema(7)
     finally:
         server.shutdown()
         server.server_close()
@@ -293,9 +295,9 @@ def test_other_schema_types(registry: Registry, script: Script) -> None:
 
 def test_basic_login(url: str, script: Script) -> None:
     """User and password, from the URL too, go into the header and nowhere else."""
-    script.answers["/schemas/types"] = [(200, ["AVRO"])]
+    script.answers["/schemas/ids/7"] = [(200, {"schema": json.dumps(ADDRESS)})]
     settings = RegistrySettings(url.replace("//", "//me:s%40cret@"))
-    Registry(settings).ping()
+    Registry(settings).get_schema(7)
     expected = "Basic " + base64.b64encode(b"me:s@cret").decode()
     assert script.asked[0][2]["Authorization"] == expected
     assert settings.url == url
@@ -304,17 +306,17 @@ def test_basic_login(url: str, script: Script) -> None:
 
 def test_token(url: str, script: Script) -> None:
     """A bearer token goes into the header."""
-    script.answers["/schemas/types"] = [(200, ["AVRO"])]
-    Registry(RegistrySettings(url, token="t0k")).ping()
+    script.answers["/schemas/ids/7"] = [(200, {"schema": json.dumps(ADDRESS)})]
+    Registry(RegistrySettings(url, token="t0k")).get_schema(7)
     assert script.asked[0][2]["Authorization"] == "Bearer t0k"
 
 
 def test_secrets_stay_out_of_errors(url: str, script: Script) -> None:
     """A registry that repeats the password does not bring it into the message."""
-    script.answers["/schemas/types"] = [(401, {"error_code": 401, "message": "bad me:hunter2"})]
+    script.answers["/schemas/ids/7"] = [(401, {"error_code": 401, "message": "bad me:hunter2"})]
     settings = RegistrySettings(url, username="me", password="hunter2")
     with pytest.raises(ConfigurationError, match=r"bad me:\*\*\*") as caught:
-        Registry(settings).ping()
+        Registry(settings).get_schema(7)
     assert "hunter2" not in str(caught.value)
 
 

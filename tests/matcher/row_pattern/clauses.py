@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
@@ -10,23 +11,20 @@ import numpy as np
 from hypothesis import strategies as st
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern import (
-    KeyState,
-    Limits,
+from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.results import (
     MatchFound,
     Result,
-    RowPatternMatcher,
     SkipFailed,
     TimedOut,
     Unmatched,
 )
-from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
-from spark_cep.matcher.row_pattern.naive.snapshot import decode, encode
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, RecordType
 
+from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 from tests.row_pattern_oracle import Clause, Condition, OpenError, Seen
 
 
@@ -181,7 +179,7 @@ def _compiled(text: str, limits: Limits | None = None) -> tuple[RowPatternPlan, 
 
 
 class Machine:
-    """The reference matcher on one key; between two calls its state is written and read."""
+    """The reference matcher on one key; between two calls its state is copied."""
 
     def __init__(self, text: str) -> None:
         self._plan, self._matcher = _compiled(text)
@@ -208,13 +206,13 @@ class Machine:
 
     def _add(self, results: Sequence[Result]) -> None:
         if not self._state.closed:
-            self._state = decode(encode(self._state, self._plan), self._plan)
+            self._state = deepcopy(self._state)
         self.results += map(_shown, results)
 
 
 @lru_cache(maxsize=10)
-def _with_loops(text: str, limits: Limits | None = None) -> CompiledRowPattern:
-    return CompiledRowPattern(plan_query(load_query(text, "random", EVENT)), limits)
+def _with_loops(text: str, limits: Limits | None = None) -> Loops:
+    return Loops(plan_query(load_query(text, "random", EVENT)), limits)
 
 
 class CompiledMachine:
@@ -251,7 +249,7 @@ class CompiledMachine:
     ) -> None:
         events = EventTable.of(rows, self._names, self._loops.slots)
         key = np.zeros(len(rows), np.int64)
-        run = self._loops.run(self._states, events, key, time, self._names, closed=closed)
+        run = self._loops.apply(self._states, events, key, time, self._names, closed=closed)
         found = [result for piece in run for _, result in piece.objects()]
         assert found == wanted
         self.results += map(_shown, found)

@@ -6,21 +6,15 @@ import numpy as np
 import pytest
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern import (
-    GivenUp,
-    KeyState,
-    Limits,
-    MatchFound,
-    RowPatternMatcher,
-    Unmatched,
-)
-from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
-from spark_cep.matcher.row_pattern.naive.matcher import TRIED_AGAIN
+from spark_cep.matcher.row_pattern.loops.tables import TRIED_AGAIN
+from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.results import GivenUp, MatchFound, Unmatched
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
 
 from tests.matcher.row_pattern.clauses import EVENT, row
+from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 
 
 def _matcher(
@@ -117,9 +111,9 @@ def test_many_rows_of_many_threads_are_not_tried_again() -> None:
     plan = plan_query(load_query(text, "b.sql", EVENT))
     # Each row makes two threads more.
     for threads, wanted in ((800, [0, 399 // TRIED_AGAIN]), (1100, [0])):
-        loops, names = CompiledRowPattern(plan, Limits(threads=threads)), Names()
+        loops, names = Loops(plan, Limits(threads=threads)), Names()
         events = EventTable.of([row(time, 1) for time in range(600)], names, loops.slots)
-        run = loops.run(RowPatternStates(), events, np.zeros(600, np.int64), -1, names)
+        run = loops.apply(RowPatternStates(), events, np.zeros(600, np.int64), -1, names)
         found = [result for piece in run for _, result in piece.objects()]
         assert [each.first for each in found if isinstance(each, GivenUp)][:2] == wanted
 

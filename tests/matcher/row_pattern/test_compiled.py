@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,12 +16,12 @@ from spark_cep.columns.compilation import FOREVER
 from spark_cep.columns.vectors import Objects
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern import KeyState, Limits, MatchFound, Result, RowPatternMatcher
 from spark_cep.matcher.row_pattern import matcher as compiled_matcher
 from spark_cep.matcher.row_pattern.calls import Calls
 from spark_cep.matcher.row_pattern.found import Found
 from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
-from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.results import MatchFound, Result
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
@@ -35,6 +36,8 @@ from spark_cep.pattern.types import (
     DecimalType,
     RecordType,
 )
+
+from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 
 EVENT = RecordType(
     {
@@ -154,7 +157,7 @@ class Both:
         self._plan = plan
         self.reference, self.compiled = (
             RowPatternMatcher(plan, limits),
-            CompiledRowPattern(plan, limits),
+            Loops(plan, limits),
         )
         self.names, self.states, self.wanted = Names(), RowPatternStates(), list[KeyState]()
         self._offset = self.pieces = 0
@@ -179,7 +182,7 @@ class Both:
             results += self.reference.close(state) if closed else []
             wanted += [(key, result) for result in results]
         events = EventTable.of([event for _, event in rows], self.names, self.compiled.slots)
-        run = self.compiled.run(
+        run = self.compiled.apply(
             self.states, events, np.array([key for key, _ in rows], np.int64), watermark,
             self.names, closed=closed,
         )  # fmt: skip
@@ -248,39 +251,7 @@ def test_many_keys(
 def test_what_python_computes(condition: str, by_python: bool) -> None:
     """Everything else is compiled."""
     plan = _plan(f"MEASURES n AS m PATTERN (A B C) SUBSET U = (A, B) DEFINE B AS {condition}")
-    assert bool(CompiledRowPattern(plan).computed_by_python) is by_python
-
-
-@settings(max_examples=50)
-@given(plans(), st.lists(VALUES, max_size=8))
-def test_columns_read(plan: RowPatternPlan, drawn: list[dict[str, Any]]) -> None:
-    """With the bits of rows, no other column makes a difference."""
-    both = Both(plan)
-    rows = [both.event(time, values) for time, values in enumerate(drawn)]
-    read = [path in both.compiled.columns_read for path in plan.columns]
-    less = [
-        each._replace(
-            columns=tuple(
-                value if is_read else None
-                for value, is_read in zip(each.columns, read, strict=True)
-            )
-        )
-        for each in rows
-    ]
-    names, slots = both.names, both.compiled.slots
-    whole, partial = EventTable.of(rows, names, slots), EventTable.of(less, names, slots)
-    bits, _ = both.compiled.bits(whole, names)
-    answers = []
-    for table in (whole, partial):
-        key = np.zeros(len(rows), np.int64)
-        run = both.compiled.run(RowPatternStates(), table, key, 9, names, bits=bits, closed=True)
-        answers.append(
-            [
-                (each.results.tolist(), each.labels.tolist(), repr(each.output.measures))
-                for each in run
-            ]
-        )
-    assert answers[0] == answers[1]
+    assert bool(Loops(plan).compiled.lowered.calls) is by_python
 
 
 def test_one_signature() -> None:
@@ -406,13 +377,11 @@ def test_failed_measure() -> None:
     assert "Error(" in error
 
 
-def _untyped(clause: str) -> CompiledRowPattern:
-    return CompiledRowPattern(
-        plan_query(load_query(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", "c.sql"))
-    )
+def _untyped(clause: str) -> Loops:
+    return Loops(plan_query(load_query(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", "c.sql")))
 
 
-def _found(matcher: CompiledRowPattern, rows: Sequence[tuple[str, Any]]) -> Found:
+def _found(matcher: Loops, rows: Sequence[tuple[str, Any]]) -> Found:
     names = Names()
     events = [
         Event(
@@ -424,6 +393,7 @@ def _found(matcher: CompiledRowPattern, rows: Sequence[tuple[str, Any]]) -> Foun
         for time, (s, n) in enumerate(rows)
     ]
     table = EventTable.of(events, names, matcher.slots)
-    run = matcher.run(RowPatternStates(), table, np.zeros(len(rows), np.int64), 10, names)
-    (found,) = run
-    return found
+    bits, failures = matcher.row_bits_of(table, names)
+    key = np.zeros(len(rows), np.int64)
+    (found,) = matcher.run(RowPatternStates(), table, key, 10, names, bits)
+    return replace(found, failures=[*failures, *found.failures])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from spark_cep.matcher.row_pattern import Limits
+from spark_cep.matcher.row_pattern.lowering import Limits
 
 from tests.matcher.row_pattern.clauses import (
     CONDITIONS,

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.matcher.row_pattern import (
-    KeyState,
+from spark_cep.matcher.row_pattern.results import (
     MatchFound,
     Result,
-    RowPatternMatcher,
     SkipFailed,
+    SkipFault,
     TimedOut,
+    Unmatched,
 )
-from spark_cep.matcher.row_pattern.results import SkipFault, rows_of
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
 
 from tests.matcher.row_pattern.clauses import row
+from tests.reference.row_pattern import KeyState, RowPatternMatcher
 
 EVENT = RecordType({"ts": BIGINT, "s": STRING, "v": BIGINT})
 MINUTE = 60_000
@@ -32,6 +33,22 @@ def _plan(clause: str) -> RowPatternPlan:
 def _row(plan: RowPatternPlan, time: int, text: str, value: int | None = 0) -> Event:
     values = {"ts": time, "s": text, "v": value}
     return row(time, *(values[path[0]] for path in plan.columns))
+
+
+def rows_of(plan: RowPatternPlan, results: Sequence[Result]) -> list[tuple[Any, ...]]:
+    """The rows of the result with the columns of the query."""
+    places = {path: place for place, path in enumerate(plan.columns)}
+    return [
+        tuple(
+            output.measures[column.source]
+            if isinstance(column.source, int)
+            else output.row.columns[places[column.source]]
+            for column in plan.query.outputs
+        )
+        for result in results
+        if isinstance(result, (MatchFound, Unmatched))
+        for output in result.rows
+    ]
 
 
 class _Key:

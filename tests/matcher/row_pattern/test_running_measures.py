@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern import KeyState, MatchFound, RowPatternMatcher
 from spark_cep.matcher.row_pattern.calls import KeyRows
 from spark_cep.matcher.row_pattern.evaluation import Binder, View
-from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.results import MatchFound
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.functions.aggregation import MAX_COLLECTED, ROW_AGGREGATES
@@ -22,6 +21,7 @@ from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, DOUBLE, RecordType
 
 from tests.matcher.row_pattern.clauses import row
+from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 
 EVENT = RecordType({"ts": BIGINT, "v": BIGINT, "x": DOUBLE})
 _TRUTHS = {"BOOL_AND", "BOOL_OR", "COUNT_IF"}
@@ -63,11 +63,11 @@ def _rows(plan: RowPatternPlan, given: Sequence[tuple[int | None, float | None]]
     ]
 
 
-def _compiled(matcher: CompiledRowPattern, rows: list[Event]) -> list[MatchFound]:
+def _compiled(matcher: Loops, rows: list[Event]) -> list[MatchFound]:
     names = Names()
     events = EventTable.of(rows, names, matcher.slots)
     key = np.zeros(len(rows), np.int64)
-    run = matcher.run(RowPatternStates(), events, key, -1, names)
+    run = matcher.apply(RowPatternStates(), events, key, -1, names)
     found = [result for piece in run for _, result in piece.objects()]
     return [each for each in found if isinstance(each, MatchFound)]
 
@@ -77,7 +77,7 @@ def _reference(matcher: RowPatternMatcher, rows: list[Event]) -> list[MatchFound
 
 
 PLAN = _plan(list(_measures()))
-LOOPS, REFERENCE = CompiledRowPattern(PLAN), RowPatternMatcher(PLAN)
+LOOPS, REFERENCE = Loops(PLAN), RowPatternMatcher(PLAN)
 VALUES = st.tuples(
     st.none() | st.integers(-1, 4),
     st.none() | st.sampled_from([0.1, -2.5, 1e9, float("nan"), 0.0, -0.0, 7.25]),
@@ -124,7 +124,7 @@ def test_work_grows_with_the_length(measure: str, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(KeyState, "row", counted(KeyState.row))
     monkeypatch.setattr(KeyRows, "row", counted(KeyRows.row))
-    loops, reference = CompiledRowPattern(plan), RowPatternMatcher(plan)
+    loops, reference = Loops(plan), RowPatternMatcher(plan)
     runs: list[Callable[[list[Event]], list[MatchFound]]] = [
         lambda rows: _compiled(loops, rows),
         lambda rows: _reference(reference, rows),
@@ -143,7 +143,7 @@ def test_arrays_are_bounded() -> None:
     """ARRAY_AGG keeps the first so many, so that a long match is not the square of its rows."""
     plan = _plan(["ARRAY_AGG(v)"])
     rows = _rows(plan, [(at, None) for at in range(1, MAX_COLLECTED + 20)] + [(-1, None)])
-    (match,) = _compiled(CompiledRowPattern(plan), rows)
+    (match,) = _compiled(Loops(plan), rows)
     arrays = [each.measures[0] for each in match.rows]
     assert [len(each) for each in arrays[MAX_COLLECTED - 2 : MAX_COLLECTED + 1]] == [
         MAX_COLLECTED - 1,
@@ -156,7 +156,7 @@ def test_an_empty_match_has_no_rows() -> None:
     """It is shown at a row that is not its own: aggregates are those of no rows."""
     plan = _plan(["SUM(v)", "FINAL SUM(A.v)", "COUNT(v)", "ARRAY_AGG(v)", "LAST(v)"], "(A B C)??")
     rows = _rows(plan, [(5, 1.0)])
-    found = _compiled(CompiledRowPattern(plan), rows)
+    found = _compiled(Loops(plan), rows)
     assert [output.measures for match in found for output in match.rows] == [
         (None, None, 0, None, None)
     ]

@@ -21,8 +21,8 @@ import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from spark_cep.codecs.avro.schema import parse
-from spark_cep.codecs.output.dead_letters import OF_RECORDS, Reason, decoding_fault
-from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.output.dead_letters import Reason, decoding_fault
+from spark_cep.codecs.record_faults import OF_RECORDS, Fault
 from spark_cep.codecs.registry.framing import FramingError, frame, read_schema_id
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.compiler.rule_set import compile_rules

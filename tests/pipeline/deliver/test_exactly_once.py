@@ -6,20 +6,29 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from spark_cep.config.kafka import Kafka
-from spark_cep.errors import ConfigurationError, OutputError, StateError, TakenOverError
+from spark_cep.errors import (
+    ConfigurationError,
+    KafkaUnavailableError,
+    OutputError,
+    StateError,
+    TakenOverError,
+)
 from spark_cep.pipeline.deliver import exactly_once
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
-from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
-from spark_cep.pipeline.deliver.output import Batch, Written
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce, TransactionalProducer
+from spark_cep.pipeline.deliver.output import Batch, WriteOutcome
 from spark_cep.pipeline.driver.checkpoint.fencing import disagreement, fence_earlier_runs
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten, partly_written
 from spark_cep.pipeline.librdkafka.messages import Messages
 
+from examples.embedded import EmbeddedBroker
+from tests.conftest import JARS
 from tests.kafka_access import KafkaAccess
 
 pytestmark = pytest.mark.kafka
@@ -59,8 +68,8 @@ class Job:
         self.delivery = ExactlyOnce(
             settings.producer_config(), settings.consumer_config(name), name, "run-1", 60_000
         )
-        kafka.create_topics({self.topic: 2, self.delivery.marks_topic: 2})
-        self.marks = CommitMarkers(self.delivery.consumer_config, self.delivery.marks_topic)
+        kafka.create_topics({self.topic: 2, self.delivery.markers_topic: 2})
+        self.markers = CommitMarkers(self.delivery.consumer_config, self.delivery.markers_topic)
 
     def write(
         self,
@@ -70,7 +79,7 @@ class Job:
         partition: int = 0,
         run: str = "run-1",
         offsets: str = OFFSETS,
-    ) -> Written:
+    ) -> WriteOutcome:
         """One task, to its end."""
         output = replace(self.delivery, run=run).output(
             partition, Batch(QUERY, batch, "1-3", offsets), first
@@ -89,24 +98,31 @@ class Job:
         return sorted((m.value() or b"").decode() for m in self.kafka.read(self.topic))
 
 
+def forget() -> None:
+    """Drop what this process keeps from task to task, as if it had just started."""
+    exactly_once._kept.clear()
+    while exactly_once._markers:
+        exactly_once._markers.popitem()[1].close()
+
+
 @pytest.fixture
 def job(kafka: KafkaAccess) -> Iterator[Job]:
     """A job in a process that has kept nothing yet."""
-    exactly_once.forget()
+    forget()
     made = Job(kafka)
     yield made
-    made.marks.close()
-    exactly_once.forget()
+    made.markers.close()
+    forget()
 
 
 def test_a_batch_that_runs_again_is_not_written_again(job: Job) -> None:
     """In the same process, in another one, and after the query was restarted."""
-    assert job.write(0, "a", "b") is Written.COMMITTED
-    assert job.write(0, "a", "b") is Written.BEFORE
-    assert job.write(0, "a", "b", first=True) is Written.BEFORE
-    exactly_once.forget()
-    assert job.write(0, "a", "b") is Written.BEFORE
-    assert job.write(1, "c") is Written.COMMITTED
+    assert job.write(0, "a", "b") is WriteOutcome.COMMITTED
+    assert job.write(0, "a", "b") is WriteOutcome.BEFORE
+    assert job.write(0, "a", "b", first=True) is WriteOutcome.BEFORE
+    forget()
+    assert job.write(0, "a", "b") is WriteOutcome.BEFORE
+    assert job.write(1, "c") is WriteOutcome.COMMITTED
     assert job.texts() == ["a", "b", "c"]
 
 
@@ -120,37 +136,37 @@ def test_a_batch_of_other_records_is_refused(job: Job, batch: int, offsets: str)
 
 
 def test_a_task_without_records_has_no_transaction(job: Job) -> None:
-    """Nothing is written, and the mark stays what it was."""
+    """Nothing is written, and the marker stays what it was."""
     job.write(0, "a")
-    assert job.write(1) is Written.NOTHING
-    mark = _mark_of(job, 0)
-    assert (mark.batch, mark.query, job.marks.read(1)) == (0, QUERY, None)
+    assert job.write(1) is WriteOutcome.NOTHING
+    marker = _marker_of(job, 0)
+    assert (marker.batch, marker.query, job.markers.read(1)) == (0, QUERY, None)
 
 
-def _mark_of(job: Job, batch: int) -> CommitMarker:
-    """The mark of state partition 0, once it is of the batch: brokers say that a transaction is
+def _marker_of(job: Job, batch: int) -> CommitMarker:
+    """The marker of state partition 0, once it is of the batch: brokers say that a transaction is
     committed a moment before readers see it."""
     deadline = time.monotonic() + 30
-    while (mark := job.marks.read(0)) is None or mark.batch < batch:
-        assert time.monotonic() < deadline, mark
-    return mark
+    while (marker := job.markers.read(0)) is None or marker.batch < batch:
+        assert time.monotonic() < deadline, marker
+    return marker
 
 
 def test_a_producer_is_kept_for_as_long_as_it_wrote_last(job: Job) -> None:
-    """The mark names the writer; another process in between ends the first one's turn."""
+    """The marker names the writer; another process in between ends the first one's turn."""
     writers = []
     for batch in range(3):
         if batch == 2:
-            exactly_once.forget()
+            forget()
         job.write(batch, "x")
-        writers.append(_mark_of(job, batch).writer)
+        writers.append(_marker_of(job, batch).writer)
     assert writers[0] == writers[1] != writers[2]
 
 
 def test_partitions_are_apart(job: Job) -> None:
-    """Each has its own transactional id and its own mark."""
-    assert job.write(3, "a", partition=0) is Written.COMMITTED
-    assert job.write(3, "b", partition=1) is Written.COMMITTED
+    """Each has its own transactional id and its own marker."""
+    assert job.write(3, "a", partition=0) is WriteOutcome.COMMITTED
+    assert job.write(3, "b", partition=1) is WriteOutcome.COMMITTED
     assert job.texts() == ["a", "b"]
 
 
@@ -163,7 +179,7 @@ def test_readers_see_nothing_of_a_batch_before_its_end(job: Job) -> None:
     assert job.texts() == []
     output.abandon()
     assert job.texts() == []
-    assert job.write(0, "again") is Written.COMMITTED
+    assert job.write(0, "again") is WriteOutcome.COMMITTED
     assert job.texts() == ["again"]
 
 
@@ -185,7 +201,7 @@ def test_a_zombie_is_fenced(job: Job) -> None:
     """A task that was thought lost and goes on cannot commit; its records are never seen."""
     zombie = job.delivery.output(0, FIRST, False)
     zombie.write(Messages.of_records([(job.topic, None, b"zombie", [])]))
-    assert job.write(0, "second attempt", first=True) is Written.COMMITTED
+    assert job.write(0, "second attempt", first=True) is WriteOutcome.COMMITTED
     with pytest.raises(OutputError, match="was ended from outside") as error:
         zombie.finish()
     assert not isinstance(error.value, TakenOverError)
@@ -207,33 +223,57 @@ def test_a_zombie_driver_is_told_so(job: Job) -> None:
     running.write(Messages.of_records([(job.topic, None, b"new", [])]))
     with pytest.raises(TakenOverError, match="another instance"):
         job.write(0, "zombie", first=True)
-    assert running.finish() is Written.COMMITTED
+    assert running.finish() is WriteOutcome.COMMITTED
     assert job.texts() == ["new"]
 
 
-def test_marks_are_found_behind_many_given_up_transactions(job: Job) -> None:
+class _Overtaken(ExactlyOnce):
+    """Delivery of an instance that another one overtakes between its two steps."""
+
+    def start_producer(self, partition: int) -> TransactionalProducer:
+        """A producer that is fenced already."""
+        producer = super().start_producer(partition)
+        super().start_producer(partition)
+        return producer
+
+
+def test_an_instance_that_another_one_overtakes_at_its_start(job: Job) -> None:
+    """Of three instances that start at once, those that do not go on were taken over."""
+    delivery = job.delivery
+    job.delivery = _Overtaken(
+        delivery.producer_config, delivery.consumer_config, delivery.prefix, "", delivery.timeout_ms
+    )
+    with pytest.raises(TakenOverError, match="another instance of the service starts"):
+        job.fence("run-1", None)
+    job.delivery = delivery
+    job.fence("run-2", None)
+
+
+def test_markers_are_found_behind_many_given_up_transactions(job: Job) -> None:
     """Aborted transactions leave offsets without records at the end of the topic."""
     job.write(0, "a")
     for _ in range(2):
         producer = job.delivery.start_producer(0)
         for _ in range(20):
             producer.begin_transaction()
-            producer.produce_to(job.delivery.marks_topic, 0, b"mark", b"{}")
+            producer.produce_to(job.delivery.markers_topic, 0, b"commit-marker", b"{}")
             producer.flush(10)
             producer.abort_transaction(10)
-    mark = job.marks.read(0)
-    assert mark is not None
-    assert mark.batch == 0
-    assert job.write(0, "a", first=True) is Written.BEFORE
+    marker = job.markers.read(0)
+    assert marker is not None
+    assert marker.batch == 0
+    assert job.write(0, "a", first=True) is WriteOutcome.BEFORE
 
 
-def test_something_else_in_the_topic_of_marks_is_refused(job: Job) -> None:
+def test_something_else_in_the_topic_of_commit_markers_is_refused(job: Job) -> None:
     """The message names topic, partition and what stands there."""
     producer = job.delivery.start_producer(0)
     producer.begin_transaction()
-    producer.produce_to(job.delivery.marks_topic, 0, b"mark", b"hello")
+    producer.produce_to(job.delivery.markers_topic, 0, b"commit-marker", b"hello")
     producer.commit_transaction(10)
-    with pytest.raises(StateError, match=r"\.marks, partition 0: .* not a mark .*hello"):
+    with pytest.raises(
+        StateError, match=r"\.commit-markers, partition 0: .* not a commit marker .*hello"
+    ):
         job.write(0, "a")
 
 
@@ -242,7 +282,7 @@ def test_an_output_topic_that_was_recreated(job: Job) -> None:
     job.write(0, "a")
     job.kafka.delete_topics([job.topic])
     job.kafka.create_topics({job.topic: 2})
-    assert job.write(1, "b") is Written.COMMITTED
+    assert job.write(1, "b") is WriteOutcome.COMMITTED
     assert job.texts() == ["b"]
 
 
@@ -253,9 +293,34 @@ def test_a_missing_output_topic(job: Job) -> None:
     job.delivery = replace(job.delivery, producer_config=quick)
     with pytest.raises(OutputError, match="batch 0 of state partition 0 could not be written"):
         job.write(0, "a")
-    exactly_once.forget()
+    forget()
     job.kafka.create_topics({job.topic: 2})
-    assert job.write(0, "a", first=True) is Written.COMMITTED
+    assert job.write(0, "a", first=True) is WriteOutcome.COMMITTED
+
+
+def test_a_broker_that_is_silent_for_too_long(tmp_path: Path) -> None:
+    """Records that time out are those of a broker that is unavailable; the batch can run again."""
+    with EmbeddedBroker(tmp_path, JARS) as broker:
+        job = Job(KafkaAccess(broker.bootstrap))
+        assert job.write(0, "a") is WriteOutcome.COMMITTED
+        forget()
+        quick = {**job.delivery.producer_config, "message.timeout.ms": 2_000}
+        job.delivery = replace(job.delivery, producer_config=quick)
+        output = job.delivery.output(0, Batch(QUERY, 1, "1-3", OFFSETS), False)
+        record = Messages.of_records([(job.topic, None, b"b", [])])
+        # The transaction begins while the broker answers.
+        output.write(Messages.of_records([]))
+        broker.pause()
+        try:
+            output.write(record)
+            with pytest.raises(KafkaUnavailableError, match=r"batch 1 of .*Message timed out"):
+                output.finish()
+        finally:
+            broker.resume()
+        output.abandon()
+        forget()
+        assert job.write(1, "b", first=True) is WriteOutcome.COMMITTED
+        assert job.texts() == ["a", "b"]
 
 
 def test_a_time_out_beyond_the_brokers_is_refused(job: Job) -> None:
@@ -266,7 +331,7 @@ def test_a_time_out_beyond_the_brokers_is_refused(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "checkpoint", "offsets", "why"),
+    ("marker", "checkpoint", "offsets", "why"),
     [
         (CommitMarker("r"), None, None, None),
         (CommitMarker("r", QUERY, 5), _position(QUERY, 5), "a", None),
@@ -282,11 +347,11 @@ def test_a_time_out_beyond_the_brokers_is_refused(job: Job) -> None:
     ],
 )  # fmt: skip
 def test_when_output_and_checkpoint_disagree(
-    mark: CommitMarker, checkpoint: Position | None, offsets: str | None, why: str | None
+    marker: CommitMarker, checkpoint: Position | None, offsets: str | None, why: str | None
 ) -> None:
     """The output may not know more than the checkpoint, nor anything of another one, nor other
     records of a batch."""
-    found = disagreement(mark, checkpoint, offsets)
+    found = disagreement(marker, checkpoint, offsets)
     assert (found is None) if why is None else (found is not None and why in found)
 
 
@@ -297,9 +362,9 @@ def test_a_disagreement_is_refused_and_nothing_changed(job: Job) -> None:
     for checkpoint in (None, _position(QUERY, 3), _position("other", 9)):
         with pytest.raises(StateError, match=r"output and checkpoint disagree: .*batch 4"):
             job.fence("run-2", checkpoint)
-    assert job.write(5, "b") is Written.COMMITTED
+    assert job.write(5, "b") is WriteOutcome.COMMITTED
     job.fence("run-2", None, go_on=True)
-    assert job.write(0, "a", first=True, run="run-2") is Written.COMMITTED
+    assert job.write(0, "a", first=True, run="run-2") is WriteOutcome.COMMITTED
     assert job.texts() == ["a", "a", "b"]
 
 
@@ -308,9 +373,9 @@ def test_a_take_over_keeps_what_is_known(job: Job) -> None:
     job.fence("run-1", None)
     job.write(7, "a", partition=1)
     job.fence("run-2", _position(QUERY, 7))
-    assert job.marks.read(0) == CommitMarker("run-2")
-    assert job.marks.read(1) == CommitMarker("run-2", QUERY, 7, "", "1-3", OFFSETS)
-    assert job.write(7, "a", first=True, partition=1, run="run-2") is Written.BEFORE
+    assert job.markers.read(0) == CommitMarker("run-2")
+    assert job.markers.read(1) == CommitMarker("run-2", QUERY, 7, "", "1-3", OFFSETS)
+    assert job.write(7, "a", first=True, partition=1, run="run-2") is WriteOutcome.BEFORE
 
 
 def test_a_batch_that_is_there_in_part_is_known_with_its_schema_ids(job: Job) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from spark_cep.kafka_errors import may_pass
 from spark_cep.pipeline.deliver.kafka_retry import is_retriable, retried
 
-AWAY = KafkaException(KafkaError(KafkaError._TRANSPORT))
+UNAVAILABLE = KafkaException(KafkaError(KafkaError._TRANSPORT))
 REFUSED = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
 
 
@@ -24,19 +25,27 @@ class Answers:
 
 
 def test_what_may_pass() -> None:
-    """Brokers that are away, or not ready; not what they refuse, nor errors of others."""
-    assert is_retriable(AWAY)
+    """Brokers that are unavailable, or not ready; not what they refuse, nor errors of others."""
+    assert is_retriable(UNAVAILABLE)
     assert is_retriable(KafkaException(KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE)))
     assert not is_retriable(REFUSED)
     assert not is_retriable(ValueError())
 
 
+def test_a_transaction_that_must_be_undone() -> None:
+    """The same call does not help, although the batch may be repeated."""
+    undone = KafkaError(KafkaError._TIMED_OUT, "undone", False, False, True)
+    for error in (undone, KafkaError(KafkaError.TRANSACTION_ABORTABLE)):
+        assert not is_retriable(KafkaException(error))
+        assert may_pass(error)
+
+
 def test_asking_again() -> None:
     """Until there is an answer, a refusal, or no time left."""
-    assert retried(Answers(AWAY, AWAY), 10) == "answer"
+    assert retried(Answers(UNAVAILABLE, UNAVAILABLE), 10) == "answer"
     with pytest.raises(KafkaException) as refused:
-        retried(Answers(AWAY, REFUSED, AWAY), 10)
+        retried(Answers(UNAVAILABLE, REFUSED, UNAVAILABLE), 10)
     assert refused.value is REFUSED
     with pytest.raises(KafkaException) as away:
-        retried(Answers(AWAY, AWAY), 0)
-    assert away.value is AWAY
+        retried(Answers(UNAVAILABLE, UNAVAILABLE), 0)
+    assert away.value is UNAVAILABLE

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.pipeline.deliver import sink
-from spark_cep.pipeline.deliver.output import Batch, Written
+from spark_cep.pipeline.deliver.output import Batch, WriteOutcome
 from spark_cep.pipeline.deliver.sink import PartitionWriter
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.wire.fragments import fragments
@@ -38,7 +38,7 @@ EARLIER = Report(live={("abc", 1): 1}).encode()
 class Memory:
     """Output that keeps what it is given."""
 
-    def __init__(self, written: Written = Written.COMMITTED) -> None:
+    def __init__(self, written: WriteOutcome = WriteOutcome.COMMITTED) -> None:
         self.written = written
         self.records: list[Record] = []
         self.abandoned = False
@@ -53,7 +53,7 @@ class Memory:
         """Keep them."""
         self.records += records_of(messages)
 
-    def finish(self) -> Written:
+    def finish(self) -> WriteOutcome:
         """As told."""
         return self.written
 
@@ -114,7 +114,7 @@ def test_records_are_written_and_counted() -> None:
 
 def test_a_task_without_records_reports_its_time_alone() -> None:
     """No transaction was made."""
-    (own,) = written(Memory(Written.NOTHING))
+    (own,) = written(Memory(WriteOutcome.NOTHING))
     assert set(Report.decode(own).counts) == {(Count.BUSY_US, "sink")}
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
+import pytest
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import DrainTime
+from spark_cep.errors import StateError
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.rules.overrides import Overrides
-from spark_cep.rules.rule_set import Drain, RuleSet
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet
 
 RULE = "{{id: a, version: {0}, key: k, pattern: [{{step: a, where: n = {0}}}]}}"
 
@@ -33,7 +36,9 @@ class Log:
 def rules(runs: int, *drain: int) -> RuleSet:
     """A version that runs, and those that drain."""
     loaded = {n: load_rules(RULE.format(n), "a.yaml")[0] for n in (runs, *drain)}
-    return RuleSet((loaded[runs],), draining=tuple(Drain(loaded[n], 1_000) for n in drain))
+    return RuleSet(
+        (loaded[runs],), draining=tuple(DrainingVersion(loaded[n], 1_000) for n in drain)
+    )
 
 
 def test_what_has_drained_in_all_groups_goes() -> None:
@@ -78,3 +83,40 @@ def test_what_has_drained_does_not_come_back() -> None:
     assert not batches.want(rules(2, 1), Overrides())
     assert batches.want(rules(3, 1, 2), Overrides())
     assert batches.wanted.rules == rules(3, 2)
+
+
+def test_rules_follow_those_of_the_last_batch() -> None:
+    """Which is told without what has drained since. Rules that were made before a batch with others
+    began are not taken; a batch with the same rules changes nothing."""
+    log: Any = Log()
+    compiled = CompiledRules.of(rules(2, 1), RecordTypes())
+    batches = BatchRules(log, None, compiled, None, Overrides(), lambda *_: None, lambda *_: None)
+    before = batches.ran
+    assert before == RuleSet()
+    batches.of(0, dict)
+    assert batches.want(rules(3), Overrides(), before) is None
+    assert batches.wanted_and_ran == (compiled, rules(2, 1))
+    ran = batches.ran
+    batches.of(1, dict)
+    assert batches.want(rules(3, 1, 2), Overrides(), ran)
+    assert batches.ran is ran
+    batches.drained(dict.fromkeys(compiled.plan.draining, 4), 4)
+    assert (batches.ran, batches.wanted.rules) == (rules(2), rules(3, 2))
+    assert batches.want(rules(4, 1, 2), Overrides(), ran) is None
+    again = BatchRules(
+        log, log.of(1), batches.wanted, None, Overrides(), lambda *_: None, lambda *_: None
+    )
+    assert again.ran == rules(2, 1)
+
+
+def test_rules_that_cannot_be_written_down_have_not_run() -> None:
+    """What is wanted meanwhile still follows those that have."""
+    log: Any = Log()
+    first = CompiledRules.of(rules(1), RecordTypes())
+    batches = BatchRules(log, None, first, None, Overrides(), lambda *_: None, lambda *_: None)
+    batches.of(0, dict)
+    batches.want(rules(2, 1), Overrides())
+    log.write = Mock(side_effect=StateError("no storage"))
+    with pytest.raises(StateError):
+        batches.of(1, dict)
+    assert batches.ran == rules(1)

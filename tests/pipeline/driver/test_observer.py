@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from spark_cep.config import OutputTopics, Settings
+from spark_cep.config import OutputTopicNames, Settings
 from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import StartClock
@@ -74,7 +74,7 @@ def test_records_are_counted_by_the_kind_of_their_topic(
     observer: Observer, metrics: Metrics
 ) -> None:
     """What is written to each output topic has a kind of its own."""
-    topics = OutputTopics()
+    topics = OutputTopicNames()
     written: Counts = Counter(
         {(Count.WRITTEN, topic): n for n, topic in enumerate(topics.all(), 1)}
     )

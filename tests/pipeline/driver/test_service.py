@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyspark
+import pytest
 from spark_cep import __version__
 from spark_cep.config import Settings
+from spark_cep.errors import KafkaUnavailableError, StateError
 from spark_cep.observability.metrics import Metrics
-from spark_cep.pipeline.driver.service import Service
+from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError, RefusedError
+from spark_cep.pipeline.driver.service import Service, _attempts_counted
+
+
+@pytest.mark.parametrize(
+    ("end", "at_fault"),
+    [
+        (RefusedError("no right to read"), False),
+        (KafkaUnavailableError("the limit is 1 s"), False),
+        (StateError("the checkpoint is lost"), False),
+        (JobFailedError("the query failed"), True),
+    ],
+)
+def test_an_end_that_says_nothing_against_the_rules(end: Exception, *, at_fault: bool) -> None:
+    """What Kafka refuses, or does not answer, is no failure of theirs."""
+    rules = Mock()
+    with pytest.raises(type(end)), _attempts_counted(rules):
+        raise end
+    assert rules.not_at_fault.called is not at_fault
 
 
 def test_it_is_to_be_seen_before_kafka_answers(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, digest
 from spark_cep.pipeline.driver.rules.rules_at_start import _without_crashing
-from spark_cep.rules.overrides import Override, Overrides, Placed
+from spark_cep.rules.overrides import Override, Overrides, PlacedOverride
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleSet
 
@@ -68,7 +68,7 @@ def test_no_version_runs_in_a_batch_that_is_written_in_part(
     assert "version 3 is set aside: batch 9" in paused["a"].reason
     assert _OVERRIDES.pauses(paused) == paused
     assert rules(4).pausing(paused).paused == {}
-    resumed = Overrides({"a": Placed(Override(), 5, "overrides/0/5")}, end=6)
+    resumed = Overrides({"a": PlacedOverride(Override(), 5, "overrides/0/5")}, end=6)
     assert resumed.pauses(paused) == {}
 
 
@@ -98,4 +98,7 @@ def test_a_rule_that_was_resumed() -> None:
     found = substitute(paused, rules(1), written=False)
     pauses = found.rules.paused
     assert found.rules.running == ()
-    assert Overrides({"a": Placed(Override(), 4, "overrides/0/4")}, end=5).pauses(pauses) == pauses
+    assert (
+        Overrides({"a": PlacedOverride(Override(), 4, "overrides/0/4")}, end=5).pauses(pauses)
+        == pauses
+    )

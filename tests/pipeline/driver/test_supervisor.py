@@ -7,17 +7,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from unittest.mock import Mock
 
 import pytest
 from pyspark.errors.exceptions.base import PySparkException
+from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaAwayError, SparkCepError
+from spark_cep.errors import ConfigurationError, KafkaUnavailableError, SparkCepError
 from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import StartClock
 from spark_cep.pattern.document.loading import load_rules
-from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError
+from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError, RefusedError
 from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker
 from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
 from spark_cep.pipeline.driver.lifecycle.stopping import Stopping
@@ -38,7 +40,7 @@ pattern:
   - {step: a, where: n = 1}
   - {step: b, after: next, where: n = 2}
 """
-KAFKA_AWAY = "spark_cep.errors.KafkaAwayError: no answer"
+KAFKA_UNAVAILABLE = "spark_cep.errors.KafkaUnavailableError: no answer"
 HANGS = "it hangs"
 NEW_IDS = f"NewSchemaIdsError: {NewSchemaIdsError([7, 9])}"
 
@@ -102,7 +104,7 @@ class Job:
             start=self._start,
             limit=SimpleNamespace(batch_done=lambda records, size: False),
         )
-        self.away: KafkaAwayError | None = None
+        self.away: KafkaUnavailableError | None = None
         outage: Any = SimpleNamespace(
             survive=self._survive,
             batch_done=self.outages.clear,
@@ -145,7 +147,7 @@ class Job:
         self.queries.append(Query(self.ends.pop(0)))
         return self.queries[-1]
 
-    def _survive(self, error: KafkaAwayError) -> None:
+    def _survive(self, error: KafkaUnavailableError) -> None:
         self.outages.append(str(error))
         self.away = None
 
@@ -158,20 +160,22 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 
 def test_what_helps_is_followed_by_another_start(job: Job) -> None:
     """New schema ids are learnt, and Kafka is waited for, each as often as it comes."""
-    job.run(NEW_IDS, KAFKA_AWAY, NEW_IDS, None)
+    job.run(NEW_IDS, KAFKA_UNAVAILABLE, NEW_IDS, None)
     assert job.learnt == [(7, 9), (7, 9)]
-    assert job.outages == ["Kafka does not answer: spark_cep.errors.KafkaAwayError: no answer"]
-    assert (job.restarts("new_schema"), job.restarts("kafka_away")) == (2, 1)
+    assert job.outages == [
+        "Kafka does not answer: spark_cep.errors.KafkaUnavailableError: no answer"
+    ]
+    assert (job.restarts("new_schema"), job.restarts("kafka_unavailable")) == (2, 1)
     assert job.ends == []
 
 
 def test_a_query_that_hangs_while_kafka_is_away_is_ended(job: Job) -> None:
     """And started again once the outage is survived."""
-    job.away = KafkaAwayError("no answer")
+    job.away = KafkaUnavailableError("no answer")
     job.run(HANGS, None)
     assert [query.stopped for query in job.queries] == [True, False]
     assert job.outages == ["no answer"]
-    assert job.restarts("kafka_away") == 1
+    assert job.restarts("kafka_unavailable") == 1
 
 
 def test_any_other_error_ends_the_job(job: Job) -> None:
@@ -180,6 +184,29 @@ def test_any_other_error_ends_the_job(job: Job) -> None:
         job.run("ZeroDivisionError: division by zero", None)
     assert job.ends == [None]
     assert not job.health.live().ok
+
+
+@pytest.mark.parametrize("kind", ["ConfigurationError", "StartError"])
+def test_a_job_that_runs_does_not_end_as_a_refused_start(job: Job, kind: str) -> None:
+    """What is refused to it ends it as a failed job, which may be started again."""
+    with pytest.raises(RefusedError, match=r"^no right to read$") as ended:
+        job.run(f"spark_cep.errors.{kind}: no right to read", None)
+    assert exit_code(ended.value) is ExitCode.JOB_FAILED
+    assert job.ends == [None]
+
+
+def test_a_login_that_is_refused_while_the_job_runs(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same, where the outage is not survived for it; at its limit the job says so."""
+    for error, expected in (
+        (ConfigurationError("wrong password"), ExitCode.JOB_FAILED),
+        (KafkaUnavailableError("the limit is 1 s"), ExitCode.KAFKA_UNAVAILABLE),
+    ):
+        monkeypatch.setattr(job.supervisor._outage, "survive", Mock(side_effect=error))
+        with pytest.raises(SparkCepError) as ended:
+            job.run(KAFKA_UNAVAILABLE)
+        assert (str(ended.value), exit_code(ended.value)) == (str(error), expected)
 
 
 def test_nothing_starts_once_the_job_is_told_to_stop(job: Job) -> None:

@@ -14,7 +14,7 @@ from confluent_kafka import Producer, TopicPartition
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from spark_cep.config.kafka import Kafka
-from spark_cep.errors import ConfigurationError, KafkaAwayError, StateError
+from spark_cep.errors import ConfigurationError, KafkaUnavailableError, StateError
 from spark_cep.pipeline.librdkafka.consumer import check
 from spark_cep.pipeline.read import ranges
 from spark_cep.pipeline.read.ranges import Range, records_of
@@ -177,9 +177,9 @@ def test_records_that_do_not_come(kafka: KafkaAccess, monkeypatch: pytest.Monkey
     monkeypatch.setattr(ranges, "PATIENCE_SECONDS", 0.5)
     topic = topic_of(kafka)
     kafka.send(topic, [Sent(b"a")])
-    with pytest.raises(KafkaAwayError, match=r"offset 1 to 4 did not come within 0\.5 s"):
+    with pytest.raises(KafkaUnavailableError, match=r"offset 1 to 4 did not come within 0\.5 s"):
         read(kafka, topic, 0, 5)
-    with pytest.raises(KafkaAwayError, match=f"{topic}x, partition 0: "):
+    with pytest.raises(KafkaUnavailableError, match=f"{topic}x, partition 0: "):
         read(kafka, f"{topic}x", 0, 5)
 
 

@@ -6,9 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pyspark
 from spark_cep.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
-from spark_cep.pipeline.spark.jars import find_java
 from spark_cep.pipeline.spark.session import class_path
+
+from supply_chain.java import find_java
 
 _OPTIONS = "spark.driver.defaultJavaOptions"
 _PATH = "spark.driver.extraClassPath"
@@ -49,4 +51,13 @@ def test_the_view_of_spark_is_kept_where_an_archive_was_made(tmp_path: Path) -> 
     assert (view / "bin" / "spark-submit").is_file()
     assert [jar.name.startswith("spark-launcher_") for jar in (view / "jars").iterdir()] == [True]
     kept.mkdir(parents=True)
+    (kept / "bin").symlink_to(Path(pyspark.__file__).parent / "bin")
     assert view_of_spark(tmp_path / "classes", tmp_path / "scratch") == kept
+
+
+def test_the_view_of_another_spark_is_not_used(tmp_path: Path) -> None:
+    """Another version's launcher would start the pinned jars."""
+    kept = tmp_path / "classes" / "spark"
+    kept.mkdir(parents=True)
+    (kept / "bin").symlink_to(tmp_path)
+    assert view_of_spark(tmp_path / "classes", tmp_path / "scratch") == tmp_path / "scratch/spark"

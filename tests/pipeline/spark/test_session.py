@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.pipeline.spark.jars import find_java
 from spark_cep.pipeline.spark.session import collectors, may_have_sockets
 
+from supply_chain.java import find_java
 from tests.conftest import JARS
 
 _NAME_OF_SPARK = ".00000000-0000-0000-0000-000000000000.sock"

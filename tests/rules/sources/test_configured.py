@@ -64,7 +64,7 @@ def versions(files: object) -> dict[str, int]:
 def after(running: RuleSet, files: list[RuleFile], *, allow_empty: bool = False) -> RuleSet:
     """The rules that run next."""
     return next_rules(
-        running, files, lambda _: (), most=1000, allow_empty=allow_empty, meanings={}
+        running, files, lambda _: (), ran=running, most=1000, allow_empty=allow_empty, meanings={}
     ).rules
 
 
@@ -120,7 +120,7 @@ def test_away_and_back(store: Store, source: RuleSource) -> None:
         store.back()
     (problem,) = caught.value.problems
     assert problem.source == source.name
-    assert type(caught.value) is store.when_away
+    assert type(caught.value) is store.when_unavailable
     assert source.read() is None
     store.put("b", rule("b"))
     assert versions(source.read()) == {"a": 1, "b": 1}

@@ -13,7 +13,7 @@ from spark_cep.errors import Problem, RuleSetError
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble
 from spark_cep.rules.sources import folder as rules_folder
 from spark_cep.rules.sources.folder import FolderSource, read_files, read_rules, stamp
-from spark_cep.rules.sources.source import Entries
+from spark_cep.rules.sources.source import SourceEntries
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "rules"
 
@@ -318,7 +318,7 @@ def test_a_folder_that_changes_while_it_is_read(
     mount(tmp_path, "b", x__yaml=rule("moves"), y__yaml=rule("stays", 2))
     found: list[list[RuleFile]] = []
 
-    def meanwhile(path: Path, entries: Entries) -> list[RuleFile]:
+    def meanwhile(path: Path, entries: SourceEntries) -> list[RuleFile]:
         if not found:
             mount(tmp_path, "c", w__yaml=rule("moves"), y__yaml=rule("stays", 2))
         found.append(read_files(path, entries))

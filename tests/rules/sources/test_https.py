@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.rules.change import next_rules
 from spark_cep.rules.rule_set import assemble
 from spark_cep.rules.sources.configured import source_of
@@ -86,7 +86,7 @@ def test_answers_that_may_pass(
     served.status = status
     with pytest.raises(RuleSetError) as caught:
         source.read()
-    assert isinstance(caught.value, RulesAwayError) is passes
+    assert isinstance(caught.value, RulesUnavailableError) is passes
 
 
 def test_bodies_that_do_not_end(served: Served, source: RuleSource) -> None:
@@ -112,7 +112,9 @@ def test_a_body_that_is_no_yaml(served: Served, source: RuleSource) -> None:
     served.body = b"<html>\n'"
     files = source.read()
     assert files is not None
-    found = next_rules(running, files, lambda _: (), most=10, allow_empty=True, meanings={})
+    found = next_rules(
+        running, files, lambda _: (), ran=running, most=10, allow_empty=True, meanings={}
+    )
     assert [one.id for one in found.rules.rules] == ["a", "b"]
     assert found.rejected
 

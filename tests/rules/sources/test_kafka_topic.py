@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
-from spark_cep.errors import ConfigurationError, RuleSetError, RulesTopicAwayError
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesTopicUnavailableError
 from spark_cep.rules.sources import compacted_topic
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
@@ -53,12 +53,20 @@ def problems(source: RuleSource) -> dict[str, tuple[str, str | None]]:
     }
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+    ],
+)
 def test_a_leader_that_is_not_there_yet(
-    store: KafkaStore, topic: str, monkeypatch: pytest.MonkeyPatch
+    store: KafkaStore, topic: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the topic was made a moment ago: it is asked again."""
     store.put("a", rule("a"))
-    refusals = [KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))] * 2
+    refusals = [KafkaException(KafkaError(code))] * 2
 
     class Early(Consumer):
         def get_watermark_offsets(self, *given: Any, **named: Any) -> Any:
@@ -190,7 +198,7 @@ def test_properties_win_and_stay_hidden(broker: EmbeddedBroker, topic: str) -> N
     given = {"topic": topic, "timeout": "2 s", "properties": {**login, "client.id": "me"}}
     cluster = {"bootstrap_servers": broker.bootstrap}
     made = settings(source="kafka", kafka=given, cluster=cluster)
-    assert secret not in str(made) + str(made.redacted())
+    assert secret not in str(made) + made.model_dump_json()
     with closing(source_of(made)) as source, pytest.raises(RuleSetError) as caught:
         source.read()
     assert secret not in str(caught.value)
@@ -226,12 +234,12 @@ def test_a_login_that_is_refused(
     made = settings(source="kafka", kafka={"topic": topic, "timeout": "1 s"})
     with closing(source_of(made)) as source, pytest.raises(RuleSetError) as caught:
         source.read()
-    assert isinstance(caught.value, RulesTopicAwayError) is passes
+    assert isinstance(caught.value, RulesTopicUnavailableError) is passes
 
 
 def test_a_close_waits_for_no_read(store: KafkaStore, broker: EmbeddedBroker) -> None:
     """The client is not closed under a read that waits for an answer, as at a stop of the job while
-    Kafka is away."""
+    Kafka is unavailable."""
     source = store.source()
     assert source.read() == []
     broker.pause()

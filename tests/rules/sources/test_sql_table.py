@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
 from spark_cep.rules.sources.sql_table import SqlTableSource
@@ -177,7 +178,7 @@ def test_a_table_that_is_locked(table: SqliteStore) -> None:
     table.given["sql"]["timeout"] = "1 s"
     with closing(table.source()) as source, closing(table.connection()) as writer:
         writer.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(RulesAwayError, match="database is locked"):
+        with pytest.raises(RulesUnavailableError, match="database is locked"):
             source.read()
         writer.rollback()
         assert versions(source.read()) == {"a": 1}
@@ -190,12 +191,21 @@ def test_no_driver(url: str) -> None:
         source_of(settings(source="sql", sql={"url": url}))
 
 
+def test_the_driver_of_postgresql_comes_with_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is not installed, the error names the extra."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(
+        ConfigurationError, match=r"psycopg is not .* pip install 'spark-cep\[sql\]'"
+    ):
+        source_of(settings(source="sql", sql={"url": "postgresql://host/db"}))
+
+
 def test_a_wrong_password_is_not_shown(postgres_table: PostgresStore) -> None:
     """Nor the right one: neither in settings nor in errors."""
     given = postgres_table.given["sql"]
     for password in ("wr0ng", PASSWORD):
         made = settings(source="sql", sql={**given, "password": password, "table": "none"})
-        assert password not in str(made) + str(made.redacted())
+        assert password not in str(made) + made.model_dump_json()
         with closing(source_of(made)) as source, pytest.raises(RuleSetError) as caught:
             source.read()
         assert password not in str(caught.value)
@@ -203,7 +213,7 @@ def test_a_wrong_password_is_not_shown(postgres_table: PostgresStore) -> None:
         wrong = "password authentication failed" if password != PASSWORD else "does not exist"
         assert wrong in str(caught.value)
         # It would be so again.
-        assert not isinstance(caught.value, RulesAwayError)
+        assert not isinstance(caught.value, RulesUnavailableError)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +264,7 @@ def test_a_server_that_says_nothing(server: Postgres, postgres_table: PostgresSt
         os.kill(process, signal.SIGSTOP)
         try:
             began = time.monotonic()
-            with pytest.raises(RulesAwayError, match="the rules cannot be read"):
+            with pytest.raises(RulesUnavailableError, match="the rules cannot be read"):
                 source.read()
             assert time.monotonic() - began < 5
         finally:

@@ -164,12 +164,18 @@ def pause(
     ] = None,
     reason: Reason = "",
     by: By = "",
+    even_unknown: Annotated[
+        bool, typer.Option("--even-unknown", help="Also a rule that the job does not have yet.")
+    ] = False,
 ) -> None:
     """Pause a rule: from the next batch on it takes no part, its partial matches end, and so it
     stays, over restarts and new versions, until it is resumed."""
     from spark_cep.cli.rules import overrides as rules_overrides
 
-    _decide(config, lambda settings: rules_overrides.pause(settings, rule, version, reason, by))
+    def order(settings: Settings) -> str:
+        return rules_overrides.pause(settings, rule, version, reason, by, even_unknown=even_unknown)
+
+    _decide(config, order)
 
 
 @commands.command()

@@ -11,7 +11,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, printable
+from spark_cep.documents.nearest import instead
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError, printable
 from spark_cep.rules.overrides import (
     Override,
     Overrides,
@@ -20,18 +21,50 @@ from spark_cep.rules.overrides import (
     RollbackOrder,
     write_override,
 )
+from spark_cep.rules.status_topic import ids_in_status
 
 if TYPE_CHECKING:
     from spark_cep.pattern.document.loading import LoadedRule
     from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 
 
-def pause(settings: Settings, rule: str, version: int | None, reason: str, by: str) -> str:
-    """Pause a rule, or one version of it. All functions return what is to be said, and raise
-    ConfigurationError where it cannot be, RuleSetError and KafkaAwayError where the topic cannot be
-    read or written."""
+def pause(
+    settings: Settings,
+    rule: str,
+    version: int | None,
+    reason: str,
+    by: str,
+    *,
+    even_unknown: bool = False,
+) -> str:
+    """Pause a rule, or one version of it. All functions return the sentence to print, and raise
+    ConfigurationError for an order that makes no sense, RuleSetError and KafkaUnavailableError
+    where the topic cannot be read or written.
+
+    ConfigurationError, too, for an id that the status topic does not have, unless
+    ``even_unknown``."""
+    if not even_unknown:
+        _check_id(settings, rule)
     order = PauseOrder(reason=reason, version=version)
     return _write(settings, rule, lambda now: now.model_copy(update={"pause": order}), by)
+
+
+def _check_id(settings: Settings, rule: str) -> None:
+    """Check that the job has, or rejects, a rule of this id, as far as the status topic says."""
+    topic = settings.outputs.topics.rule_status
+    if topic is None:
+        return
+    try:
+        ids = ids_in_status(settings.kafka, topic, settings.spark.app_name)
+    except RulesUnavailableError:
+        raise
+    except RuleSetError:
+        return  # There is no such topic, or it may not be read: a pause must not wait for that.
+    if ids and rule not in ids:
+        raise ConfigurationError(
+            f"{topic} has no rule {printable(rule)}: {instead(rule, sorted(ids), 'rules')}; to"
+            " pause a rule before it is published, add --even-unknown"
+        )
 
 
 def resume(settings: Settings, rule: str, by: str) -> str:

@@ -14,7 +14,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from spark_cep.config import Observability
-from spark_cep.errors import ConfigurationError, PagesAwayError, SparkCepError, printable, shortened
+from spark_cep.errors import (
+    ConfigurationError,
+    PagesUnavailableError,
+    SparkCepError,
+    printable,
+    shortened,
+)
 
 _SECONDS: Final = 10.0
 #: A hundred thousand rules, and many of them rejected.
@@ -38,8 +44,8 @@ class Pages:
     login: str | None
 
     def rules(self) -> list[dict[str, Any]]:
-        """What ``/rules`` says. Raises PagesAwayError when nobody answers, SparkCepError when the
-        answer is not that page."""
+        """The rows of the page ``/rules``. Raises PagesUnavailableError when nobody answers,
+        SparkCepError when the answer is not that page."""
         status, rules = self._get("/rules")
         if isinstance(rules, list) and all(
             isinstance(each, dict) and {"id", "state"} <= each.keys() for each in rules
@@ -48,7 +54,7 @@ class Pages:
         raise self._other("/rules", status)
 
     def ready(self) -> bool:
-        """Whether the job does its work; raises as :meth:`rules` does."""
+        """Tell whether the job does its work; raises as :meth:`rules` does."""
         status, verdict = self._get("/readyz")
         if isinstance(verdict, dict) and "ok" in verdict:
             return bool(verdict["ok"])
@@ -76,7 +82,7 @@ class Pages:
             ) from None
         except (OSError, http.client.HTTPException) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise PagesAwayError(
+            raise PagesUnavailableError(
                 f"{self.url}: no answer: {printable(why)}; is the job running, and are"
                 " observability.metrics_host, metrics_port and ssl_certificate_file those that it"
                 " was started with? --url gives another address"

@@ -1,4 +1,4 @@
-"""What ``spark-cep rules`` shows: rules of a running job, and what changed from set to set."""
+"""The output of ``spark-cep rules``: rules of a running job, and what changed from set to set."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def reasons_of(rejected: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any
 
 
 def changes(sets: Sequence[LoggedRules]) -> list[SetChange | None]:
-    """What changed with each set; ``None`` for one whose predecessor is no longer in the log."""
+    """The change that each set brought; ``None`` for one whose predecessor is no longer in the
+    log."""
     found: list[SetChange | None] = []
     before = None
     for each in sets:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from spark_cep.cli.rules.text import REJECTED, reasons_of
 from spark_cep.durations import format_duration
-from spark_cep.errors import PagesAwayError, printable
+from spark_cep.errors import PagesUnavailableError, printable
 
 _EACH_SECONDS: Final = 0.5
 #: A batch under the rule is committed.
@@ -19,13 +19,13 @@ _LOOKS: Final = 3
 
 
 class RulePages(Protocol):
-    """What is asked of a job."""
+    """The pages of a job that a wait reads."""
 
     def rules(self) -> list[dict[str, Any]]:
-        """What ``/rules`` says."""
+        """The rows of the page ``/rules``."""
 
     def ready(self) -> bool:
-        """Whether the job does its work."""
+        """Tell whether the job does its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Wanted:
     gone: bool = False
 
     def runs(self, row: dict[str, Any]) -> bool:
-        """Whether it is this rule, and the job knows it and has it switched on."""
+        """Tell whether the row is of this rule, and the job has it switched on."""
         return (
             row["id"] == self.id
             and self.version in (None, row.get("version"))
@@ -47,7 +47,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class WaitEnd:
-    """How waiting ended, in words."""
+    """The end of a wait, in words."""
 
     ok: bool
     text: str
@@ -63,7 +63,7 @@ def wait_for(
     sleep: Callable[[float], None] = time.sleep,
 ) -> WaitEnd:
     """Wait for a rule for ``limit_ms`` at most. A job that does not answer may be starting, and is
-    asked again; raises PagesAwayError when it has not answered by the end.
+    asked again; raises PagesUnavailableError when it has not answered by the end.
 
     What is rejected when waiting begins may be what was there before the rule was published: it
     counts after a few of the job's looks at its folder, each after ``refresh_ms``.
@@ -76,7 +76,7 @@ def wait_for(
         try:
             rules = pages.rules()
             ready = not wanted.gone or pages.ready()
-        except PagesAwayError:
+        except PagesUnavailableError:
             if last:
                 raise
         else:

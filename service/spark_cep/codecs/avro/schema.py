@@ -160,11 +160,6 @@ def _parsed(schema: str | Node, origin: str, references: Sequence[AvroSchema]) -
     return parsed
 
 
-def canonical_fingerprint(schema: str | Node, origin: str = "<schema>") -> str:
-    """The ``fingerprint`` of an unparsed schema."""
-    return parse(schema, origin).fingerprint
-
-
 def _too_deep(origin: str) -> SchemaError:
     return SchemaError(f"{origin}: the schema's text is nested more than {_DEEPEST_TEXT} levels")
 

@@ -92,20 +92,6 @@ class Reason(StrEnum):
 
 REASONS = frozenset(reason.value for reason in Reason)
 
-#: Of records that no rule could be given; the others are of rules.
-OF_RECORDS = frozenset(
-    {
-        Reason.NOT_FRAMED.value,
-        Reason.UNKNOWN_SCHEMA_ID.value,
-        Reason.UNREADABLE_SCHEMA.value,
-        Reason.UNDECODABLE.value,
-        Reason.VALUE_OUT_OF_RANGE.value,
-        Reason.MISSING_KEY.value,
-        Reason.MISSING_EVENT_TIME.value,
-        Reason.EVENT_TIME_OUT_OF_BOUNDS.value,
-    }
-)
-
 
 def explain_undecodable(
     value: bytes,

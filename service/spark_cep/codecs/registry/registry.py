@@ -3,9 +3,9 @@
 A thin layer over Confluent's client that adds what the client leaves out: retries that stop (only
 for connections, HTTP 408, 429 and 5xx), a time limit, references inlined, one tree of errors, and
 no credentials in any message. Not found is kept apart from not reachable: an id that the registry
-does not know makes a dead letter, a registry that does not answer (RegistryAwayError) must not.
-What waiting does not change, a login or certificate that is refused, is a ConfigurationError. Used
-on the driver.
+does not know makes a dead letter, a registry that does not answer (RegistryUnavailableError) must
+not. What waiting does not change, a login or certificate that is refused, is a ConfigurationError.
+Used on the driver.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from spark_cep.codecs.avro.schema import AvroSchema, check_defaults, parse
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.errors import (
     ConfigurationError,
-    RegistryAwayError,
     RegistryError,
+    RegistryUnavailableError,
     SchemaError,
     SchemaNotFoundError,
     SparkCepError,
@@ -136,10 +136,6 @@ class Registry:
         )
         return self._number(answer.schema_id, what)
 
-    def ping(self) -> None:
-        """Return where the registry answers as one; ``RegistryError`` otherwise."""
-        self._ask("the list of schema types", self._client.get_schema_types)
-
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
@@ -219,7 +215,7 @@ class Registry:
             raise self._error(
                 f"cannot be reached for {what} after {self._settings.max_attempts} attempts:"
                 f" {type(error).__name__}: {error}",
-                RegistryAwayError,
+                RegistryUnavailableError,
             ) from None
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise self._error(
@@ -236,7 +232,7 @@ class Registry:
         if status == HTTPStatus.NOT_FOUND:
             return self._error(f"answers 404 for {what}; is the path of its URL right?")
         refused = f"refuses {what}: HTTP {status}, code {code}: {error.error_message}"
-        return self._error(refused, RegistryAwayError if _passing(error) else RegistryError)
+        return self._error(refused, RegistryUnavailableError if _passing(error) else RegistryError)
 
     def _number(self, value: object, what: str) -> int:
         if not isinstance(value, int):

@@ -15,14 +15,12 @@ _HIDDEN = "***"
 class RegistrySettings:
     """``url`` may be several, comma-separated, tried in turn; user and password in it move to
     ``username`` and ``password``. ``timeout_seconds`` holds for one attempt; waits between
-    attempts are random, up to a bound that doubles from ``first_wait_seconds``. ``logical_cluster``
-    goes with ``token`` where the registry wants it (Confluent Cloud)."""
+    attempts are random, up to a bound that doubles from ``first_wait_seconds``."""
 
     url: str
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
-    logical_cluster: str = ""
     ca_file: str | None = None
     certificate_file: str | None = None
     key_file: str | None = None
@@ -75,7 +73,8 @@ class RegistrySettings:
         if self.token is not None:
             configuration["bearer.auth.credentials.source"] = "STATIC_TOKEN"
             configuration["bearer.auth.token"] = self.token
-            configuration["bearer.auth.logical.cluster"] = self.logical_cluster
+            # The client insists on one.
+            configuration["bearer.auth.logical.cluster"] = ""
         return {name: value for name, value in configuration.items() if value is not None}
 
     def redact(self, text: str) -> str:

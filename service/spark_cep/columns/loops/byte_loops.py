@@ -24,7 +24,8 @@ def copy_bytes(data, places, nulls, out):
 
 @compiled
 def place_of(text, at, length, hashed, data, table, firsts):
-    """Where the table has the number of a text of ``length`` bytes from ``at`` on, or is free."""
+    """Return the place in the table of the number of a text of ``length`` bytes from ``at`` on, or
+    a free place."""
     last = np.uint64(len(table) - 1)
     # Keys of a key group have their lower bits in common.
     slot = hashed >> np.uint64(32) & last

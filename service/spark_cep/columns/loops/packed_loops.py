@@ -56,8 +56,8 @@ def _put(out, at, value, width):
 
 @compiled
 def measure(values, ends, least, width, sizes):
-    """Of each block the least value, the bytes that a value's distance from it takes, and the bytes
-    that :func:`write_numbers` writes."""
+    """Compute for each block the least value, the bytes of a value's distance from it, and the
+    bytes that :func:`write_numbers` writes."""
     row = 0
     for block in range(len(ends)):
         low, high = np.int64(0), np.int64(0)
@@ -131,9 +131,9 @@ def _signed(data, at, width):
 
 @compiled
 def locate(data, starts, tables, tags, nulls_at, least, width, numbers_at, bytes_at, counts):
-    """Where the columns of each block are: tables of column and block. ``tables``: by column, whose
-    rows it has; ``counts``: rows by table and block. Returns the number of a block that has another
-    form; -1: none."""
+    """Find the columns of each block, as tables by column and block. ``tables`` maps columns to
+    tables; ``counts`` has the rows by table and block. Returns the number of the first block that
+    is damaged, or -1."""
     for block in range(len(starts) - 1):
         at, end = starts[block], starts[block + 1]
         columns = np.int64(little_endian(data, at + 1, 2))
@@ -194,7 +194,7 @@ def read_numbers(data, numbers_at, least, width, starts, rows, out):
 
 @compiled
 def read_nulls(data, nulls_at, tags, starts, rows, out):
-    """Which of these rows are NULL."""
+    """Read which of these rows are NULL."""
     block = 0
     for number in range(len(rows)):
         row = rows[number]

@@ -40,7 +40,7 @@ def _mixed(lane, value):
 
 @compiled
 def text_hash(data, at, end):
-    """Of the bytes from ``at`` to ``end``."""
+    """Return the hash of the bytes from ``at`` to ``end``."""
     length = np.uint64(end - at)
     seed = np.uint64(SEED)
     if end - at >= 32:
@@ -78,7 +78,8 @@ def text_hash(data, at, end):
 
 @compiled
 def place_hashes(data, places, nulls, out):
-    """Of each value of a column vector, as signed numbers; those of NULL stay as they are."""
+    """Hash each value of a column vector, as a signed number; the places of NULLs stay as they
+    are."""
     for row in range(len(out)):
         if not nulls[row]:
             start = places[row] >> 32
@@ -87,6 +88,6 @@ def place_hashes(data, places, nulls, out):
 
 @compiled
 def text_hashes(data, ends, out):
-    """Of each text of a pool, as signed numbers."""
+    """Hash each text of a pool, as a signed number."""
     for row in range(len(out)):
         out[row] = np.int64(text_hash(data, ends[row], ends[row + 1]))

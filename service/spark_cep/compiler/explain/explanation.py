@@ -1,6 +1,5 @@
-"""What a rule does, in words: its steps, states and edges, where conditions are evaluated, and
-what bounds its state. The text is made from the plan, so it says what runs, not what was meant.
-"""
+"""Explain a rule in words: its steps, states and edges, where its conditions are evaluated, and
+what bounds its state. The text is made from the plan, so it describes what runs."""
 
 from __future__ import annotations
 
@@ -104,7 +103,7 @@ def _head_rows(plan: Plan, rule: Rule) -> Iterator[Row]:
 
 
 def fate_rows(rule: Rule) -> Iterator[Row]:
-    """Whether and from when the rule runs, and what becomes of the version before."""
+    """Return whether and from when the rule runs, and what becomes of the version before."""
     if rule.effective_from_ms is not None:
         yield "effective from", instant(rule.effective_from_ms)
     if rule.previous_version is not PreviousVersion.RESTART:
@@ -235,7 +234,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def warning_lines(warnings: Sequence[Problem]) -> Iterator[str]:
-    """What a section on warnings says."""
+    """Yield the lines of the section on warnings."""
     if not warnings:
         yield "  none"
     for warning in warnings:

@@ -1,6 +1,4 @@
-"""What a rule in SQL does, in words: what its pattern looks for, what it puts out, the program, and
-what it keeps of a key.
-"""
+"""Explain a rule in SQL in words: its pattern, its output, its program, and the state of a key."""
 
 from __future__ import annotations
 

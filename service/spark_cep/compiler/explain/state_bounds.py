@@ -1,4 +1,4 @@
-"""What one key may hold for a rule, and what ends it: time, limits, skip strategy, columns."""
+"""Bounds of the state of one key: time, limits, skip strategy, columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def bounds(plan: Plan) -> Iterator[Bound]:
 
 
 def events_of_match(steps: tuple[Step, ...]) -> tuple[int, int | None]:
-    """How many events a match of ``steps`` takes, at least and at most; ``None`` for no end."""
+    """The least and the largest number of events in a match of ``steps``; ``None`` for no largest
+    number."""
     ranges = [_events_of_step(step) for step in steps if not step.negative]
     most = [maximum for _, maximum in ranges if maximum is not None]
     return sum(minimum for minimum, _ in ranges), sum(most) if len(most) == len(ranges) else None

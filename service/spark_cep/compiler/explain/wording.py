@@ -17,8 +17,8 @@ LONGEST_IN_FULL: Final = 40
 
 
 class ConditionNames:
-    """How the conditions on a plan's edges are written: in full where that is short on every
-    edge, else by number, as ``c0``, with a legend."""
+    """The texts of the conditions on a plan's edges: in full where that is short on every edge,
+    else by number, as ``c0``, with a legend."""
 
     def __init__(self, plan: Plan) -> None:
         self._texts = tuple(condition_text(atom) for atom in plan.atoms)
@@ -34,7 +34,7 @@ class ConditionNames:
 
     @property
     def legend(self) -> tuple[str, ...]:
-        """What each number stands for; empty when conditions are written in full."""
+        """Lines that explain each number; empty when conditions are written in full."""
         if self.in_full:
             return ()
         return tuple(f"{condition_name(n)}: {text}" for n, text in enumerate(self._texts))
@@ -92,7 +92,7 @@ def skip_in_words(skip: AfterMatch) -> str:
 
 
 def state_in_words(state: State) -> Iterator[str]:
-    """What standing in the state means, as far as its edges do not say it."""
+    """Describe the state, as far as its edges do not say it."""
     if state.kind is Kind.START:
         yield "start"
     if state.kind is Kind.STOP:
@@ -107,7 +107,7 @@ def state_in_words(state: State) -> Iterator[str]:
 
 
 def repetition(step: Step) -> str:
-    """How often a step or group is taken, and how its repetitions stand to each other."""
+    """Describe the repetitions of a step or group, and their contiguity."""
     return ", ".join(_repetition(step))
 
 

@@ -1,4 +1,4 @@
-"""What the machine of MATCH_RECOGNIZE runs: a linear program, and what goes with it.
+"""Programs of row patterns: the plan of a rule in SQL.
 
 ``generation`` turns the pattern into a ``program``; ``distinction`` says, for each place in it,
 what of a thread's past the conditions ahead can tell apart; ``plan`` is all of it together.

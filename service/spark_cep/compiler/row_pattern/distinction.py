@@ -1,4 +1,5 @@
-"""What tells two threads apart that stand at the same place of the program, before the same row.
+"""The part of a thread's past that makes it different from another thread at the same instruction
+and row.
 
 From there on both take the same rows as the same variables, as long as each condition ahead says
 the same of both; then they end alike, and the one that is less preferred can be dropped. A
@@ -31,7 +32,7 @@ from spark_cep.pattern.expressions.nodes import ClassifierAt, ColumnAt, Pick, Ro
 
 @dataclass(frozen=True, slots=True)
 class Distinction:
-    """What a condition reads of a thread's past: rows of ``variables``, none for all rows.
+    """The part of a thread's past that a condition reads: rows of ``variables``, none for all rows.
 
     ``pick`` and ``count`` say how many of them from which end, without ``pick`` it is all;
     ``labels``: what they, and the rows ``shift`` away, are matched as.

@@ -29,7 +29,7 @@ from spark_cep.pattern.tree import Rule
 
 @dataclass(frozen=True)
 class RowPatternPlan:
-    """What the matcher needs of a rule in SQL.
+    """The plan of a rule in SQL.
 
     ``columns`` are those of the input that anything reads, in the order in which a row holds them.
     ``reach`` is how many rows before the first of a match may still be read.
@@ -50,8 +50,7 @@ class RowPatternPlan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What state of the plan belongs to: another one where a stored row or thread would mean
-        something else."""
+        """Return a digest that changes when a stored row or thread would mean something else."""
         rule = self.rule
         text = f"{rule.id}\n{rule.version}\n{', '.join(rule.events)}\n{self}\n{self.columns}"
         results = [(each.name, each.source) for each in self.query.outputs]
@@ -70,7 +69,7 @@ class RowPatternPlan:
 
     @cached_property
     def remembers(self) -> bool:
-        """Whether something of a key counts when no match is under way: how many there were,
+        """Return whether something of a key counts when no match is under way: how many there were,
         whether it has begun, or rows that are no more in reach of a match."""
         begins = any(isinstance(each, Start) for each in self.program.instructions)
         values = (value for each in _expressions(self.query) for value in _values(each))
@@ -78,7 +77,7 @@ class RowPatternPlan:
 
     @property
     def heading(self) -> tuple[str, str]:
-        """What is looked for, and what becomes of a match."""
+        """Return the pattern and what happens after a match, as two lines of text."""
         query = self.query
         within = "" if query.within_ms is None else f", within {query.within_ms} ms"
         target = f" {'|'.join(query.target)}" if query.target else ""
@@ -133,7 +132,7 @@ def _expressions(query: Query) -> list[Expression]:
 
 
 def _values(expression: Expression) -> Iterator[RowValue]:
-    """What an expression reads of a match's rows, also inside aggregates."""
+    """Yield the values of a match's rows that an expression reads, also inside aggregates."""
     for value in expression.row_values:
         yield value
         if isinstance(value, RowAggregate):

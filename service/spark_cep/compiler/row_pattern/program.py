@@ -90,7 +90,7 @@ class Program:
                 return type(instruction).__name__.upper()
 
     def successors(self, at: int) -> tuple[int, ...]:
-        """Where a thread may stand next."""
+        """Return the instructions at which a thread may continue."""
         match self.instructions[at]:
             case Split(first=first, second=second):
                 return (first, second)

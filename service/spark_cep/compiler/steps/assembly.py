@@ -54,8 +54,8 @@ def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
 
 
 def _taking_gap(state: State, states: list[State], atoms: tuple[AnyAtom, ...]) -> int | None:
-    """How long after the last event taken another can be taken from ``state``; ``None`` where
-    something does not depend on that."""
+    """Return how long after its last event a partial match in ``state`` can take another one;
+    ``None`` where that is unbounded."""
     longest = None
     for number, _ in _reached(state, states):
         for edge in states[number].edges:
@@ -91,7 +91,8 @@ def _with_deadlines(
 
 
 def lets_pass(state: State, states: Sequence[State]) -> bool:
-    """Whether an event on which no condition is true changes nothing for a partial match here.
+    """Return whether an event on which no condition is true changes nothing for a partial match
+    here.
 
     It may move the match and split it in several. What these do with any event must be what the
     match would have done with it: the same edges under the same conditions.
@@ -113,8 +114,8 @@ def lets_pass(state: State, states: Sequence[State]) -> bool:
 
 
 def _conduct(state: State, states: Sequence[State]) -> set[_Conditional]:
-    """What a partial match here does with an event: every edge that is not a mere PROCEED, with
-    the conditions on the way to it."""
+    """Return every edge that a partial match in this state can follow, but a mere PROCEED, with the
+    conditions on the way to it."""
     edges = set()
     for number, way in _reached(state, states):
         for edge in states[number].edges:

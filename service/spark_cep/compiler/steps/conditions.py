@@ -45,7 +45,7 @@ class AtomTable:
         return Atom(self._numbers.setdefault(atom, len(self._numbers)))
 
     def where(self, step: Step) -> Formula:
-        """When ``step`` accepts an event; TRUE when it says nothing."""
+        """Return the condition under which ``step`` accepts an event; TRUE when it has none."""
         parts = []
         if step.of_type is not None:
             parts.append(self.add(EventAtom(None, step.of_type, step.name)))
@@ -54,7 +54,7 @@ class AtomTable:
         return conjunction(parts)
 
     def until(self, step: Step) -> Formula:
-        """When the loop over ``step`` (or the group) ends."""
+        """Return the condition that ends the loop over ``step`` or over the group."""
         assert step.until is not None
         return self._split(step.until, step)
 

@@ -1,4 +1,5 @@
-"""What one key's state holds of one rule, in the author's terms: for test kits and explanations."""
+"""The partial matches that one key's state holds of one rule, in the author's terms: for test kits
+and explanations."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from dataclasses import dataclass
 
 from spark_cep.compiler.formula import FALSE
 from spark_cep.compiler.plan import Action, Kind, Plan
+from spark_cep.compiler.row_pattern import RowPatternPlan
+from spark_cep.compiler.row_pattern.program import Label
 from spark_cep.matcher.findings.partial import FOREVER, Finished, Partial, RuleState, Taken
-from spark_cep.model import TakenEvent
+from spark_cep.model import Event, TakenEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +63,62 @@ def live_partials(plan: Plan, key: str | None, state: RuleState) -> Iterator[Par
         yield _held(plan, key, match)
 
 
+def live_attempt(
+    plan: RowPatternPlan,
+    key: str | None,
+    events: Sequence[Event],
+    threads: Sequence[tuple[int, tuple[int, ...]]],
+    found: tuple[int, ...] | None,
+    deadline: int | None,
+) -> Iterator[PartialMatch]:
+    """The ways in which the attempt under way of a rule in SQL has taken rows, the preferred first,
+    and the match that is not final yet.
+
+    ``events`` are the rows from the attempt's first on, ``threads`` the instruction of each and the
+    variables of the rows that it has taken, ``found`` those of the match. Ways that have taken the
+    same rows as the same variables are one.
+    """
+    rule, variables = plan.rule, plan.query.variables
+    ways: dict[tuple[int, ...], list[int]] = {}
+    for at, labels in threads:
+        if labels:
+            ways.setdefault(labels, []).append(at)
+    for labels, places in ways.items():
+        instructions = [plan.program.instructions[at] for at in places]
+        waits = [variables[each.variable] for each in instructions if isinstance(each, Label)]
+        yield PartialMatch(
+            rule.id,
+            rule.version,
+            key,
+            steps_of(variables, events, labels),
+            deadline,
+            tuple(dict.fromkeys(waits)),
+            already_matched=found is not None,
+        )
+    if found is not None:
+        steps = steps_of(variables, events, found)
+        yield PartialMatch(rule.id, rule.version, key, steps, deadline, held_back=True)
+
+
 def _held(plan: Plan, key: str | None, match: Finished) -> PartialMatch:
     steps = _steps(plan, match.last)
     return PartialMatch(plan.rule.id, plan.rule.version, key, steps, None, held_back=True)
 
 
 def _steps(plan: Plan, last: Taken) -> dict[str, list[TakenEvent]]:
-    chain = [(taken.step, taken.event) for taken in last.chain()]
-    chain.reverse()
-    steps = {}
-    for number, name in enumerate(plan.steps):
-        events = [TakenEvent(e.at, e.time, type=e.type) for step, e in chain if step == number]
-        if events:
-            steps[name] = events
-    return steps
+    chain = list(last.chain())[::-1]
+    return steps_of(plan.steps, [each.event for each in chain], [each.step for each in chain])
+
+
+def steps_of(
+    names: Sequence[str], events: Sequence[Event], steps: Sequence[int]
+) -> dict[str, list[TakenEvent]]:
+    """Events by the names of the steps, or variables, that each was taken for, in their order;
+    events behind those that were taken are left out."""
+    taken: dict[str, list[TakenEvent]] = {name: [] for name in names}
+    for event, step in zip(events, steps, strict=False):
+        taken[names[step]].append(TakenEvent(event.at, event.time, type=event.type))
+    return {name: those for name, those in taken.items() if those}
 
 
 def _ahead(plan: Plan, branches: Sequence[Partial]) -> tuple[tuple[str, ...], tuple[str, ...]]:

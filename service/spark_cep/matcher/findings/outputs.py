@@ -1,19 +1,16 @@
-"""From what the machine found to what users read: matches, timeouts, failures, counts."""
+"""The output values that users read: matches, rows, timeouts, dead letters, counts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_cep.compiler.plan import Plan
 from spark_cep.match_ids import match_id
-from spark_cep.matcher.findings.found import Failure, Found
-from spark_cep.matcher.findings.look_back import LookBacks
-from spark_cep.matcher.findings.partial import Taken
 from spark_cep.matcher.findings.results import Results
 from spark_cep.model import DeadLetter, Event, Match, MatchRow, TakenEvent, Timeout
+from spark_cep.pattern.tree import Rule
 
 
 @dataclass(slots=True)
@@ -39,62 +36,77 @@ class Outputs:
 
 
 class Reporter:
-    """Turns the findings of one rule into output values."""
+    """Puts together the output values of one rule, and counts them."""
 
-    def __init__(self, plan: Plan, look_backs: LookBacks) -> None:
-        rule = plan.rule
+    def __init__(self, rule: Rule) -> None:
         self._id, self._version = rule.id, rule.version
-        self._steps = plan.steps
-        self._measures = look_backs.measures
-        self._columns = look_backs.emitted_columns
-        self._payload = rule.emit.events == "all"
-        #: Whether nothing is emitted but coordinates.
-        self.plain = not (self._measures or self._columns or self._payload)
 
-    def report(self, key: str | None, found: Found, outputs: Outputs) -> None:
-        """Append what ``found`` holds to ``outputs``."""
-        for match in found.matches:
-            steps = self._taken(match.last)
-            outputs.matches.append(
-                Match(
-                    match_id=match_id(self._id, self._version, key, steps),
-                    rule_id=self._id,
-                    rule_version=self._version,
-                    key=key,
-                    start=match.first.time,
-                    time=match.time,
-                    steps=steps,
-                    measures=self._evaluate(match.last, outputs),
-                )
+    def match(
+        self,
+        outputs: Outputs,
+        key: str | None,
+        steps: Mapping[str, Sequence[TakenEvent]],
+        start: int,
+        time: int,
+        measures: Mapping[str, Any],
+        *,
+        identity: str | None = None,
+    ) -> None:
+        """Append a match. ``identity``: its id, where that is not made of its steps."""
+        outputs.matches.append(
+            Match(
+                match_id=identity or self.identity(key, steps),
+                rule_id=self._id,
+                rule_version=self._version,
+                key=key,
+                start=start,
+                time=time,
+                steps=steps,
+                measures=measures,
             )
-        for expired in found.timeouts:
-            steps = self._taken(expired.last)
-            outputs.timeouts.append(
-                Timeout(
-                    match_id=match_id(self._id, self._version, key, steps),
-                    rule_id=self._id,
-                    rule_version=self._version,
-                    key=key,
-                    start=expired.first.time,
-                    deadline=expired.deadline,
-                    already_matched=expired.matched,
-                    steps=steps,
-                    measures=self._evaluate(expired.last, outputs),
-                )
+        )
+
+    def timeout(
+        self,
+        outputs: Outputs,
+        key: str | None,
+        steps: Mapping[str, Sequence[TakenEvent]],
+        start: int,
+        deadline: int,
+        measures: Mapping[str, Any],
+        *,
+        already_matched: bool = False,
+        identity: str | None = None,
+    ) -> None:
+        """Append a timeout, likewise."""
+        outputs.timeouts.append(
+            Timeout(
+                match_id=identity or self.identity(key, steps),
+                rule_id=self._id,
+                rule_version=self._version,
+                key=key,
+                start=start,
+                deadline=deadline,
+                already_matched=already_matched,
+                steps=steps,
+                measures=measures,
             )
-        for failure in found.failures:
-            outputs.dead_letters.append(self._dead_letter(failure))
-        self.count(
-            {
-                "matched": len(found.matches),
-                "timed_out": len(found.timeouts),
-                "started": found.started,
-                "pruned": found.pruned,
-                "dropped": found.dropped,
-                "dropped_matches": found.dropped_matches,
-                "failed": len(found.failures),
-            },
-            outputs,
+        )
+
+    def dead_letter(
+        self, outputs: Outputs, reason: str, event: Event, detail: str, step: str | None = None
+    ) -> None:
+        """Append a dead letter of an event."""
+        outputs.dead_letters.append(
+            DeadLetter(
+                at=event.at,
+                reason=reason,
+                detail=detail,
+                record_value=event.payload,
+                rule_id=self._id,
+                step=step,
+                rule_version=self._version,
+            )
         )
 
     def count(self, counted: Mapping[str, int], outputs: Outputs) -> None:
@@ -103,41 +115,6 @@ class Reporter:
             if count:
                 outputs.counts[self._id, what] += count
 
-    def _taken(self, last: Taken) -> dict[str, list[TakenEvent]]:
-        """Events per step in the order taken; the steps in the pattern's order."""
-        by_step: dict[int, list[TakenEvent]] = {}
-        for taken in last.chain():
-            by_step.setdefault(taken.step, []).append(self._event(taken.event))
-        for events in by_step.values():
-            events.reverse()
-        return {self._steps[number]: by_step[number] for number in sorted(by_step)}
-
-    def _event(self, event: Event) -> TakenEvent:
-        columns = None
-        if self._columns:
-            columns = {name: event.columns[slot] for name, slot in self._columns}
-        payload = event.payload if self._payload else None
-        return TakenEvent(event.at, event.time, columns, payload, event.type)
-
-    def _evaluate(self, last: Taken, outputs: Outputs) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for name, measure in self._measures:
-            try:
-                values[name] = measure(last)
-            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
-                values[name] = None
-                failure = Failure("measure_failed", None, last.event, f"{name}: {error!r}")
-                outputs.dead_letters.append(self._dead_letter(failure))
-        return values
-
-    def _dead_letter(self, failure: Failure) -> DeadLetter:
-        event: Event = failure.event
-        return DeadLetter(
-            at=event.at,
-            reason=failure.reason,
-            detail=failure.detail,
-            record_value=event.payload,
-            rule_id=self._id,
-            step=failure.step,
-            rule_version=self._version,
-        )
+    def identity(self, key: str | None, steps: Mapping[str, Sequence[TakenEvent]]) -> str:
+        """The id of what has taken these events."""
+        return match_id(self._id, self._version, key, steps)

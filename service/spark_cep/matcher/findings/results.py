@@ -1,7 +1,7 @@
 """Matches and timeouts as columns, for those that write many of them at once.
 
 What :class:`spark_cep.matcher.findings.outputs.Reporter` makes object by object is here in arrays,
-for rules that emit nothing but coordinates: no measures, no columns, no payloads.
+where nothing is emitted but coordinates: no measures, no columns, no payloads.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from spark_cep.columns.compilation import I32, I64
 from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.plan import Plan
+from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.match_ids import match_id
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.findings.chains import Chains
@@ -42,7 +43,7 @@ class Results:
     """
 
     kind: ResultKind
-    plans: Sequence[Plan]
+    plans: Sequence[Plan | RowPatternPlan]
     keys: Bytes
     names: Names
     rule: I32
@@ -57,7 +58,7 @@ class Results:
     def of(
         cls,
         kind: ResultKind,
-        plans: Sequence[Plan],
+        plans: Sequence[Plan | RowPatternPlan],
         keys: Bytes,
         names: Names,
         rule: I32,

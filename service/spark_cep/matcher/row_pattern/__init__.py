@@ -1,4 +1,4 @@
-"""The machine of MATCH_RECOGNIZE: plan and rows of one key in, matches out, row by row.
+"""The machine of MATCH_RECOGNIZE: a plan and the rows of many keys in, matches out.
 
 **An attempt** looks for a match that begins at one row. Its *threads* run the program
 (:mod:`spark_cep.compiler.row_pattern.program`) side by side, one row at a time, and stand in the
@@ -19,32 +19,7 @@ without one, that is a timeout. Its conditions never read rows beyond that time.
 (:mod:`spark_cep.compiler.row_pattern.distinction`). An attempt with more rows or threads than
 ``Limits`` allow is given up and reported; the search goes on at one of the rows behind its first.
 
-How the rows are cut into calls makes no difference. State is plain data; rows that nothing can read
-any more are dropped. This is the plain reference: the compiled form
-(:mod:`spark_cep.matcher.row_pattern.matcher`) has to give the same answers.
+How the rows are cut into calls makes no difference. State is arrays; rows that nothing can read any
+more are dropped. ``tests.reference.row_pattern`` is the same a row at a time, in plain Python: the
+compiled form has to give its answers.
 """
-
-from spark_cep.matcher.row_pattern.naive.matcher import Limits, RowPatternMatcher
-from spark_cep.matcher.row_pattern.results import (
-    GivenUp,
-    MatchFound,
-    OutputRow,
-    Result,
-    SkipFailed,
-    TimedOut,
-    Unmatched,
-)
-from spark_cep.matcher.row_pattern.state import KeyState
-
-__all__ = [
-    "GivenUp",
-    "KeyState",
-    "Limits",
-    "MatchFound",
-    "OutputRow",
-    "Result",
-    "RowPatternMatcher",
-    "SkipFailed",
-    "TimedOut",
-    "Unmatched",
-]

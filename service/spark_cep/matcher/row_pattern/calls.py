@@ -1,26 +1,17 @@
 """Parts of conditions that Python computes, called out of the compiled loop.
 
-They see the match as the reference matcher shows it. A part whose computation fails is not true.
+A part whose computation fails is not true.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from spark_cep.columns.compilation import Table
 from spark_cep.matcher.row_pattern.evaluation import NotYetKnownError, Value, View
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.model import Event
 from spark_cep.programs.python_calls import PythonCalls
-
-
-class CallFailure(NamedTuple):
-    """A part that could not be computed: its number, the place of the row."""
-
-    call: int
-    row: int
-    error: str
 
 
 class KeyRows:
@@ -45,9 +36,11 @@ class KeyRows:
         return self._at[number - self._base]
 
 
-class Calls(PythonCalls[CallFailure]):
+class Calls(PythonCalls):
     """The calls of one run; the compiled loop is handed this. ``rows`` gives those of a key,
     ``nodes`` the table of nodes as it is now."""
+
+    _failed = tables.NO
 
     def __init__(
         self,
@@ -59,24 +52,19 @@ class Calls(PythonCalls[CallFailure]):
         self._values, self._control, self._rows, self._nodes = values, controls[0], rows, nodes
         super().__init__()
 
-    def _call(self, number: int, row: int, node: int, known: int) -> int:
+    def _compute(self, number: int, row: int, node: int, more: int) -> int:
+        control = self._control
+        view = View(
+            self._rows(int(control["key"])), int(control["start"]), self._labels(node), row,
+            int(control["number"]), more, bool(control["ended"]),
+        )  # fmt: skip
         try:
-            control = self._control
-            rows = self._rows(int(control["key"]))
-            view = View(
-                rows, int(control["start"]), self._labels(node), row, int(control["number"]),
-                known, bool(control["ended"]),
-            )  # fmt: skip
-            try:
-                return tables.YES if self._values[number](view) is True else tables.NO
-            except NotYetKnownError:
-                return tables.OPEN
-            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
-                place = rows.place(row)
-                self._failures[number, place] = CallFailure(number, place, repr(error))
-        except BaseException as error:  # noqa: BLE001  it must not be lost in the compiled loop
-            self._fatal = error
-        return tables.NO
+            return tables.YES if self._values[number](view) is True else tables.NO
+        except NotYetKnownError:
+            return tables.OPEN
+
+    def _failed_at(self, row: int, _node: int) -> tuple[int, ...]:
+        return (self._rows(int(self._control["key"])).place(row),)
 
     def _labels(self, node: int) -> list[int]:
         nodes = self._nodes()

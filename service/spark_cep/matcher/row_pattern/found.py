@@ -1,4 +1,4 @@
-"""What a run finds: results and output rows as columns, or the objects of the reference matcher."""
+"""What a run finds: results and output rows as columns, or as objects."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from spark_cep.columns.compilation import I32, I64, NONE, Table
 from spark_cep.columns.vectors import Bytes, Numbers, Objects, Vector, nulls_like, reader, texts_of
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
+from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.row_pattern.calls import KeyRows, places
 from spark_cep.matcher.row_pattern.evaluation import Remembered, Value, View
 from spark_cep.matcher.row_pattern.loops import tables
@@ -32,7 +33,6 @@ from spark_cep.matcher.row_pattern.results import (
     TimedOut,
     Unmatched,
 )
-from spark_cep.matcher.row_pattern.states import limit_text, plain
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
@@ -49,6 +49,7 @@ from spark_cep.pattern.types import SqlType
 if TYPE_CHECKING:
     from spark_cep.matcher.row_pattern.lowering import Lowered
 
+_LIMITS = {tables.ROWS_LIMIT: "rows", tables.THREADS_LIMIT: "threads"}
 _FAULTS = {
     tables.TARGET_ABSENT: SkipFault.TARGET_ABSENT,
     tables.TO_MATCH_START: SkipFault.TO_MATCH_START,
@@ -129,8 +130,20 @@ class Found:
         )
         return OutputColumns(result_of, current, own, measures, failures)
 
+    def chains(self, chosen: I64) -> Chains:
+        """The rows of some results, as variables and places among all rows."""
+        results = self.results[chosen]
+        length = results["length"].astype(np.int64)
+        ends = np.cumsum(length)
+        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - length, length)
+        keys = results["key"]
+        begins = (self.rows.ends - np.diff(self.rows.ends, prepend=0) - self.bases)[keys]
+        labels = self.labels[np.repeat(results["labels"], length) + within]
+        rows = self.rows.at[np.repeat(begins + results["first"], length) + within]
+        return Chains(ends, labels & np.int32(tables.EXCLUDED - 1), rows.astype(np.int32))
+
     def objects(self) -> Iterator[tuple[int, Result]]:
-        """The number of the key, and what was found, as the reference matcher gives it."""
+        """The number of the key, and what was found, as objects."""
         event = self._event
         variables = self.compiled.plan.query.variables
         output = self.output
@@ -341,3 +354,13 @@ class Found:
         if isinstance(found, Numbers):
             return Numbers(found.values, found.nulls | nulls)
         return Bytes(found.places, found.nulls | nulls, found.data)
+
+
+def limit_text(limit: int, limits: tuple[int, int]) -> str:
+    """A limit as a result names it. ``limits``: of rows and threads."""
+    return f"more than {limits[limit - 1]} {_LIMITS[limit]}"
+
+
+def plain(event: Event) -> Event:
+    """The event with its columns as a tuple."""
+    return event._replace(columns=tuple(event.columns))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spark_cep.columns.compilation import I64, Table, record
-from spark_cep.columns.vectors import places_of
+from spark_cep.columns.vectors import Flags, places_of
 from spark_cep.matcher.row_pattern.loops.tables import KEY, NODE, THREAD
 
 #: Which event a row is, the conditions on the row alone that are true of it, and its microseconds
@@ -42,6 +42,18 @@ class RowPatternInstances:
         return len(self.instances)
 
     @property
+    def due(self) -> I64:
+        """By instance, the watermark at which something is due."""
+        due: I64 = self.instances["due"]
+        return due
+
+    @property
+    def events(self) -> I64:
+        """The numbers of the events that are held."""
+        events: I64 = self.rows["event"]
+        return events
+
+    @property
     def live(self) -> I64:
         """How many partial matches each has: threads, or a match that waits for further rows."""
         live: I64 = np.maximum(self.instances["threads"], self.instances["attempt"] != 0).astype(
@@ -58,6 +70,26 @@ class RowPatternInstances:
         return RowPatternInstances(
             self.instances[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows]
         )
+
+    def renumber(self, keys: I64, events: I64) -> None:
+        """Give keys and events other numbers, in place: those that stand at the old ones."""
+        self.instances["key"] = keys[self.instances["key"]]
+        self.rows["event"] = events[self.rows["event"]]
+
+    def of_keys(self, wanted: Flags, _of_events: Flags) -> RowPatternInstances:
+        """The part of the ``wanted`` keys, with the same numbers."""
+        return self.take(np.flatnonzero(wanted[self.instances["key"]]))
+
+    @classmethod
+    def together(
+        cls, parts: Sequence[RowPatternInstances], keys: I64, events: I64
+    ) -> RowPatternInstances:
+        """Join several, in this order; ``keys`` and ``events``: where the numbers of each part
+        begin."""
+        found = instances_together(parts)
+        found.instances["key"] += np.repeat(keys, [len(part) for part in parts])
+        found.rows["event"] += np.repeat(events, [len(part.rows) for part in parts])
+        return found
 
 
 def moved_rows(rows: Table, numbers: I64) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,95 +12,71 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.engine import MOST_TAKEN_EVENTS, NewEvents
+from spark_cep.matcher.findings.live import PartialMatch, live_attempt
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import END_OF_TIME
+from spark_cep.matcher.findings.results import ResultKind, Results
+from spark_cep.matcher.row_pattern.found import Found
 from spark_cep.matcher.row_pattern.instances import (
     INSTANCE,
     ROW,
     RowPatternInstances,
     instances_together,
 )
-from spark_cep.matcher.row_pattern.live import live_attempt
-from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY
+from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY, TIMED_OUT
+from spark_cep.matcher.row_pattern.lowering import Limits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
-from spark_cep.matcher.row_pattern.naive.matcher import Limits
-from spark_cep.matcher.row_pattern.reporting import ResultReporter
-from spark_cep.matcher.row_pattern.states import RowPatternStates
-
-#: Outputs are handed out when the results in them have so many rows.
-_MOST_ROWS = 50_000
-
-
-@dataclass(frozen=True)
-class NewEvents:
-    """Events of a run: ``events`` are those that are held from before, and behind them the new
-    ones, in order of application within each key. ``key``, ``mask`` and ``micros`` are of the new
-    ones: places in ``keys`` and ``masks`` (sets of true conditions), microseconds behind the
-    millisecond."""
-
-    events: EventTable
-    keys: Bytes
-    masks: Sequence[int]
-    key: I64
-    mask: I64
-    micros: I64
-
-    @property
-    def held(self) -> int:
-        """How many events are held from before."""
-        return len(self.events) - len(self.key)
+from spark_cep.matcher.row_pattern.reporting import RowPatternReporter
+from spark_cep.matcher.row_pattern.states import RowPatternStates, attempts
 
 
 class RowPatternRules:
-    """The rules in SQL of one partitioning. Holds no state."""
+    """The rules in SQL of one partitioning. Holds no state.
 
-    def __init__(self, partitioning: Partitioning) -> None:
+    With ``columns``, timeouts stay columns."""
+
+    def __init__(self, partitioning: Partitioning, *, columns: bool) -> None:
         self.rules = [
-            _Rule(number, plan, partitioning) for number, _, plan in partitioning.row_pattern_rules
+            _Rule(number, plan, partitioning, columns=columns)
+            for number, _, plan in partitioning.row_pattern_rules
         ]
 
     def live(
-        self,
-        instances: RowPatternInstances,
-        events: EventTable,
-        keys: Bytes,
-        names: Names,
+        self, state: RowPatternInstances, events: EventTable, keys: Bytes, names: Names
     ) -> Iterator[PartialMatch]:
         """The attempts under way, rule by rule and key by key."""
         for rule in self.rules:
-            mine = instances.take(np.flatnonzero(instances.instances["rule"] == rule.number))
+            mine = state.take(np.flatnonzero(state.instances["rule"] == rule.number))
             yield from rule.live(mine, events, keys, names)
 
     def run(
-        self, instances: RowPatternInstances, fresh: NewEvents, watermark: int, names: Names
+        self, state: RowPatternInstances, fresh: NewEvents, watermark: int, names: Names
     ) -> RowPatternRun:
-        """Apply new events and move all keys to ``watermark``."""
-        return RowPatternRun(self.rules, instances, fresh, watermark, names)
+        """Apply new events, and move all keys to ``watermark``."""
+        return RowPatternRun(self.rules, state, fresh, watermark, names)
 
 
 class RowPatternRun:
-    """One run: an iterator over outputs, then the new state in ``instances``, whose rows are
-    numbers of the run's events."""
+    """One run: an iterator over outputs, then the new state, whose rows are numbers of the run's
+    events."""
 
     def __init__(
         self,
         rules: Sequence[_Rule],
-        instances: RowPatternInstances,
+        state: RowPatternInstances,
         fresh: NewEvents,
         watermark: int,
         names: Names,
     ) -> None:
-        self.instances = instances
+        self.state = state
         self._rules, self._fresh, self._names = rules, fresh, names
         self._watermark = watermark
 
     def __iter__(self) -> Iterator[Outputs]:
         parts = []
         for rule in self._rules:
-            mine = self.instances.take(
-                np.flatnonzero(self.instances.instances["rule"] == rule.number)
-            )
+            mine = self.state.take(np.flatnonzero(self.state.instances["rule"] == rule.number))
             rows, bits = self._rows(rule)
             active = np.union1d(
                 self._fresh.key[rows],
@@ -112,7 +88,7 @@ class RowPatternRun:
                 known = mine.take(np.flatnonzero(runs))
                 parts.append((yield from self._advance(rule, known, active, rows, bits)))
         instances = instances_together(parts)
-        self.instances = instances.take(
+        self.state = instances.take(
             np.lexsort((instances.instances["rule"], instances.instances["key"]))
         )
 
@@ -145,14 +121,16 @@ class RowPatternRun:
         at = fresh.held + rows
         run = rule.matcher.run(
             states, replace(events.take(at), micros=fresh.micros[rows]), key, watermark,
-            self._names, bits=bits, closed=closed,
+            self._names, bits, closed=closed,
         )  # fmt: skip
-        for found in run:
+        for whole in run:
+            found, pieces = rule.timeouts(whole, keys, fresh.keys)
+            yield from pieces
             outputs, size = Outputs(), 0
             rule.reporter.failures(found.failures, outputs)
             for place, result in found.objects():
                 size += rule.reporter.report(fresh.keys.text(int(keys[place])), [result], outputs)
-                if size >= _MOST_ROWS:
+                if size >= MOST_TAKEN_EVENTS:
                     yield outputs
                     outputs, size = Outputs(), 0
             for name, result_number, error in found.output.failures:
@@ -167,13 +145,15 @@ class RowPatternRun:
 class _Rule:
     """One rule, bound to the columns of its partitioning."""
 
-    def __init__(self, number: int, plan: RowPatternPlan, partitioning: Partitioning) -> None:
-        self.number, self._plan = number, plan
+    def __init__(
+        self, number: int, plan: RowPatternPlan, partitioning: Partitioning, *, columns: bool
+    ) -> None:
+        self.number, self._plan, self._columns = number, plan, columns
         self._partitioning = partitioning
         self.effective_from = plan.rule.effective_from_ms
         limits = plan.rule.limits
         self.matcher = CompiledRowPattern(plan, Limits(limits.events, limits.partial_matches))
-        self.reporter = ResultReporter(plan)
+        self.reporter = RowPatternReporter(plan)
         places = {
             slot.path: place
             for place, slot in enumerate(partitioning.slots)
@@ -182,6 +162,29 @@ class _Rule:
         self._places = [places[path] for path in plan.columns]
         atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
         self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
+
+    def timeouts(self, found: Found, keys: I64, texts: Bytes) -> tuple[Found, Iterator[Outputs]]:
+        """Split what was found into the part that becomes objects and timeouts as columns: these
+        emit nothing but coordinates, while a match has columns of the result. ``keys``: by the
+        matcher's numbers those among ``texts``."""
+        # What has taken no row has an id that is not made of its events.
+        wanted = (found.results["kind"] == TIMED_OUT) & (found.results["length"] > 0)
+        if not self._columns or not wanted.any():
+            return found, iter(())
+        rest = replace(found, results=found.results[~wanted])
+        return rest, self._as_columns(found, np.flatnonzero(wanted), keys, texts)
+
+    def _as_columns(self, found: Found, chosen: I64, keys: I64, texts: Bytes) -> Iterator[Outputs]:
+        results, count = found.results[chosen], len(chosen)
+        timeouts = Results.of(
+            ResultKind.TIMEOUT, (self._plan,), texts, found.names, np.zeros(count, np.int32),
+            keys[results["key"]], results["detail"], np.zeros(count, np.uint8),
+            found.chains(chosen), found.events,
+        )  # fmt: skip
+        for piece in timeouts.cut(MOST_TAKEN_EVENTS):
+            outputs = Outputs(results=[piece])
+            self.reporter.count({"timed_out": len(piece)}, outputs)
+            yield outputs
 
     def bits(self, mask: int) -> int | None:
         """The bits of a row of which these conditions are true; ``None`` where the rule does not
@@ -235,11 +238,12 @@ class _Rule:
         """The attempts of some instances."""
         states = self.states(instances, self.columns_of(events))
         deadlines = self.matcher.deadlines(states).tolist()
-        for key, deadline, state in zip(
-            instances.instances["key"].tolist(),
-            deadlines,
-            self.matcher.key_states(states, names),
-            strict=True,
-        ):
-            due = None if deadline == FOREVER else deadline
-            yield from live_attempt(self._plan, keys.text(key), state, due)
+        event = states.rows.objects(names, ())
+        for attempt in attempts(states):
+            key = keys.text(int(instances.instances["key"][attempt.key]))
+            deadline = deadlines[attempt.key]
+            taken = [event(attempt.row + number) for number in range(attempt.rows)]
+            yield from live_attempt(
+                self._plan, key, taken, attempt.threads, attempt.found,
+                None if deadline == FOREVER else deadline,
+            )  # fmt: skip

@@ -28,16 +28,9 @@ from spark_cep.pattern.expressions.nodes import (
 )
 from spark_cep.pattern.types import DOUBLE, STRING, DecimalType, RecordType, SqlType
 from spark_cep.programs.loops import expression_loop as op
+from spark_cep.programs.loops.aggregate_loop import AGGREGATES, AVG, COUNT, SUM
 from spark_cep.programs.program_writer import Unsupported, Writer, supported
 from spark_cep.programs.programs import Program
-
-_AGGREGATES = {
-    "COUNT": (tables.COUNT, tables.COUNTED, 1),
-    "SUM": (tables.SUM, tables.TOTAL, 3),
-    "AVG": (tables.AVERAGE, tables.MEAN, 2),
-    "MIN": (tables.LEAST, tables.BEST, 2),
-    "MAX": (tables.GREATEST, tables.BEST, 2),
-}
 
 
 class Load(NamedTuple):
@@ -49,7 +42,6 @@ class Load(NamedTuple):
     offset: int = 0
     shift: int = 0
     column: int = NONE
-    double: bool = False
 
 
 @dataclass
@@ -58,8 +50,10 @@ class Registers:
 
     variables: tuple[str, ...]
     words: int = 0
-    #: By kind, set, column, whether that is DOUBLE, and how many words: the first one.
-    found: dict[tuple[int, int, int, bool, int], int] = field(default_factory=dict)
+    #: By kind, set, and how many words: the first one.
+    found: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    #: Function, set, column, and whether that is DOUBLE.
+    aggregates: list[tuple[int, int, int, bool]] = field(default_factory=list)
     sets: list[tuple[str, ...]] = field(default_factory=list)
 
     def set_of(self, variables: tuple[str, ...]) -> int:
@@ -68,21 +62,22 @@ class Registers:
             self.sets.append(variables)
         return self.sets.index(variables)
 
-    def word(
-        self,
-        kind: int,
-        variables: tuple[str, ...],
-        words: int,
-        column: int = NONE,
-        *,
-        double: bool = False,
-    ) -> int:
+    def word(self, kind: int, variables: tuple[str, ...], words: int) -> int:
         """The place of a register."""
-        key = kind, self.set_of(variables), column, double, words
+        key = kind, self.set_of(variables), words
         if key not in self.found:
             self.found[key] = self.words
             self.words += words
         return self.found[key]
+
+    def aggregate(
+        self, function: int, variables: tuple[str, ...], column: int, *, double: bool
+    ) -> int:
+        """The number of an aggregate."""
+        row = function, self.set_of(variables), column, double
+        if row not in self.aggregates:
+            self.aggregates.append(row)
+        return self.aggregates.index(row)
 
     def rows_word(self, position: RowPosition | tuple[str, tuple[str, ...], int]) -> int:
         """The place of the register with the first or last rows that a position may be."""
@@ -159,22 +154,22 @@ class _LeafWriter(Writer):
         return Load(code, tables.FROM_REGISTER, word, offset, shift, column)
 
     def _aggregate(self, value: RowAggregate) -> Load:
-        if value.function not in _AGGREGATES:
+        function = AGGREGATES.get(value.function)
+        if function is None:
             raise Unsupported
-        register, code, words = _AGGREGATES[value.function]
-        if not value.arguments:
-            return Load(code, 0, self._registers.word(register, value.variables, 1))
-        (argument,) = value.arguments
-        if not isinstance(argument.node, Column):
-            raise Unsupported
-        kind = supported(self._typing.type_of(argument.node))
-        if register in (tables.SUM, tables.AVERAGE):
-            # Of decimals the result has more digits than there may be room for.
-            if isinstance(kind, DecimalType):
+        column, double = NONE, False
+        if value.arguments:
+            (argument,) = value.arguments
+            if not isinstance(argument.node, Column):
                 raise Unsupported
-        elif register != tables.COUNT and kind == STRING:
-            # Texts are numbers of one run alone, without order.
-            raise Unsupported
-        column, double = self._read(self._vectors(argument.node.path)), kind == DOUBLE
-        word = self._registers.word(register, value.variables, words, column, double=double)
-        return Load(code, 0, word, column=column, double=double)
+            kind = supported(self._typing.type_of(argument.node))
+            if function in (SUM, AVG):
+                # Of decimals the result has more digits than there may be room for.
+                if isinstance(kind, DecimalType):
+                    raise Unsupported
+            elif function != COUNT and kind == STRING:
+                # Texts are numbers of one run alone, without order.
+                raise Unsupported
+            column, double = self._read(self._vectors(argument.node.path)), kind == DOUBLE
+        number = self._registers.aggregate(function, value.variables, column, double=double)
+        return Load(tables.AGGREGATE, word=number)

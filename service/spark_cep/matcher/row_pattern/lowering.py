@@ -1,15 +1,14 @@
 """A plan as tables for the compiled loops.
 
 A condition is taken apart at its top-level ANDs and ORs. What reads its row alone is a bit that is
-computed before (:mod:`spark_cep.matcher.row_pattern.row_bits`); any other part is a program
-for the expression machine or one call of Python.
+computed before, as it is for rules of steps; any other part is a program for the expression machine
+or one call of Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +19,10 @@ from spark_cep.compiler.row_pattern.program import Done, End, Instruction, Jump,
 from spark_cep.compiler.row_pattern.program import Start as StartAnchor
 from spark_cep.matcher.row_pattern.leaf_programs import Leaf, Load, Registers, leaf_program
 from spark_cep.matcher.row_pattern.loops import tables
-from spark_cep.matcher.row_pattern.naive.matcher import Limits
 from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boolean_structure
 from spark_cep.pattern.expressions import Leaf as Part
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowPosition
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
-from spark_cep.pattern.types import STRING, column_type
 from spark_cep.programs.loops import expression_loop
 
 _MOST_BITS = 62
@@ -41,6 +38,15 @@ _SKIPS = {
     SkipTo.FIRST: tables.TO_FIRST,
     SkipTo.LAST: tables.TO_LAST,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most rows and threads of an attempt. One that goes beyond is given up: no match begins at
+    its first row."""
+
+    rows: int = 10_000
+    threads: int = 1_000
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,6 @@ class Lowered:
     calls: tuple[tuple[str, Expression], ...]
     columns: tuple[int, ...]
     texts: tuple[tuple[int, str], ...]
-    numbers_texts: bool
     failures_last: bool
 
 
@@ -80,7 +85,6 @@ class _Lowering:
     columns: list[int] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)
     distinctions: list[tuple[int, ...]] = field(default_factory=list)
-    classifies: bool = False
 
     def __post_init__(self) -> None:
         self._places = {path: place for place, path in enumerate(self.plan.columns)}
@@ -100,7 +104,10 @@ class _Lowering:
         ]
         ahead = list(dict.fromkeys(self._ahead()))
         target = self._registers.set_of(query.target) if query.target else 0
-        registers = self._register_rows()
+        registers = [
+            (kind, variables, word, words)
+            for (kind, variables, words), word in self._registers.found.items()
+        ]
         clause = (
             FOREVER if query.within_ms is None else query.within_ms,
             limits.rows,
@@ -111,6 +118,7 @@ class _Lowering:
             _SKIPS[query.skip],
             target,
             self._registers.words,
+            bool(self._registers.words or self._registers.aggregates),
         )
         sets = np.array(
             [
@@ -125,17 +133,13 @@ class _Lowering:
             np.array(self.tests, tables.TEST),
             np.array(self.loads, tables.LOAD),
             np.array(registers, tables.REGISTER),
+            np.array(self._registers.aggregates, tables.RUNNING),
             np.array(self.distinctions, tables.DISTINCTION),
             np.array(ahead, tables.AHEAD),
             np.array([clause], tables.CLAUSE),
             sets,
             np.zeros(len(query.variables), np.int64),
         )
-        event = query.event
-        kinds = [
-            None if event is None else column_type(event, self.plan.columns[place])
-            for place in self.columns
-        ]
         return Lowered(
             program,
             np.array(self.conditions, expression_loop.CONDITION),
@@ -144,7 +148,6 @@ class _Lowering:
             tuple(self.calls),
             tuple(self.columns),
             tuple(self.texts),
-            bool(self.texts) or STRING in kinds or self.classifies,
             self._failures_last(),
         )
 
@@ -196,10 +199,11 @@ class _Lowering:
         if bit is not None:
             self.tests.append((bit, tables.OF_BIT))
             return
-        mark = self._registers.words, dict(self._registers.found)
-        leaf = leaf_program(part.expression, self.plan.query.event, self._column, self._registers)
+        registers = self._registers
+        mark = registers.words, dict(registers.found), list(registers.aggregates)
+        leaf = leaf_program(part.expression, self.plan.query.event, self._column, registers)
         if leaf is None:
-            self._registers.words, self._registers.found = mark
+            registers.words, registers.found, registers.aggregates = mark
             self.tests.append((len(self.calls), tables.OF_PYTHON))
             self.calls.append((name, part.expression))
         else:
@@ -223,14 +227,7 @@ class _Lowering:
                 operand += first_load
             self.operations.append((whole, double, code, operand))
         self.loads += leaf.loads
-        self.classifies |= any(load.code == tables.CLASSIFIER for load in leaf.loads)
         self.conditions.append((FOREVER, first, len(self.operations), 0, 0))
-
-    def _register_rows(self) -> list[tuple[Any, ...]]:
-        return [
-            (kind, variables, word, words, column, double)
-            for (kind, variables, column, double, words), word in self._registers.found.items()
-        ]
 
     def _instruction(
         self, instruction: Instruction, distinctions: Sequence[Distinction]

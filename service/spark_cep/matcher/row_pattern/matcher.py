@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, I64, Table
-from spark_cep.columns.texts import Texts
-from spark_cep.columns.vectors import Bytes, Numbers, Vector
+from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.compiler.row_pattern.plan import columns_of
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.row_pattern.calls import Calls, KeyRows, places
 from spark_cep.matcher.row_pattern.evaluation import Binder
 from spark_cep.matcher.row_pattern.found import Compiled, ConditionFailure, Found
 from spark_cep.matcher.row_pattern.loops import key_loop, tables, thread_loop
-from spark_cep.matcher.row_pattern.lowering import lower
-from spark_cep.matcher.row_pattern.naive.matcher import Limits
-from spark_cep.matcher.row_pattern.row_bits import RowBits
-from spark_cep.matcher.row_pattern.state import KeyState
-from spark_cep.matcher.row_pattern.states import RowPatternStates, key_states, new_keys, states_of
-from spark_cep.pattern.expressions import ColumnPath, Expression
+from spark_cep.matcher.row_pattern.lowering import Limits, lower
+from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
+from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowReference
 from spark_cep.pattern.sql.query import Measure, Query
@@ -31,6 +24,7 @@ from spark_cep.pattern.sql.row_pattern import Variable
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
 from spark_cep.pattern.types import STRING, RecordType, column_type
 from spark_cep.programs.loops import expression_loop
+from spark_cep.programs.values import values_of
 
 #: Results are handed out when there are so many, so that they never pile up.
 _DRAIN_AT = 65_536
@@ -59,47 +53,11 @@ class CompiledRowPattern:
         bounds = limits.rows, limits.threads
         self.compiled = Compiled(plan, lowered, self.slots, measures, bounds)
         self.calls = [binder.expression(expression) for _, expression in lowered.calls]
-        self._bits = RowBits(lowered.bits, query.event, self.slots, plan.columns)
 
     @property
     def row_bits(self) -> Sequence[Expression]:
         """The conditions on the row alone, by bit."""
         return self.compiled.lowered.bits
-
-    @property
-    def computed_by_python(self) -> Sequence[tuple[str, str]]:
-        """The parts of conditions that have no compiled form: variable and text."""
-        return [(name, part.canonical) for name, part in self.compiled.lowered.calls]
-
-    @cached_property
-    def columns_read(self) -> frozenset[ColumnPath]:
-        """The columns that are read with the bits of all rows known: any others may be NULL then,
-        as long as no state goes on as one of the reference matcher."""
-        lowered, query = self.compiled.lowered, self.plan.query
-        expressions = [expression for _, expression in lowered.calls]
-        expressions += [measure.expression for measure in query.measures]
-        return frozenset(
-            [
-                *(self.plan.columns[place] for place in lowered.columns),
-                *(path for each in expressions for path in columns_of(each)),
-                *(each.source for each in query.outputs if isinstance(each.source, tuple)),
-            ]
-        )
-
-    def bits(self, events: EventTable, names: Names) -> tuple[I64, list[ConditionFailure]]:
-        """The bits of rows, from their columns, and what could not be computed."""
-        bits, failures = self._bits.of(events.vectors(self.slots), len(events))
-        read = events.objects(names, self.slots)
-        told = []
-        for mask, row, error in failures:
-            (variable, *_) = self._variables_of(mask)
-            told.append(ConditionFailure(variable, read(row), error))
-        return bits, told
-
-    def _variables_of(self, mask: int) -> Sequence[str]:
-        needed = self.compiled.lowered.program.variables["bits"].tolist()
-        names = self.plan.query.variables
-        return [name for name, bits in zip(names, needed, strict=True) if bits & mask] or names
 
     def run(
         self,
@@ -108,16 +66,17 @@ class CompiledRowPattern:
         key: I64,
         watermark: int,
         names: Names,
+        bits: I64,
         *,
-        bits: I64 | None = None,
         closed: bool = False,
     ) -> Run:
         """Apply new rows and move all keys of ``states`` to ``watermark``.
 
         ``key`` is the number of each row's key; a number beyond those of ``states`` is a new key.
         Of one key, rows are in their order, and behind those that ``states`` has. ``bits`` are
-        those of the rows, where they are known. ``closed``: no row of any key will follow. Iterate
-        over what is returned for what was found; after that it has the new states.
+        those of the rows: which of ``row_bits`` are true of each. ``closed``: no row of any key
+        will follow. Iterate over what is returned for what was found; after that it has the new
+        states.
         """
         return Run(self, states, events, key, watermark, names, bits, closed=closed)
 
@@ -131,16 +90,6 @@ class CompiledRowPattern:
             at = (starts + keys["start"] - keys["first"])[open_]
             found[open_] = states.rows.time[at] + within
         return found
-
-    def states_of(self, given: Sequence[KeyState], names: Names) -> RowPatternStates:
-        """The states of the reference matcher as arrays."""
-        states = states_of(given, names, self.slots)
-        states.bits, _ = self.bits(states.rows, names)
-        return states
-
-    def key_states(self, states: RowPatternStates, names: Names) -> list[KeyState]:
-        """The states as the reference matcher has them."""
-        return list(key_states(states, names, self.slots, self.compiled.limits))
 
 
 class Run:
@@ -158,14 +107,11 @@ class Run:
         key: I64,
         watermark: int,
         names: Names,
-        bits: I64 | None,
+        bits: I64,
         *,
         closed: bool,
     ) -> None:
         self._matcher, self._names, self._closed = matcher, names, closed
-        self._failures: list[ConditionFailure] = []
-        if bits is None:
-            bits, self._failures = matcher.bits(events, names)
         keys = states.keys.copy()
         count = max(len(keys), int(key.max(initial=-1)) + 1)
         keys = np.concatenate([keys, new_keys(count - len(keys))])
@@ -195,7 +141,6 @@ class Run:
         remembers = (
             lowered.failures_last and instructions <= most and longest * instructions <= _MOST_TRIED
         )
-        registers = np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64)
         self._work = tables.Work(
             keys=keys,
             held_threads=states.threads,
@@ -207,8 +152,8 @@ class Run:
             heads=np.zeros((_ROOM + instructions, 2), np.int64),
             nodes=np.zeros(max(1024, 4 * instructions), tables.NODE),
             moved=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
-            registers=registers,
-            doubles=registers.view(np.float64),
+            registers=np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64),
+            accumulators=np.zeros((_ROOM, len(program.aggregates)), expression_loop.VALUE),
             answers=np.zeros(len(program.tests) + 1, np.int64),
             values=np.zeros(expression_loop.STACK, expression_loop.VALUE),
             one=np.zeros(longest, np.int64),
@@ -225,38 +170,18 @@ class Run:
 
     def _values(self) -> None:
         """The columns that programs read, as numbers."""
-        lowered = self._matcher.compiled.lowered
+        lowered, names = self._matcher.compiled.lowered, self._matcher.plan.query.variables
         vectors = self._events.vectors(self._matcher.slots)
-        count = len(self._events)
-        wholes = np.zeros((count, max(1, len(lowered.columns))), np.int64)
-        doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
-        texts: list[tuple[int, Bytes]] = []
-        for place, number in enumerate(lowered.columns):
-            column: Vector = vectors[number]
-            if isinstance(column, Numbers):
-                target = doubles if column.values.dtype == np.float64 else wholes
-                target[:, place] = column.values
-                nulls[:, place] = column.nulls
-            elif isinstance(column, Bytes):
-                texts.append((place, column))
-                nulls[:, place] = column.nulls
-        operations, program = lowered.operations, lowered.program
-        if lowered.numbers_texts:
-            variables = self._matcher.plan.query.variables
-            constants = [*variables, *(text for _, text in lowered.texts)]
-            numbered = Texts([column for _, column in texts], constants, ordered=False)
-            for (place, _), numbers in zip(texts, numbered.columns, strict=True):
-                wholes[:, place] = numbers
-            operations = operations.copy()
-            rows = [row for row, _ in lowered.texts]
-            operations["whole"][rows] = numbered.constants[len(variables) :]
-            names = np.ascontiguousarray(numbered.constants[: len(variables)])
-            program = program._replace(names=names)
-        self._program = program
+        values = values_of(
+            [vectors[number] for number in lowered.columns], len(self._events),
+            lowered.operations, lowered.texts, names=names,
+        )  # fmt: skip
+        numbers = np.ascontiguousarray(values.texts.constants[len(lowered.texts) :])
+        self._program = lowered.program._replace(names=numbers)
         self._programs = expression_loop.Programs(
-            lowered.conditions, operations, np.zeros(0, expression_loop.LOOK)
+            lowered.conditions, values.operations, np.zeros(0, expression_loop.LOOK)
         )
-        self._columns = expression_loop.Columns(wholes, doubles, nulls)
+        self._columns = values.columns
 
     def __iter__(self) -> Iterator[Found]:
         control = self._controls[0]
@@ -279,22 +204,25 @@ class Run:
         names: dict[int, tuple[str, ...]] = {
             thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen", "heads"),
             thread_loop.FULL_NODES: ("nodes", "moved"),
-            thread_loop.FULL_REGISTERS: ("registers", "moved"),
+            thread_loop.FULL_REGISTERS: ("registers", "accumulators", "moved"),
         }
         if status in names:
-            larger = {name: _doubled(getattr(work, name)) for name in names[status]}
-            if "registers" in larger:
-                larger["doubles"] = larger["registers"].view(np.float64)
-            self._work = work._replace(**larger)
+            tables_of = {name: getattr(work, name) for name in names[status]}
+            self._work = work._replace(
+                **{name: grown(each, len(each) + 1) for name, each in tables_of.items()}
+            )
         elif status == key_loop.FULL_KEPT:
+            threads, nodes = (
+                int(control[f"kept_{name}"] + control[name]) for name in ("threads", "nodes")
+            )
             self._out = out._replace(
-                kept_threads=_doubled(out.kept_threads, int(control["threads"])),
-                kept_nodes=_doubled(out.kept_nodes, int(control["nodes"])),
+                kept_threads=grown(out.kept_threads, threads),
+                kept_nodes=grown(out.kept_nodes, nodes),
             )
         elif status == key_loop.FULL_RESULTS:
-            self._out = out._replace(results=_doubled(out.results))
+            self._out = out._replace(results=grown(out.results, len(out.results) + 1))
         else:
-            self._out = out._replace(labels=_doubled(out.labels))
+            self._out = out._replace(labels=grown(out.labels, len(out.labels) + 1))
 
     def _nodes(self) -> Table:
         return self._work.nodes
@@ -309,11 +237,10 @@ class Run:
 
     def _found(self) -> Found:
         control = self._controls[0]
-        failures, self._failures = self._failures, []
         read = self._events.objects(self._names, self._matcher.slots)
         calls = self._matcher.compiled.lowered.calls
-        failures += [
-            ConditionFailure(calls[each.call][0], read(each.row), each.error)
+        failures = [
+            ConditionFailure(calls[each.call][0], read(each.event), each.error)
             for each in self._calls.failures()
         ]
         return Found(
@@ -343,12 +270,6 @@ class Run:
         )
 
 
-def _doubled(table: Any, more: int = 0) -> Any:
-    larger = np.zeros((2 * len(table) + more, *table.shape[1:]), table.dtype)
-    larger[: len(table)] = table
-    return larger
-
-
 def prepare() -> None:
     """Compile the loops, or load what was compiled before; they are the same for every plan.
 
@@ -366,5 +287,5 @@ def prepare() -> None:
     matcher = CompiledRowPattern(plan_query(query))
     nothing = np.zeros(0, np.int64)
     states, events = RowPatternStates(), EventTable.of([], Names(), matcher.slots)
-    for found in matcher.run(states, events, nothing, 0, Names()):
+    for found in matcher.run(states, events, nothing, 0, Names(), nothing):
         assert not len(found.output.result)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.model import Event
 
 
@@ -91,19 +89,3 @@ class SkipFailed:
 
 
 Result = MatchFound | Unmatched | TimedOut | GivenUp | SkipFailed
-
-
-def rows_of(plan: RowPatternPlan, results: Sequence[Result]) -> list[tuple[Any, ...]]:
-    """The rows of the result with the columns of the query."""
-    places = {path: place for place, path in enumerate(plan.columns)}
-    return [
-        tuple(
-            output.measures[column.source]
-            if isinstance(column.source, int)
-            else output.row.columns[places[column.source]]
-            for column in plan.query.outputs
-        )
-        for result in results
-        if isinstance(result, (MatchFound, Unmatched))
-        for output in result.rows
-    ]

@@ -1,14 +1,13 @@
 """Calls of Python out of the compiled loop, for the parts of conditions that have no operation.
 
 The loop puts a call's operands onto the stack and calls; the result takes the place of the first
-one. A call whose computation fails makes the condition not true of the event, and is told of
-(:class:`CallFailure`).
+one. A call whose computation fails makes the condition not true of the event, and is told of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,20 +22,12 @@ from spark_cep.pattern.expressions import ALL_STEPS, ColumnPath, LookBack, aggre
 from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.nodes import Column, Reference
 from spark_cep.pattern.types import BOOLEAN, SqlType
+from spark_cep.programs.loops.expression_loop import VALUE
 from spark_cep.programs.programs import PythonCall
 from spark_cep.programs.python_calls import PythonCalls
 
 #: 64-bit numbers of a value on the stack, and the places of its parts among them.
-_WIDTH, _WHOLE, _DOUBLE, _NULL = 3, 0, 1, 2
-
-
-class CallFailure(NamedTuple):
-    """A condition that could not be computed: of rule number ``rule`` on event number ``event``."""
-
-    rule: int
-    atom: LookBackAtom
-    event: int
-    error: str
+_WIDTH, _WHOLE, _DOUBLE, _NULL = VALUE.itemsize // 8, 0, 1, 2
 
 
 class BoundCall:
@@ -96,11 +87,13 @@ class _Walk:
         self.read = bind(argument, {path: place for place, path in enumerate(paths)}, {}, event)
 
 
-class Calls(PythonCalls[CallFailure]):
+class Calls(PythonCalls):
     """The calls of one run; the compiled loop is handed this.
 
     ``stack`` is what the loop works on, and ``nodes`` gives the table of nodes as it is now.
     """
+
+    _failed = 1
 
     def __init__(
         self,
@@ -121,21 +114,15 @@ class Calls(PythonCalls[CallFailure]):
         self._values: dict[tuple[int, int], Any] = {}
         super().__init__()
 
-    def _call(self, number: int, event: int, last: int, top: int) -> int:
-        try:
-            function = self._functions.get(number)
-            if function is None:
-                function = self._functions[number] = self._function(self._bound[number])
-            function(_WIDTH * top, last)
-        except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
-            bound = self._bound[number]
-            told = f"{bound.atom}: {error!r}"
-            self._failures[number, event, last] = CallFailure(bound.rule, bound.atom, event, told)
-            return 1
-        except BaseException as error:  # noqa: BLE001  it must not be lost in the compiled loop
-            self._fatal = error
-            return 1
+    def _compute(self, number: int, _row: int, node: int, more: int) -> int:
+        function = self._functions.get(number)
+        if function is None:
+            function = self._functions[number] = self._function(self._bound[number])
+        function(_WIDTH * more, node)
         return 0
+
+    def _failed_at(self, row: int, node: int) -> tuple[int, ...]:
+        return row, node
 
     def _function(self, bound: BoundCall) -> Callable[[int, int], Any]:
         """What computes a call from its place on the stack and the last node, and puts the result

@@ -14,18 +14,11 @@ from spark_cep.pattern.expressions.checking.types import Typing
 from spark_cep.pattern.expressions.nodes import Column, Literal, Node, Reference, walk
 from spark_cep.pattern.types import BOOLEAN, DOUBLE, FLOAT, STRING, DecimalType, SqlType
 from spark_cep.programs.loops import expression_loop as op
+from spark_cep.programs.loops.aggregate_loop import AGGREGATES
 from spark_cep.programs.program_writer import AS_WHOLE, Unsupported, Writer, supported
 from spark_cep.programs.programs import Look, Program, PythonCall
 
-_FUNCTIONS = {
-    "FIRST": op.FIRST,
-    "LAST": op.LAST,
-    "SUM": op.SUM,
-    "AVG": op.AVG,
-    "MIN": op.MIN,
-    "MAX": op.MAX,
-    "COUNT": op.COUNT,
-}
+_FUNCTIONS = {"FIRST": op.FIRST, "LAST": op.LAST, **AGGREGATES}
 
 
 def program(

@@ -14,63 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import I32, I64, NEVER, Table
+from spark_cep.columns.growth import grown
 from spark_cep.columns.texts import Texts
 from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, SlotType
 from spark_cep.matcher.findings.chains import Chains
-from spark_cep.matcher.steps.calls import CallFailure
+from spark_cep.matcher.steps.calls import BoundCall
+from spark_cep.matcher.steps.held import INSTANCE, NODE, Held
 from spark_cep.matcher.steps.loops import event_loop, kernel, kernel_tables
 from spark_cep.matcher.steps.loops.collector import compact
 from spark_cep.matcher.steps.tables import Tables
 from spark_cep.programs.loops import expression_loop
+from spark_cep.programs.python_calls import CallFailure
 
 #: Findings are handed out when there are so many, so that they never pile up.
 _DRAIN_AT = 65_536
 #: So many rows more than events make necessary are there at first; tables grow as they must.
 _ROOM = 64
 
-#: An instance that something is remembered of: rule and key, and as in ``kernel_tables.INSTANCE``.
-INSTANCE = np.dtype(
-    [
-        ("key", "i8"), ("deadline", "i8"), ("quiet", "i8"), ("events_bound", "i8"),
-        ("rule", "i4"), ("partials", "i4"), ("finished", "i4"), ("paused", "u1"),
-        ("limited", "u1"),
-    ],
-    align=True,
-)  # fmt: skip
-NODE = np.dtype([("previous", "i4"), ("step", "i4"), ("event", "i4")])
 _KEPT = ("deadline", "quiet", "events_bound", "rule", "partials", "finished", "paused", "limited")
-
-
-class Held(NamedTuple):
-    """What is remembered between runs, as records. ``instances`` are sorted by key and rule;
-    ``partials`` and ``finished`` are in their order, as many as they say. Nodes stand before those
-    behind them."""
-
-    instances: Table
-    partials: Table
-    finished: Table
-    nodes: Table
-
-    @classmethod
-    def nothing(cls) -> Held:
-        """What is remembered at first."""
-        kinds = (INSTANCE, kernel_tables.PARTIAL, kernel_tables.FINISHED, NODE)
-        return cls(*(np.zeros(0, kind) for kind in kinds))
-
-    @property
-    def due(self) -> I64:
-        """Per instance, the watermark at which something is due."""
-        return due_of(*(self.instances[name] for name in ("deadline", "quiet", "finished")))
-
-
-def due_of(deadline: I64, quiet: I64, finished: I64) -> I64:
-    """The watermark at which something is due in each, of its deadline, of when it is quiet no
-    more, and of how many complete matches wait."""
-    waits = (quiet != NEVER) & (finished == 0)
-    return np.where(waits, np.minimum(deadline, quiet), deadline)
 
 
 class Findings(NamedTuple):
@@ -120,6 +84,11 @@ class ColumnarMatcher:
     def slots(self) -> Sequence[SlotType]:
         """The columns of events."""
         return self._tables.slots
+
+    @property
+    def calls(self) -> Sequence[BoundCall]:
+        """The calls of Python, by number."""
+        return self._tables.calls
 
     def run(
         self,
@@ -176,7 +145,7 @@ class Run:
         columns = events.vectors(tables.slots)
         values = tables.values(columns, len(events))
         self._programs, self._columns = tables.programs(values), values.columns
-        self._calls = tables.calls(values, columns, self._out.stack, lambda: self._out.nodes)
+        self._calls = tables.calls_of(values, columns, self._out.stack, lambda: self._out.nodes)
 
     def _pairs(
         self,
@@ -274,7 +243,7 @@ class Run:
         need = {name: int(self._controls[name][0]) for name in kernel_tables.CONTROL.names or ()}
         need["need_following"] = need["need_partials"]
         larger: dict[str, Any] = {
-            name: _grown(getattr(self._out, name), need[f"need_{name}"])
+            name: grown(getattr(self._out, name), need[f"need_{name}"])
             for name in self._out._fields
             if f"need_{name}" in need
         }
@@ -301,7 +270,7 @@ class Run:
             failure_kind=failures["kind"].copy(),
             failure_event=failures["event"].copy(),
             failure_detail=failures["detail"].copy(),
-            call_failures=list(self._calls.failures()),
+            call_failures=self._calls.failures(),
             tallies=out.tallies.copy(),
         )
         control["matches"] = control["timeouts"] = control["failures"] = 0
@@ -356,15 +325,6 @@ class Run:
         nodes["step"] = out.nodes["step"][:count]
         nodes["event"] = renumbered[out.nodes["event"][:count]]
         self.held = Held(merged[order], partials, finished, nodes)
-
-
-def _grown(table: Table, need: int) -> Table:
-    """The table with room for at least ``need`` rows, twice that where it grows."""
-    if len(table) >= need:
-        return table
-    larger = np.zeros(2 * need, table.dtype)
-    larger[: len(table)] = table
-    return larger
 
 
 def _reordered(old: Table, new: Table, counts: I32, order: I64) -> Table:

@@ -14,8 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, NEVER, NONE, Table
-from spark_cep.columns.texts import Texts
-from spark_cep.columns.vectors import Bytes, Numbers, Vector
+from spark_cep.columns.vectors import Vector
 from spark_cep.compiler.plan import GapAtom, Kind, LookBackAtom, Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
@@ -26,8 +25,8 @@ from spark_cep.matcher.steps.loops import event_loop, kernel_tables
 from spark_cep.matcher.steps.transitions import Outcome, Transitions
 from spark_cep.pattern.tree import OnLimit, Skip
 from spark_cep.programs.loops import expression_loop
-from spark_cep.programs.loops.expression_loop import Columns
 from spark_cep.programs.programs import Program
+from spark_cep.programs.values import Values, values_of
 
 #: Of a rule with more conditions that look back, outcomes are resolved answer by answer.
 _MOST_TABLED = 6
@@ -50,14 +49,6 @@ _ON_LIMIT = {
     OnLimit.REJECT_NEW: kernel_tables.REJECT_NEW,
     OnLimit.PAUSE_RULE: kernel_tables.PAUSE_RULE,
 }
-
-
-class Values:
-    """What programs compute with in one run: the columns of its events as numbers, the operations
-    with texts numbered as these are, and the texts."""
-
-    def __init__(self, columns: Columns, operations: Table, texts: Texts) -> None:
-        self.columns, self.operations, self.texts = columns, operations, texts
 
 
 class Tables:
@@ -98,7 +89,8 @@ class Tables:
         self._read = read
         self._orders_texts = any(each.orders_texts for *_, each in written)
         self._texts: list[tuple[int, str]] = []
-        self._calls: list[BoundCall] = []
+        #: The calls of Python, by number.
+        self.calls: list[BoundCall] = []
         column_of = {number: place for place, number in enumerate(read)} | {NONE: NONE}
         conditions: list[tuple[int, int, int, int, int]] = []
         operations: list[tuple[int, float, int, int]] = []
@@ -117,46 +109,21 @@ class Tables:
                 if code == expression_loop.COLUMN:
                     operand = column_of[operand]
                 operations.append((whole, double, full, operand))
-            conditions.append((FOREVER, first, len(operations), len(looks), len(self._calls)))
+            conditions.append((FOREVER, first, len(operations), len(looks), len(self.calls)))
             for look in found.looks:
                 function, step, column, offset, as_double = look.row
                 looks.append((function, step, column_of[column], offset, as_double))
-            self._calls += [BoundCall(call, rule, atom, plan, slots, types) for call in found.calls]
+            self.calls += [BoundCall(call, rule, atom, plan, slots, types) for call in found.calls]
         self._conditions = np.array(conditions, expression_loop.CONDITION)
         self._operations = np.array(operations, expression_loop.OPERATION)
         self._looks = np.array(looks, expression_loop.LOOK)
 
     def values(self, columns: Sequence[Vector], count: int) -> Values:
         """The columns that programs read, of ``count`` events, as numbers."""
-        width = max(1, len(self._read))
-        wholes = np.zeros((count, width), np.int64)
-        doubles = wholes.view(np.float64)
-        nulls = np.ones((count, width), np.uint8)
-        texts: list[tuple[int, Bytes]] = []
-        for place, number in enumerate(self._read):
-            column = columns[number]
-            if isinstance(column, Numbers):
-                target = doubles if column.values.dtype == np.float64 else wholes
-                target[:, place] = column.values
-                nulls[:, place] = column.nulls
-            elif isinstance(column, Bytes):
-                texts.append((place, column))
-                nulls[:, place] = column.nulls
-            else:
-                # Python finds the value by the event.
-                wholes[:, place] = np.arange(count)
-                nulls[:, place] = [value is None for value in column.values]
-        constants = [text for _, text in self._texts]
-        numbered = Texts([column for _, column in texts], constants, ordered=self._orders_texts)
-        for (place, _), numbers in zip(texts, numbered.columns, strict=True):
-            wholes[:, place] = numbers
-        operations = self._operations
-        if constants:
-            operations = operations.copy()
-            operations["whole"][[row for row, _ in self._texts]] = numbered.constants
-        return Values(Columns(wholes, doubles, nulls), operations, numbered)
+        read = [columns[number] for number in self._read]
+        return values_of(read, count, self._operations, self._texts, ordered=self._orders_texts)
 
-    def calls(
+    def calls_of(
         self,
         values: Values,
         columns: Sequence[Vector],
@@ -164,7 +131,7 @@ class Tables:
         nodes: Callable[[], Table],
     ) -> Calls:
         """What the kernel calls for what programs leave to Python."""
-        return Calls(self._calls, columns, self.slots, values.texts, stack, nodes)
+        return Calls(self.calls, columns, self.slots, values.texts, stack, nodes)
 
     def programs(self, values: Values) -> expression_loop.Programs:
         """The programs with the texts of a run."""

@@ -65,7 +65,7 @@ def warn_swallowed(rule: Rule) -> Iterator[Finding]:
 
 
 def _takes_all(step: Step) -> bool:
-    """Whether it is a greedy loop of single events that nothing ends."""
+    """Return whether it is a greedy loop of single events that nothing ends."""
     looping = step.times is not None and step.times.looping
     return looping and step.greedy and step.group is None and step.until is None
 

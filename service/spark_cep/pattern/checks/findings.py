@@ -1,4 +1,4 @@
-"""What a check of a rule's tree yields, and how it names the part that it is about."""
+"""Findings of the checks of a rule's tree, and the names of the parts that they are about."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def place_steps(
 
 
 def repeats(step: Step) -> bool:
-    """Whether a step or group can be taken more than once."""
+    """Return whether a step or group can be taken more than once."""
     return step.times is not None and step.times.maximum != 1
 
 
 def is_last_event(placed: Placed) -> bool:
-    """Whether nothing of the pattern follows the step, not even a next round of a group."""
+    """Return whether nothing of the pattern follows the step, not even a next round of a group."""
     return placed.last and all(
         parent.last and not repeats(parent.step) for parent in placed.parents
     )

@@ -106,7 +106,7 @@ def check_look_backs(rule: Rule) -> Iterator[Finding]:
 
 
 def mention(expression: Expression, step: str) -> tuple[int, int] | None:
-    """Where an expression's text first names a step."""
+    """Return the span at which an expression's text first names a step."""
     found = re.search(rf"(?<![\w.]){re.escape(step)}(?=\s*\.)", expression.text)
     return found.span() if found else None
 

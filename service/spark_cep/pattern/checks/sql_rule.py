@@ -1,4 +1,4 @@
-"""What is special about a rule in SQL: its fields in a document, and the checks of its tree."""
+"""Rules in SQL: their fields in a document, and the checks of their tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SAID_BY_STATEMENT: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def said_twice(data: Mapping[str, Any], places: Places) -> list[Problem]:
-    """What a document must not have beside its statement."""
+    """Return a problem for each field that the document must not have beside its statement."""
     return [
         places.problem(f"`{name}` cannot stand beside `{FIELD}`", (name,), allowed=help_, at="key")
         for name, help_ in SAID_BY_STATEMENT.items()
@@ -78,5 +78,5 @@ def warn_sql(rule: Rule) -> Iterator[Finding]:
 
 
 def finding(found: Found, *, warning: bool = False) -> Finding:
-    """What was found in the statement, as a finding about the rule."""
+    """Return a problem of the statement as a finding about the rule."""
     return Finding(found.message, PATH, found.allowed, warning=warning, offsets=found.span)

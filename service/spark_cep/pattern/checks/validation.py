@@ -1,4 +1,4 @@
-"""Which rules are refused: the checks of a rule's tree, whatever front end it came from.
+"""Checks that refuse a rule, whatever front end its tree comes from.
 
 Each check is one small function that yields findings; a finding names its part by the path that
 ``places`` turns into a place in a text. What Flink CEP refuses is refused here, and also what it

@@ -88,7 +88,7 @@ def to_data(rule: Rule) -> dict[str, Any]:
 
 
 def _pattern(rule: Rule) -> dict[str, Any]:
-    """What is looked for: the statement, or the fields that it stands for."""
+    """Return the pattern: the statement, or the fields that it stands for."""
     if rule.query is not None:
         return {FIELD: _Statement(plain_text(rule.query.text) + "\n")}
     return {

@@ -86,7 +86,7 @@ def examine_rules(
 
 
 def examine_sql_file(text: str, source: str) -> tuple[list[LoadedRule], list[Problem]]:
-    """The same of a file with a statement (:mod:`spark_cep.pattern.document.sql_file`)."""
+    """Examine a file with a statement (:mod:`spark_cep.pattern.document.sql_file`)."""
     return _examined([_load(read_sql_file(text, source))], source)
 
 
@@ -102,7 +102,7 @@ def _examined(
 def examine_documents(
     text: str, source: str, given: Mapping[str, object] = MappingProxyType({})
 ) -> list[tuple[LoadedRule | None, list[Problem]]]:
-    """The same, document by document: the rule, if there is something of one, and its problems."""
+    """Examine each document: yield its rule, as far as it could be read, and its problems."""
     return [_load(_completed(document, given)) for document in read_documents(text, source)]
 
 
@@ -167,7 +167,7 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
 
 
 class _Read(NamedTuple):
-    """What of a rule could be read."""
+    """The parts of a rule that could be read."""
 
     rule: Rule | None
     problems: list[Problem]
@@ -190,7 +190,7 @@ def _of_steps(data: dict[str, Any], places: Places, wrong: Mapping[Path, Problem
 
 
 def _of_statement(data: dict[str, Any], places: Places, wrong: Mapping[Path, Problem]) -> _Read:
-    """The same of a document in SQL."""
+    """Read a document in SQL."""
     text = places.texts.get(sql_rule.PATH)
     query, found = (None, []) if text is None else examine_query(text, places.source)
     problems, _ = place_findings(map(sql_rule.finding, found), places)
@@ -210,7 +210,8 @@ def _of_statement(data: dict[str, Any], places: Places, wrong: Mapping[Path, Pro
 
 
 def _first(problems: list[Problem], places: Places) -> list[Problem]:
-    """As many as are looked for in a document, and that there may be more."""
+    """Return the first problems, up to the limit of a document, and a note that there may be
+    more."""
     if len(problems) < MOST_PROBLEMS:
         return problems
     message = (
@@ -234,7 +235,11 @@ def _empty(data: Mapping[str, Any], path: Path) -> Iterator[Path]:
 
 def _no_value(path: Path, places: Places) -> Problem:
     message = f"`{path[-1]}` has no value"
-    return places.problem(message, path, allowed="a value; or leave the key out", at="key")
+    allowed = "a value; or leave the key out"
+    if str(path[-1])[:1].isdigit():
+        # What stands behind the comma of `where: amount > 1,5` in braces.
+        allowed = "decimals behind a point, as 1.5; quotes around a condition with a comma"
+    return places.problem(message, path, allowed=allowed, at="key")
 
 
 def _without(kind: type[_Fields], data: Mapping[str, Any], paths: Iterable[Path]) -> _Fields | None:
@@ -323,7 +328,7 @@ def _is_open(text: str) -> bool:
 
 
 def _check_words(shape: RuleShape, places: Places) -> list[Problem]:
-    """What is refused for the words used, where the tree has one form for two ways to write."""
+    """Return problems of wording, where the tree has one form for two ways to write."""
     problems: list[Problem] = []
 
     def check(steps: list[StepShape], path: Path) -> None:
@@ -352,7 +357,7 @@ def _check_words(shape: RuleShape, places: Places) -> list[Problem]:
 
 
 def _bounded(step: StepShape) -> bool:
-    """Whether ``times: 0..n`` could say the step, so that the tree's check lets it pass."""
+    """Return whether ``times: 0..n`` could say the step, so that the tree's check lets it pass."""
     return step.times is not None and step.times.minimum == 1 and step.times.maximum is not None
 
 

@@ -39,7 +39,7 @@ def rule_of_query(shape: RuleFields, query: Query) -> Rule:
 
 
 def with_query(rule: Rule, query: Query) -> Rule:
-    """The same rule with another statement."""
+    """Return the rule with another statement."""
     return replace(
         rule,
         query=query,

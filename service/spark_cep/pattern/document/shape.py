@@ -59,7 +59,7 @@ def parse_instant(value: object) -> int:
 
 
 def instant_us(value: object) -> int:
-    """The same in microseconds."""
+    """Return the instant in microseconds."""
     moment: date | None = value if isinstance(value, date) else None
     if isinstance(value, str):
         moment = datetime.fromisoformat(value.strip())
@@ -88,7 +88,7 @@ def _times(value: object) -> Repetitions:
 
 
 def _form(value: object) -> str:
-    """Which written form of a value this is; the tags are no part of any path."""
+    """Return the written form of a value; the tags are no part of any path."""
     if isinstance(value, dict):
         return "<mapping>"
     return "<many>" if isinstance(value, list) else "<one>"
@@ -164,7 +164,7 @@ class SkipToShape(Shape):
 
 
 class EmitShape(Shape):
-    """What an output record carries."""
+    """The content of an output record."""
 
     measures: dict[str, Text] = Field(
         default_factory=dict,
@@ -186,7 +186,7 @@ class EmitShape(Shape):
 
 
 class LimitsShape(Shape):
-    """What one key may hold for one rule."""
+    """Limits of the state of one key for one rule."""
 
     partial_matches: Count = Field(
         default=Limits().partial_matches,
@@ -250,7 +250,7 @@ class StepShape(Shape):
 
 
 class RuleFields(Shape):
-    """What every rule has, in whatever language it is written."""
+    """Fields of every rule, whatever its language."""
 
     id: Text = Field(description="the rule's name: letters, digits, `_`, `-` and `.`")
     version: Version = Field(

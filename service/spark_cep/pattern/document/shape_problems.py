@@ -1,4 +1,4 @@
-"""What is wrong with the shape of a rule document, as problems that underline the place."""
+"""Problems of the shape of a rule document that underline the place."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def add_months(value: Any, count: int) -> Any:
 
 
 def is_temporal(value: Any) -> bool:
-    """Whether a value takes part in the arithmetic of time."""
+    """Return whether a value takes part in the arithmetic of time."""
     return isinstance(value, (date, timedelta, Months))
 
 

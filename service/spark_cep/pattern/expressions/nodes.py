@@ -1,6 +1,6 @@
 """The vetted form of an expression: a small tree in which nothing but known operators can stand.
 
-``syntax`` builds these nodes from text; type checks, both evaluators and the canonical text start
+``reading`` builds these nodes from text; type checks, both evaluators and the canonical text start
 from them, never from the author's text. Nodes are immutable, hashable and picklable. ``span``, the
 place in the author's text, takes no part in equality.
 
@@ -206,7 +206,7 @@ class Expression:
 
     @property
     def is_event_only(self) -> bool:
-        """Whether the expression needs nothing but the event."""
+        """Return whether the expression needs nothing but the event."""
         return not self.look_backs and not self.row_values
 
     @property

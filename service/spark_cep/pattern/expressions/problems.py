@@ -1,4 +1,4 @@
-"""What is wrong with an expression, with the place in its text."""
+"""Problems of an expression, with their places in its text."""
 
 from __future__ import annotations
 
@@ -31,3 +31,8 @@ class ExpressionError(SparkCepError):
 
     def __reduce__(self) -> tuple[type[ExpressionError], tuple[tuple[ExpressionProblem, ...]]]:
         return type(self), (self.problems,)
+
+
+def refused(message: str, span: tuple[int, int], allowed: str | None = None) -> ExpressionError:
+    """The error of one problem."""
+    return ExpressionError([ExpressionProblem(message, *span, allowed)])

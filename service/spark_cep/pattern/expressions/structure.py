@@ -73,7 +73,8 @@ def _split(node: Node, whole: Expression | None = None) -> Leaf | And | Or:
 
 
 def with_columns_of(node: Node, event: RecordType) -> Node:
-    """The same for events of one type: a column that they do not have is the constant NULL."""
+    """Return the node for events of one type: a column that they do not have is the constant
+    NULL."""
     match node:
         case Column(path=path) if column_type(event, path) in (None, NULL):
             return Literal(None, NULL)

@@ -1,4 +1,4 @@
-"""What stands around the clause, where a query may have what a rule has not.
+"""The text around the clause: parts that a query may have and a rule may not.
 
 The grammar alone would tell of a word in the middle of it, or take WHERE for the result's name.
 """

@@ -1,4 +1,5 @@
-"""What a stream makes of a query: it has no end, and its rows come in the order of event time.
+"""Problems of a query over a stream, which has no end and whose rows come in the order of event
+time.
 
 A test closes its input, a job never does. What only the end of a partition decides is refused for
 a job, or needs WITHIN; what makes a key wait long is warned of.
@@ -44,29 +45,30 @@ def stream_refusals(query: Query, event_time: ColumnPath | None = None) -> list[
 
 
 def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
-    """The same, with offsets."""
+    """Return the refusals with the offsets of their places."""
     found = (*found_endless(query), *found_order(query, event_time))
     return sorted(found, key=lambda each: each.span)
 
 
 def found_endless(query: Query) -> list[Found]:
-    """What only the end of a partition decides, which an input that does not end never has."""
+    """Return the parts that only the end of a partition decides, which an endless input never
+    has."""
     return [*_ends(query), *_endless(query)]
 
 
 def found_order(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
-    """What is wrong with the order of rows, which is that of event time. ``None``: it is not known
-    which column that is."""
+    """Return the problems of ORDER BY, which must be the event time. ``event_time`` ``None``: its
+    column is unknown."""
     return list(_order(query, event_time))
 
 
 def stream_warnings(query: Query) -> list[Problem]:
-    """What makes results of a query on a stream come late, or not at all."""
+    """Return warnings about results that come late, or not at all, on a stream."""
     return _placed(query, found_warnings(query))
 
 
 def found_warnings(query: Query) -> list[Found]:
-    """The same, with offsets."""
+    """Return the warnings with the offsets of their places."""
     found = (*_one_partition(query), *_open_tail(query), *_later_rows(query))
     return sorted(found, key=lambda each: each.span)
 
@@ -95,7 +97,7 @@ def _endless(query: Query) -> Iterator[Found]:
 
 
 def _takes_any(node: RowPattern, query: Query) -> bool:
-    """Whether a part can take rows without any condition."""
+    """Return whether a part can take rows without any condition."""
     match node:
         case Variable(name=variable):
             if variable in query.defines:
@@ -116,7 +118,8 @@ def _takes_any(node: RowPattern, query: Query) -> bool:
 
 
 def _always_true(condition: Node) -> bool:
-    """Whether a condition holds whatever is in the row, as ``TRUE`` and ``1 = 1 OR v > 1`` do."""
+    """Return whether a condition holds whatever is in the row, as ``TRUE`` and ``1 = 1 OR v > 1``
+    do."""
     match condition:
         case Call(operator="AND", arguments=parts):
             return all(map(_always_true, parts))

@@ -87,7 +87,7 @@ def _again(item: Selected, chosen: Sequence[Output], before: Sequence[Output]) -
 
 
 def is_star(item: Selected, statement: Statement) -> bool:
-    """Whether an item of the SELECT list is all columns."""
+    """Return whether an item of the SELECT list is all columns."""
     text = "".join(item.column.text.split()).lower()
     return text == "*" or (
         statement.alias is not None and text == f"{statement.alias.written}.*".lower()

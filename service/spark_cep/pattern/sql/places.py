@@ -8,14 +8,14 @@ from spark_cep.errors import Problem, Span
 
 
 class Found(NamedTuple):
-    """What is wrong, at which offsets of the text, and what would be right."""
+    """A problem, the offsets of its text, and the remedy."""
 
     message: str
     span: tuple[int, int]
     allowed: str | None = None
 
     def overlaps(self, other: Found) -> bool:
-        """Whether both are about the same place."""
+        """Return whether both are about the same place."""
         return self.span[0] < other.span[1] and other.span[0] < self.span[1]
 
 

@@ -1,4 +1,4 @@
-"""How many instructions a pattern becomes at most, reckoned without making them.
+"""An upper bound of the number of instructions in a pattern's program.
 
 Copies of what is repeated, and the orders of PERMUTE, can be very many. ``()`` becomes no
 instruction and counts as one: making a program, and whatever else goes through the copies, takes

@@ -39,7 +39,7 @@ def spelled_out(
 
 
 def leaves_columns_open(query: Query) -> bool:
-    """Whether the query puts out columns that only the type of the events names."""
+    """Return whether the query puts out columns that only the type of the events names."""
     if query.event is not None or query.rows is RowsPerMatch.ONE_ROW:
         return False
     statement, _ = read_statement(query.text, query.source)

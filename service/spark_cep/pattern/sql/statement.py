@@ -1,4 +1,4 @@
-"""What a statement says, as it is written: names with their places, expressions as text.
+"""A statement as it is written: names with their places, expressions as text.
 
 Places are offsets into the statement's text, the end exclusive.
 """
@@ -12,7 +12,7 @@ from spark_cep.pattern.sql.row_pattern import RowPattern, Span
 
 
 class RowsPerMatch(StrEnum):
-    """Which rows are put out; the values are as SQL writes them."""
+    """The rows that a match puts out; the values are SQL's words."""
 
     ONE_ROW = "ONE ROW PER MATCH"
     SHOW_EMPTY = "ALL ROWS PER MATCH SHOW EMPTY MATCHES"
@@ -21,7 +21,7 @@ class RowsPerMatch(StrEnum):
 
 
 class SkipTo(StrEnum):
-    """Where the search goes on behind a match that is not empty."""
+    """The place where the search continues after a match that is not empty."""
 
     PAST_LAST_ROW = "PAST LAST ROW"
     NEXT_ROW = "TO NEXT ROW"

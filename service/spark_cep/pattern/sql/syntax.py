@@ -210,7 +210,7 @@ class _PermuteOfOne(Concatenation):
 
     @property
     def group(self) -> RowPattern:
-        """What stands in brackets behind it."""
+        """Parse the pattern in parentheses."""
         return self.parts[1]
 
 

@@ -21,7 +21,7 @@ from spark_cep.documents.nearest import instead
 from spark_cep.pattern.expressions import ExpressionError, ExpressionProblem, parse
 from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import Call, Column, Literal, Node, children
-from spark_cep.pattern.expressions.reading.syntax import MAX_TREE
+from spark_cep.pattern.expressions.reading.reader import MAX_TREE
 from spark_cep.pattern.types import BIGINT, DOUBLE, INT, NULL, STRING
 from spark_cep.pattern.ververica import aviator_truth as truth_of
 from spark_cep.pattern.ververica.aviator_arithmetic import (
@@ -175,7 +175,7 @@ class _Reader:
         return truth_of.choice(asked, then, otherwise)
 
     def _answer(self, syntax: Syntax) -> Truth:
-        """What stands behind `?` or `:`, where a nil would be the value of the whole."""
+        """Translate a branch behind `?` or `:`; its nil would be the value of the whole."""
         try:
             found = self._read(syntax)
             if isinstance(found, Value):
@@ -328,7 +328,7 @@ class _Reader:
 
 
 def _size(node: Node, known: dict[int, int]) -> int:
-    """How many operators the node is written with; what is shared counts each time."""
+    """Return the number of operators in the text of the node; a shared part counts each time."""
     if id(node) not in known:
         known[id(node)] = 1 + sum(_size(child, known) for child in children(node))
     return known[id(node)]

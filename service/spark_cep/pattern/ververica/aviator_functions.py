@@ -23,7 +23,7 @@ class ArgumentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AviatorFunction:
-    """How many arguments a function takes, of which kinds, and what it is in SQL."""
+    """A function: the number and kinds of its arguments, and its form in SQL."""
 
     kinds: frozenset[Kind]
     counts: range

@@ -1,4 +1,4 @@
-"""What an Aviator expression is worth, said in SQL with the same answers.
+"""The value of an Aviator expression in SQL, with the same answers.
 
 Aviator and SQL differ where something is missing. To Aviator ``nil`` is a value: equal to itself
 and less than any other, so ``a < 5`` is true and ``a != 5`` is true where ``a`` is nil. What cannot
@@ -35,7 +35,7 @@ _SIGNS = {
 
 
 class Kind(Enum):
-    """What is known of a value's type without a schema."""
+    """The kind of a value, as far as it is known without a schema."""
 
     ANY = "a column"
     LONG = "a whole number"

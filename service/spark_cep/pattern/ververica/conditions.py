@@ -33,7 +33,7 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which events are taken: a SQL condition and a record type; ``None``: all."""
+    """The events that a node takes: a SQL condition and a record type; ``None``: all."""
 
     where: str | None = None
     of_type: str | None = None
@@ -57,7 +57,7 @@ class ConditionReader:
     findings: Findings
 
     def read(self, condition: Mapping[str, Any], path: Path) -> Selection:
-        """What a condition of the right shape selects; of one that is refused, all."""
+        """Return the selection of a valid condition; a refused one selects all events."""
         kind = condition["type"]
         if kind == "GROOVY":
             self.findings.add(

@@ -1,4 +1,4 @@
-"""What is wrong with a pattern, by the path in its JSON."""
+"""Problems of a pattern by their paths in its JSON."""
 
 from __future__ import annotations
 

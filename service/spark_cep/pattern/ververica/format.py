@@ -64,7 +64,7 @@ TimesShape: Any = create_model(
 
 
 class ConditionShape(FormatShape):
-    """Which events a node takes."""
+    """The condition of a node on its events."""
 
     type: Literal["AVIATOR", "CLASS", "CUSTOM_ARGS", "GROOVY"] = Field(
         description="`AVIATOR`, `CLASS` or `CUSTOM_ARGS`"
@@ -89,7 +89,7 @@ class ConditionShape(FormatShape):
 
 
 class QuantifierShape(FormatShape):
-    """How often a node takes events."""
+    """The quantifier of a node."""
 
     consumingStrategy: Literal["STRICT", "SKIP_TILL_NEXT", "SKIP_TILL_ANY"] = Field(
         description="contiguity within the node: `STRICT`, `SKIP_TILL_NEXT` or `SKIP_TILL_ANY`"
@@ -106,7 +106,7 @@ class QuantifierShape(FormatShape):
 
 
 class EdgeShape(FormatShape):
-    """How one node follows another."""
+    """An edge: the contiguity between two nodes."""
 
     source: _Text = Field(description="the name of the node before")
     target: _Text = Field(description="the name of the node behind")
@@ -116,7 +116,7 @@ class EdgeShape(FormatShape):
 
 
 class AfterMatchShape(FormatShape):
-    """Where matching goes on after a match."""
+    """The skip strategy after a match."""
 
     type: Literal[
         "NO_SKIP", "SKIP_TO_NEXT", "SKIP_PAST_LAST_EVENT", "SKIP_TO_FIRST", "SKIP_TO_LAST"

@@ -196,7 +196,7 @@ class _Source:
             )
 
     def problem(self, finding: Finding) -> Problem:
-        """What was found, as a problem of the document."""
+        """Return a finding as a problem of the document."""
         named = f"`{written(finding.path)}`"
         message = finding.message
         message = message if named in message else f"{named}: {message}"
@@ -232,7 +232,8 @@ class _Source:
         return _mark_of(self._places.span((FIELD,), offsets=offsets))
 
     def _offsets(self, span: Span) -> tuple[int, int]:
-        """Where a span of the inner text begins and ends, counted as places count in texts."""
+        """Return the beginning and end of a span of the inner text, in the document's own
+        counting."""
         assert self._inside is not None
         text = "\n".join(self._inside.lines)
         before = sum(len(line) + 1 for line in split_lines(text)[: span.line - 1])

@@ -1,7 +1,7 @@
 """What packing is made of: the schemas of a query, and the rules of a batch.
 
 Schemas are those that were known when the query started, and travel with it. Rules travel with each
-batch (:mod:`spark_cep.rules.texts`), so they may change while the query runs.
+batch (:mod:`spark_cep.rules.plans`), so they may change while the query runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.decode.pack import Packer, RecordReader
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
-from spark_cep.rules.texts import plan_of
+from spark_cep.rules.plans import plan_of
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,9 @@ class Packing:
         )
 
     def packer_of(self, rules: str) -> Packer:
-        """The packer for rules in the text in which they travel. Raises as :meth:`packer`."""
-        return self.packer(plan_of(rules, self.types))
+        """The packer for rules as :func:`~spark_cep.rules.plans.encoded` gives them. Raises as
+        :meth:`packer`."""
+        return self.packer(plan_of(rules))
 
 
 def packer_of_format(schemas: RecordFormat, plan: RuleSetPlan, options: DecodeOptions) -> Packer:

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from spark_cep.errors import KafkaAwayError, OutputError, StateError
-from spark_cep.pipeline.deliver.kafka_retry import is_retriable, retried
+from spark_cep.errors import KafkaUnavailableError, OutputError, StateError
+from spark_cep.kafka_errors import unavailable_or
+from spark_cep.pipeline.deliver.kafka_retry import retried
 
-KEY: Final = b"mark"
+KEY: Final = b"commit-marker"
 #: A topic of markers holds little, and is read from near its end.
 TOPIC_CONFIG: Final = {"cleanup.policy": "compact", "segment.bytes": str(8 * 2**20)}
 
@@ -55,7 +56,7 @@ class CommitMarkers:
     def read(self, partition: int) -> CommitMarker | None:
         """The marker of a state partition; None where none was written.
 
-        Raises KafkaAwayError when Kafka does not answer, OutputError when it refuses, and
+        Raises KafkaUnavailableError when Kafka does not answer, OutputError when it refuses, and
         StateError for a record that is no marker.
         """
         try:
@@ -68,11 +69,12 @@ class CommitMarkers:
                 value = self._last_from(partition, start)
                 look *= 8
         except KafkaException as error:
-            kind = KafkaAwayError if is_retriable(error) else OutputError
-            raise kind(
-                f"the marks of state partition {partition} cannot be read from {self.topic}:"
-                f" {error.args[0].str()}"
-            ) from error
+            reason = error.args[0]
+            message = (
+                f"the commit marker of state partition {partition} cannot be read from"
+                f" {self.topic}: {reason.str()}"
+            )
+            raise unavailable_or(OutputError, reason, message) from error
         return None if value is None else self._marker(partition, value)
 
     def close(self) -> None:
@@ -83,7 +85,7 @@ class CommitMarkers:
         try:
             return self._consumer.get_watermark_offsets(at, timeout=_SECONDS)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:  # noqa: SLF001
+            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
                 raise
         # The topic has grown by a rescale since this client asked for its partitions.
         self._consumer.list_topics(self.topic, timeout=_SECONDS)
@@ -103,11 +105,13 @@ class CommitMarkers:
         while True:
             message = self._consumer.poll(_SECONDS)
             if message is None:
-                raise KafkaAwayError(f"no answer within {_SECONDS:.0f} s when reading {self.topic}")
+                raise KafkaUnavailableError(
+                    f"no answer within {_SECONDS:.0f} s when reading {self.topic}"
+                )
             error = message.error()
             if error is None:
                 last = message.value()
-            elif error.code() == error._PARTITION_EOF:  # noqa: SLF001  librdkafka's name
+            elif error.code() == error._PARTITION_EOF:
                 return last
             else:
                 raise KafkaException(error)
@@ -117,7 +121,7 @@ class CommitMarkers:
             return CommitMarker(**json.loads(value))
         except (ValueError, TypeError) as error:
             raise StateError(
-                f"{self.topic}, partition {partition}: the last record is not a mark of this"
-                f" service ({value[:100]!r}); outputs.transactional_id_prefix must name a topic"
-                " of its own"
+                f"{self.topic}, partition {partition}: the last record is not a commit marker of"
+                f" this service ({value[:100]!r}); outputs.transactional_id_prefix must name a"
+                " topic of its own"
             ) from error

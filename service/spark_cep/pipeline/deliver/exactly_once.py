@@ -12,6 +12,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
@@ -20,33 +21,50 @@ from spark_cep.durations import format_duration
 from spark_cep.errors import (
     RESTORE,
     ConfigurationError,
-    KafkaAwayError,
+    KafkaUnavailableError,
     OutputError,
     SparkCepError,
     StateError,
     TakenOverError,
 )
+from spark_cep.kafka_errors import ErrorKind, kind_of, unavailable_or
 from spark_cep.pipeline.deliver.commit_markers import KEY, CommitMarker, CommitMarkers
-from spark_cep.pipeline.deliver.kafka_retry import is_retriable, retried
-from spark_cep.pipeline.deliver.output import Batch, Written
+from spark_cep.pipeline.deliver.kafka_retry import record_may_pass, retried
+from spark_cep.pipeline.deliver.output import Batch, WriteOutcome
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.librdkafka.producer import Producer
 
-_FENCED: Final = (
-    KafkaError._FENCED,  # noqa: SLF001  librdkafka's local errors are named so
-    KafkaError.PRODUCER_FENCED,
-    KafkaError.INVALID_PRODUCER_EPOCH,
-    KafkaError.INVALID_PRODUCER_ID_MAPPING,
-)
 _ATTEMPT_SECONDS: Final = 10.0
+#: How clients and brokers without transactions answer.
+_NO_TRANSACTIONS: Final = ("_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION")
 _MOST_KEPT: Final = 32
 _IDLE_SECONDS: Final = 3_600.0
 """Well below ``transactional.id.expiration.ms`` of any sensible broker (its default: 7 days)."""
 
 
+class TransactionalProducer(Producer):
+    """A producer that knows why a transaction fails: the commit says no more than that records
+    were not delivered."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        # Not bound to the producer, which would then not end with its last user.
+        self._failed: list[KafkaError] = []
+        super().__init__(config, partial(_note_first, self._failed))
+
+    def failure(self) -> KafkaError | None:
+        """The error of the first record that was not delivered."""
+        self.flush(0)
+        return self._failed[0] if self._failed else None
+
+
+def _note_first(failed: list[KafkaError], _topic: str, error: KafkaError) -> None:
+    if not failed:
+        failed.append(error)
+
+
 @dataclass(frozen=True)
 class ExactlyOnce:
-    """``outputs.delivery: exactly_once``. The configurations hold secrets."""
+    """Delivery in transactions. Travels to the tasks; its configurations hold secrets."""
 
     producer_config: Mapping[str, Any]
     consumer_config: Mapping[str, Any]
@@ -55,19 +73,20 @@ class ExactlyOnce:
     timeout_ms: int
 
     @property
-    def marks_topic(self) -> str:
+    def markers_topic(self) -> str:
         """The topic of markers."""
-        return f"{self.prefix}.marks"
+        return f"{self.prefix}.commit-markers"
 
     def transactional_id(self, partition: int) -> str:
         """The transactional id of a state partition."""
         return f"{self.prefix}-{partition}"
 
     def output(self, partition: int, batch: Batch, first: bool) -> ExactlyOnceOutput:
-        """The output of one task."""
+        """The output of one task. ``first``: the batch is the first one since the query was
+        started, so it may have been tried before."""
         return ExactlyOnceOutput(self, partition, batch, first)
 
-    def start_producer(self, partition: int) -> Producer:
+    def start_producer(self, partition: int) -> TransactionalProducer:
         """A producer that may begin transactions; all others of the partition are fenced, and
         what they had not committed is undone.
 
@@ -77,27 +96,33 @@ class ExactlyOnce:
         # The acknowledgement of a record is part of the commit.
         own = {"transactional.id": name, "transaction.timeout.ms": self.timeout_ms}
         try:
-            producer = Producer({**self.producer_config, **own})
+            producer = TransactionalProducer({**self.producer_config, **own})
             # Without a connection librdkafka looks for the coordinator every 500 ms only, and what
             # answers first may be the connection that it is about to replace.
             for _ in range(2):
-                self._retried(lambda: producer.ask_for(self.marks_topic, _ATTEMPT_SECONDS))
+                self._retried(lambda: producer.ask_for(self.markers_topic, _ATTEMPT_SECONDS))
             self._retried(lambda: producer.init_transactions(_ATTEMPT_SECONDS))
         except KafkaException as error:
-            if error.args[0].code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+            reason = error.args[0]
+            if reason.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
                 raise ConfigurationError(
                     f"outputs.transaction_timeout {format_duration(self.timeout_ms)} is refused:"
                     " the brokers allow at most their transaction.max.timeout.ms (15 minutes by"
                     " default)"
                 ) from error
-            kind = KafkaAwayError if is_retriable(error) else OutputError
-            raise kind(f"transactional id {name} cannot be used: {error.args[0].str()}") from error
+            if reason.name() in _NO_TRANSACTIONS:
+                raise ConfigurationError(
+                    f"the brokers have no transactions ({reason.str()}), and output is written in"
+                    " them: kafka.bootstrap_servers must be those of Kafka 0.11 or newer"
+                ) from error
+            message = f"transactional id {name} cannot be used: {reason.str()}"
+            raise unavailable_or(OutputError, reason, message) from error
         return producer
 
     def commit(self, producer: Producer, partition: int, marker: CommitMarker) -> None:
         """Write the marker and end the transaction. Raises KafkaException: nothing is committed, or
         it is not known whether it is; the marker will tell."""
-        producer.produce_to(self.marks_topic, partition, KEY, marker.packed())
+        producer.produce_to(self.markers_topic, partition, KEY, marker.packed())
         self._retried(lambda: producer.commit_transaction(_ATTEMPT_SECONDS))
 
     def _retried(self, call: Callable[[], Any]) -> None:
@@ -107,7 +132,7 @@ class ExactlyOnce:
 
 @dataclass
 class _Kept:
-    producer: Producer
+    producer: TransactionalProducer
     writer: str
     used: float
 
@@ -115,13 +140,6 @@ class _Kept:
 #: Producers of this Python worker by transactional id, the one used last at the end.
 _kept: OrderedDict[str, _Kept] = OrderedDict()
 _markers: dict[str, CommitMarkers] = {}
-
-
-def forget() -> None:
-    """Drop what this process keeps from task to task, as if it had just started."""
-    _kept.clear()
-    while _markers:
-        _markers.popitem()[1].close()
 
 
 class ExactlyOnceOutput:
@@ -146,12 +164,12 @@ class ExactlyOnceOutput:
         assert self._open is not None
         self._open.producer.produce(messages)
 
-    def finish(self) -> Written:
+    def finish(self) -> WriteOutcome:
         """Commit the records and the marker of the batch."""
         if self._before:
-            return Written.BEFORE
+            return WriteOutcome.BEFORE
         if self._open is None:
-            return Written.NOTHING
+            return WriteOutcome.NOTHING
         batch = self._batch
         marker = CommitMarker(
             self._delivery.run,
@@ -164,9 +182,10 @@ class ExactlyOnceOutput:
         try:
             self._delivery.commit(self._open.producer, self._partition, marker)
         except KafkaException as error:
-            raise self._failure(error) from error
+            failure = self._open.producer.failure()
+            raise self._failure(error.args[0], failure) from error
         self._keep(self._open)
-        return Written.COMMITTED
+        return WriteOutcome.COMMITTED
 
     def abandon(self) -> None:
         """Undo the transaction. Where that fails, the next producer of the id does it."""
@@ -207,11 +226,11 @@ class ExactlyOnceOutput:
         try:
             kept.producer.begin_transaction()
         except KafkaException as error:
-            raise self._failure(error) from error
+            raise self._failure(error.args[0]) from error
         self._open = kept
 
     def _written(self, marker: CommitMarker | None) -> bool:
-        """Whether the batch is the one of the marker. StateError when the output holds another
+        """Tell whether the batch is the one of the marker. StateError when the output holds another
         batch of this number, or a later one: it does not come from this checkpoint."""
         batch = self._batch
         if marker is None or marker.query != batch.query or marker.batch < batch.number:
@@ -226,12 +245,12 @@ class ExactlyOnceOutput:
 
     def _marker(self) -> CommitMarker | None:
         delivery = self._delivery
-        reader = _markers.get(delivery.marks_topic)
+        reader = _markers.get(delivery.markers_topic)
         if reader is None:
             while len(_markers) >= _MOST_KEPT:
                 _markers.pop(next(iter(_markers))).close()
-            reader = _markers[delivery.marks_topic] = CommitMarkers(
-                delivery.consumer_config, delivery.marks_topic
+            reader = _markers[delivery.markers_topic] = CommitMarkers(
+                delivery.consumer_config, delivery.markers_topic
             )
         marker = reader.read(self._partition)
         if marker is not None and marker.run != delivery.run:
@@ -247,15 +266,15 @@ class ExactlyOnceOutput:
         while len(_kept) > _MOST_KEPT:
             _kept.popitem(last=False)
 
-    def _failure(self, error: KafkaException) -> SparkCepError:
+    def _failure(self, error: KafkaError, of_record: KafkaError | None = None) -> SparkCepError:
         """Why the transaction failed; TakenOverError where another run is at work."""
-        reason = error.args[0]
-        if reason.code() not in _FENCED:
-            kind = KafkaAwayError if is_retriable(error) else OutputError
-            return kind(
+        if kind_of(error) is not ErrorKind.FENCED:
+            reason = of_record or error
+            message = (
                 f"batch {self._batch.number} of state partition {self._partition} could not be"
                 f" written: {reason.str()}"
             )
+            return (KafkaUnavailableError if record_may_pass(reason) else OutputError)(message)
         try:
             self._marker()
         except TakenOverError as taken:

@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
-_T = TypeVar("_T")
+from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass
 
-#: The brokers do not answer, or are not ready yet.
-RETRIABLE: Final = (
-    KafkaError._TRANSPORT,  # noqa: SLF001  librdkafka's local errors are named so
-    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-    KafkaError._TIMED_OUT,  # noqa: SLF001
-    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
-    KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
-    KafkaError._RESOLVE,  # noqa: SLF001
-    # Of a topic that was just made.
-    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
-    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.BROKER_NOT_AVAILABLE,
-    KafkaError.REPLICA_NOT_AVAILABLE,
-    KafkaError.NETWORK_EXCEPTION,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.NOT_CONTROLLER,
-)
+_T = TypeVar("_T")
 
 
 def is_retriable(error: BaseException) -> bool:
-    """Whether asking again may help: brokers that are away, or not ready yet."""
+    """Tell whether the same call may succeed. After an error that ends the transaction it
+    cannot."""
     if not isinstance(error, KafkaException):
         return False
     reason = error.args[0]
-    return bool(reason.retriable()) or reason.code() in RETRIABLE
+    ended = reason.txn_requires_abort() or kind_of(reason) is ErrorKind.ABORTED
+    return may_pass(reason) and not ended
 
 
 def retried(call: Callable[[], _T], seconds: float) -> _T:
@@ -51,3 +31,9 @@ def retried(call: Callable[[], _T], seconds: float) -> _T:
         stop=stop_after_delay(seconds),
         reraise=True,
     )(call)
+
+
+def record_may_pass(error: KafkaError) -> bool:
+    """Tell whether a record that was not delivered may be when its batch is repeated. The client
+    has waited for its topic already, and only a start of the job makes one."""
+    return may_pass(error) and kind_of(error) is not ErrorKind.UNKNOWN_TOPIC

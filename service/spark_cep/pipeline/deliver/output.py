@@ -1,4 +1,4 @@
-"""Where the records of one state partition and batch go: what every kind of delivery offers."""
+"""The output of one state partition and batch, as the writer of a task sees it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Protocol
 from spark_cep.pipeline.librdkafka.messages import Messages
 
 
-class Written(StrEnum):
-    """What became of a partition's records."""
+class WriteOutcome(StrEnum):
+    """The fate of a partition's records."""
 
     COMMITTED = "committed"
     #: The batch was run again; its records had been committed the first time.
@@ -25,7 +25,7 @@ class Output(Protocol):
         """Hand records on; they may wait in memory, within librdkafka's bound. Raises OutputError
         when one is refused."""
 
-    def finish(self) -> Written:
+    def finish(self) -> WriteOutcome:
         """Wait until the brokers have everything. Raises OutputError when they have not."""
 
     def abandon(self) -> None:
@@ -44,7 +44,7 @@ class Batch:
 
 
 class Delivery(Protocol):
-    """How output is delivered. Travels to the tasks."""
+    """The delivery of output. Travels to the tasks."""
 
     def output(self, partition: int, batch: Batch, first: bool) -> Output:
         """For one task. ``first``: the batch is the first one since the query was started, so

@@ -14,7 +14,7 @@ from time import perf_counter_ns
 import pyarrow as pa
 from pyspark import TaskContext
 
-from spark_cep.pipeline.deliver.output import Batch, Delivery, Output, Written
+from spark_cep.pipeline.deliver.output import Batch, Delivery, Output, WriteOutcome
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.wire.fragments import whole
@@ -58,7 +58,7 @@ class PartitionWriter:
         except BaseException:
             output.abandon()
             raise
-        if result is Written.NOTHING:
+        if result is WriteOutcome.NOTHING:
             counts.clear()
         else:
             # Also when they were written before: the driver counts a batch once.

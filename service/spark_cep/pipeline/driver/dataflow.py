@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.codecs.output.outputs import OutputEncoder
@@ -19,16 +18,18 @@ from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.config import Settings
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
-from spark_cep.pipeline.deliver.output import Batch, Delivery
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
+from spark_cep.pipeline.deliver.output import Batch
 from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
-from spark_cep.pipeline.driver.input.source import ToldFiles, input_packets, limit_reads
+from spark_cep.pipeline.driver.input.source import DriverFiles, input_packets, limit_reads
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 from spark_cep.pipeline.match.key_group import MatchOptions
 from spark_cep.pipeline.match.match import Matching
+from spark_cep.pipeline.spark.private_api import offset_log, spark_type
 from spark_cep.pipeline.tasks.batch_properties import tell_tasks
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
@@ -58,7 +59,7 @@ class Dataflow:
     schemas: ResolvedSchemas
     encoder: OutputEncoder
     control_file: Path
-    delivery: Delivery
+    delivery: ExactlyOnce
     limit: BatchLimit
     input_start: Ends | None
     planned_batch_only: bool = False
@@ -88,15 +89,15 @@ class Dataflow:
         matched = (
             self.packets(spark)
             .groupBy("label")
-            .transformWithState(
+            .transformWithStateInPandas(
                 statefulProcessor=MatchOperator(matching),
-                outputStructType=from_arrow_schema(OUTPUT_SCHEMA),
+                outputStructType=spark_type(OUTPUT_SCHEMA),
                 outputMode="Append",
                 timeMode="None",
             )
         )
         begun = False
-        report_schema = from_arrow_schema(REPORT_SCHEMA)
+        report_schema = spark_type(REPORT_SCHEMA)
 
         def run_batch(frame: DataFrame, batch: int) -> None:
             nonlocal begun
@@ -110,7 +111,7 @@ class Dataflow:
             if partly_written is not None and partly_written.batch == batch:
                 known = decided = partly_written.schema_ids
             offsets, before_it = (batch_offsets(spark, query, n) for n in (batch, batch - 1))
-            planned = planned_at(spark, query)
+            planned = planned_at(spark, query, batch)
             tell_tasks(
                 context,
                 TaskProperties(planned, late_until, offsets, before_it, decided, rules.text),
@@ -135,8 +136,8 @@ class Dataflow:
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
 
     @property
-    def _files(self) -> ToldFiles:
-        return ToldFiles(self.control_file, self.control_file.with_name("most_records.json"))
+    def _files(self) -> DriverFiles:
+        return DriverFiles(self.control_file, self.control_file.with_name("most_records.json"))
 
     @cached_property
     def _options(self) -> DecodeOptions:
@@ -149,7 +150,7 @@ class Dataflow:
 
     @property
     def packing(self) -> Packing:
-        """What packs events, with the schemas that are known by now."""
+        """The packing of events, with the schemas that are known by now."""
         lookup = SchemaLookup(registry_settings(self.settings))
         return Packing(self.schemas.snapshot(), lookup, self._options)
 
@@ -166,12 +167,10 @@ class Dataflow:
         )
 
 
-def planned_at(spark: SparkSession, query: str) -> int:
-    """When the batch that ``query`` is at was planned, in milliseconds since 1970: what its offset
-    log keeps, so that a batch that is run again is told the same."""
-    stream: Any = spark.streams.get(query)
-    execution = stream._jsq.streamingQuery().lastExecution()  # noqa: SLF001  nothing public tells
-    return int(execution.offsetSeqMetadata().batchTimestampMs())
+def planned_at(spark: SparkSession, query: str, batch: int) -> int:
+    """The time at which a batch of ``query`` was planned, in milliseconds since 1970, as its offset
+    log has it, so that it is the same when the batch runs again."""
+    return int(_planned(spark, query, batch).get().metadataOpt().get().batchTimestampMs())
 
 
 def batch_offsets(spark: SparkSession, query: str, batch: int) -> str:
@@ -182,16 +181,20 @@ def batch_offsets(spark: SparkSession, query: str, batch: int) -> str:
 
 
 def ends(spark: SparkSession, query: str, batch: int) -> dict[str, dict[int, int]]:
-    """Where a batch of ``query`` ends in Kafka, by topic and partition, as its offset log has it;
-    nothing for a batch that there is not."""
+    """The offsets in Kafka at which a batch of ``query`` ends, by topic and partition, as its
+    offset log has them; none for a batch that there is not."""
     offset = _offset(spark, query, batch)
     return {} if offset is None else offset.by_topic
 
 
 def _offset(spark: SparkSession, query: str, batch: int) -> SourceOffset | None:
-    stream: Any = spark.streams.get(query)
-    log = stream._jsq.streamingQuery().offsetLog()  # noqa: SLF001  nothing public tells
-    entry = log.get(batch)
+    entry = _planned(spark, query, batch)
     if batch < 0 or entry.isEmpty():
         return None
     return SourceOffset.from_json(json.loads(entry.get().offsets().head().get().json()))
+
+
+def _planned(spark: SparkSession, query: str, batch: int) -> Any:
+    stream = spark.streams.get(query)
+    assert stream is not None
+    return offset_log(stream).get(batch)

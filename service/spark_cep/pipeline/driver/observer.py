@@ -1,4 +1,4 @@
-"""What batches and Spark say of a run, as metrics, health and log."""
+"""Metrics, health and log of a run, from its batches and from Spark."""
 
 from __future__ import annotations
 

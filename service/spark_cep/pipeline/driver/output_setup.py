@@ -8,9 +8,7 @@ from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.config import Settings
 from spark_cep.observability.logs import logger
-from spark_cep.pipeline.deliver.at_least_once import AtLeastOnce
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
-from spark_cep.pipeline.deliver.output import Delivery
 from spark_cep.pipeline.driver.checkpoint.fencing import fence_earlier_runs
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
@@ -26,13 +24,13 @@ def output_encoder(
 ) -> OutputEncoder:
     """The encoder, once topics and schemas are there."""
     topics = settings.outputs.topics
-    told = {
+    of_rules = {
         topics.rule_status: COMPACTED,
         topics.rule_audit: KEPT,
         settings.rules.overrides_topic: COMPACTED,
     }
     made = cluster.create_missing(
-        topics.all(), {topic: config for topic, config in told.items() if topic is not None}
+        topics.all(), {topic: config for topic, config in of_rules.items() if topic is not None}
     )
     if made:
         _log.info("topics_created", topics=made)
@@ -62,22 +60,19 @@ def start_delivery(
     checkpoint: CheckpointFiles,
     cluster: Cluster,
     retry: RetryPolicy,
-) -> Delivery:
-    """How output is written; from here on an earlier run can write no more."""
+) -> ExactlyOnce:
+    """Start the delivery of output; from here on an earlier run can write no more."""
     outputs = settings.outputs
-    config = settings.kafka.producer_config()
-    if outputs.delivery == "at_least_once":
-        return AtLeastOnce(config)
-    prefix = settings.marks_prefix
+    prefix = settings.transactional_id_prefix
     delivery = ExactlyOnce(
-        config,
-        settings.kafka.consumer_config(f"{prefix}.marks"),
+        settings.kafka.producer_config(),
+        settings.kafka.consumer_config(f"{prefix}.commit-markers"),
         prefix,
         run,
         outputs.transaction_timeout,
     )
     partitions = settings.state.state_partitions
-    cluster.create_marks(delivery.marks_topic, partitions)
-    go_on = outputs.if_marks_disagree == "go_on"
+    cluster.create_commit_markers(delivery.markers_topic, partitions)
+    go_on = outputs.if_commit_markers_disagree == "go_on"
     retry(lambda: fence_earlier_runs(delivery, partitions, checkpoint, go_on))
     return delivery

@@ -28,7 +28,7 @@ from spark_cep.config import Settings
 from spark_cep.errors import (
     CircuitBreakerError,
     GraceError,
-    RegistryAwayError,
+    RegistryUnavailableError,
     StartError,
     StateError,
     TakenOverError,
@@ -39,6 +39,7 @@ from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import Phase, StartClock
 from spark_cep.pipeline.compiled_code import prepare
+from spark_cep.pipeline.driver.checkpoint.failures import RefusedError
 from spark_cep.pipeline.driver.checkpoint.files import (
     CheckpointFiles,
     Position,
@@ -123,11 +124,11 @@ class Service:
 
     @property
     def told_to_stop(self) -> bool:
-        """Whether :meth:`stop` was called."""
+        """Tell whether :meth:`stop` was called."""
         return self._stopping.requested.is_set()
 
     def rules(self) -> list[dict[str, object]]:
-        """What runs, for ``/rules``."""
+        """The rows of the page ``/rules``."""
         return self._rules.listing()
 
     def run(self, *, planned_batch_only: bool = False) -> None:
@@ -137,9 +138,9 @@ class Service:
         Raises ConfigurationError, RuleSetError, RegistryError, SchemaError, StartError and
         StateError before anything is read; JobFailedError when the query fails for good, StateError
         when its checkpoint does; TakenOverError when another run writes the output now;
-        KafkaAwayError and RegistryAwayError when they did not answer within the limit, at the start
-        or later; GraceError when the batch in flight did not end in time after :meth:`stop`;
-        CircuitBreakerError when too many records became dead letters.
+        KafkaUnavailableError and RegistryUnavailableError when they did not answer within the
+        limit, at the start or later; GraceError when the batch in flight did not end in time after
+        :meth:`stop`; CircuitBreakerError when too many records became dead letters.
         """
         with ExitStack() as stack:
             if isinstance(self._spark, StartingSpark):
@@ -152,9 +153,8 @@ class Service:
             overrides = stack.enter_context(closing(OverrideTopic(self._settings.kafka, name)))
             registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
             try:
-                # In transactions the newer run may take over from one that does not end.
-                alone = self._settings.outputs.delivery == "at_least_once"
-                with held(str(self._settings.state.checkpoint), alone=alone):
+                # A newer run may take over from one that does not end.
+                with held(str(self._settings.state.checkpoint), alone=False):
                     self._run(registry, source, overrides, scratch, planned_batch_only)
             except StopRequestedError:
                 pass
@@ -164,8 +164,8 @@ class Service:
             if trip is not None:
                 topic = self._settings.outputs.topics.dead_letters
                 raise CircuitBreakerError(
-                    f"the circuit breaker stopped the job: {trip.told(topic)}. Nothing is lost: the"
-                    " next start goes on behind the last batch"
+                    f"the circuit breaker stopped the job: {trip.sentence(topic)}. Nothing is lost:"
+                    " the next start goes on behind the last batch"
                 )
             if self._stopping.grace_ran_out:
                 raise GraceError(
@@ -218,9 +218,9 @@ class Service:
             _beside(stack, self._observer.position, watch)
             delivery = start_delivery(settings, self.run_id, checkpoint, cluster, retry)
             begun = partial(partly_written, delivery, settings.state.state_partitions, checkpoint)
-            told = RuleTopics(settings, self._rules.listing, self.run_id)
-            rules = at_start.decide(checkpoint, retry(begun), overrides, told.decided)
-            _beside(stack, told)
+            rule_topics = RuleTopics(settings, self._rules.listing, self.run_id)
+            rules = at_start.decide(checkpoint, retry(begun), overrides, rule_topics.decided)
+            _beside(stack, rule_topics)
             self._start.done(Phase.TAKEOVER)
             limit = BatchLimit(settings, sampling.result())
             flow = Dataflow(
@@ -255,7 +255,7 @@ class Service:
                     self._finish(supervisor, event_time, rules)
 
     def _finish(self, supervisor: Supervisor, event_time: TimeControl, rules: BatchRules) -> None:
-        """What is left to do at the end of input."""
+        """Finish the work that is left at the end of input."""
         if self._settings.trigger.ends:
             event_time.end_of_input()
             supervisor.run()
@@ -269,7 +269,8 @@ class Service:
 def _input_start(
     settings: Settings, position: Position | None, event_time: TimeControl
 ) -> Ends | None:
-    """Where the first batch begins, if it is not done: a new job decides it, and has it logged."""
+    """The offsets at which the first batch begins, if it is not done: a new job decides them, and
+    has them logged."""
     if position is not None:
         return position.start
     start = InputOffsets(settings).initial()
@@ -295,7 +296,14 @@ def _attempts_counted(rules: BatchRules) -> Iterator[None]:
     stop, and what Kafka, registry or storage did not do."""
     try:
         yield
-    except (StopRequestedError, StartError, StateError, TakenOverError, RegistryAwayError):
+    except (
+        StopRequestedError,
+        StartError,
+        RefusedError,
+        StateError,
+        TakenOverError,
+        RegistryUnavailableError,
+    ):
         with suppress(StateError):
             rules.not_at_fault()
         raise

@@ -12,16 +12,21 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.base import PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_cep.errors import SparkCepError
+from spark_cep.errors import ConfigurationError, KafkaUnavailableError, SparkCepError, StartError
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.health import Health
 from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
-from spark_cep.pipeline.driver.checkpoint.failures import failure, kafka_away, not_started
+from spark_cep.pipeline.driver.checkpoint.failures import (
+    RefusedError,
+    failure,
+    kafka_unavailable,
+    not_started,
+)
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.dataflow import Dataflow
 from spark_cep.pipeline.driver.kafka.topic_ids import TopicIds
@@ -40,7 +45,7 @@ _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
 
 
-class _KafkaAwayTooLongError(Exception):
+class _KafkaUnavailableTooLongError(Exception):
     """The query was ended because of ``reason``."""
 
     def __init__(self, reason: SparkCepError) -> None:
@@ -97,6 +102,14 @@ class Supervisor:
         Raises StopRequestedError when told to stop, and what :meth:`Service.run
         <spark_cep.pipeline.driver.service.Service.run>` says of a query that fails for good.
         """
+        try:
+            self._keep_running()
+        except (ConfigurationError, StartError) as error:
+            if self._query is None or isinstance(error, KafkaUnavailableError):
+                raise
+            raise RefusedError(str(error)) from error
+
+    def _keep_running(self) -> None:
         while True:
             self._stopping.check()
             try:
@@ -114,14 +127,14 @@ class Supervisor:
                         raise StopRequestedError from error
                     self._recover(error)
                     continue
-                except _KafkaAwayTooLongError as error:
+                except _KafkaUnavailableTooLongError as error:
                     self._wait_for_kafka(error.reason)
                     continue
             self._stopping.check()
             return
 
     def _watch(self, query: StreamingQuery) -> None:
-        """Wait for the query to end; end it when Kafka is away for too long."""
+        """Wait for the query to end; end it when Kafka is unavailable for too long."""
         self._time.query_started()
         while not query.awaitTermination(_LOOK_EVERY_SECONDS):  # type: ignore[arg-type]  # takes fractions
             if self._stopping.requested.is_set():
@@ -130,7 +143,7 @@ class Supervisor:
             away = self._outage.too_long_for_clients()
             if away is not None:
                 query.stop()
-                raise _KafkaAwayTooLongError(away)
+                raise _KafkaUnavailableTooLongError(away)
             self._observer.look_at(query)
             self._time.look(query.status)
         self._observer.look_at(query)
@@ -138,8 +151,8 @@ class Supervisor:
     def _recover(self, error: PySparkException) -> None:
         """Return when the query may be started again after ``error``; raise when it may not."""
         ids = decode_ids(str(error))
-        # Whatever failed while Kafka was away would have failed for that.
-        away = None if ids else kafka_away(error) or self._outage.error
+        # Whatever failed while Kafka was unavailable would have failed for that.
+        away = None if ids else kafka_unavailable(error) or self._outage.error
         if away is not None:
             self._wait_for_kafka(away)
             return
@@ -161,7 +174,7 @@ class Supervisor:
         self._observer.query_ended()
         self._health.expect_progress(expected=False)
         self._outage.survive(away)
-        self._metrics.increment(names.QUERY_RESTARTS, reason="kafka_away")
+        self._metrics.increment(names.QUERY_RESTARTS, reason="kafka_unavailable")
         self._health.expect_progress(expected=True)
 
     # Called by Spark, on a thread of its own.
@@ -205,7 +218,7 @@ class Supervisor:
         # Versions that drain go by themselves.
         versions = {(one.rule.id, one.rule.version) for one in rules.current.rules.running}
         pauses = {
-            trip.rule[0]: Pause(trip.told(topic), "circuit breaker", trip.rule[1])
+            trip.rule[0]: Pause(trip.sentence(topic), "circuit breaker", trip.rule[1])
             for trip in trips
             if trip.rule in versions
         }

@@ -1,7 +1,7 @@
-"""What the driver says of event time while a query runs, written as control records.
+"""Event time as the driver sets it while a query runs, in control records.
 
-Batches tell it what they read on Spark's thread, and the supervisor asks it between two looks at
-the query on its own.
+Batches report what they read on Spark's thread; the supervisor asks it on its own, between two
+looks at the query.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class PartitionClient:
         self._at = (handle, partition)
 
     def fetched(self, messages: NDArray[np.int64], timeout_ms: int) -> int:
-        """How many messages there are by now; they are in ``messages``, at most as many as fit.
-        Waits for the first ones. Whoever asks gives them back, with
+        """Fill ``messages`` with the messages that have come, wait for the first ones, and return
+        their number. The caller frees them with
         :func:`~spark_cep.pipeline.read.loops.message_loops.destroy`."""
         place = messages.ctypes.data
         take = LIBRARY.rd_kafka_consume_batch_queue

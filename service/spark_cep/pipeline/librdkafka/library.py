@@ -67,7 +67,7 @@ LIBRARY: Final = _library()
 
 
 def addresses(names: Sequence[str]) -> NDArray[np.int64]:
-    """Of functions, for compiled loops that call them."""
+    """Return the addresses of functions, for compiled loops that call them."""
     found = [ctypes.cast(getattr(LIBRARY, name), c_void_p).value for name in names]
     return np.array(found, np.int64)
 
@@ -82,7 +82,7 @@ def configuration(config: Mapping[str, Any]) -> Any:
         told = str(value).lower() if isinstance(value, bool) else str(value)
         if LIBRARY.rd_kafka_conf_set(made, name.encode(), told.encode(), text, TEXT_SIZE):
             LIBRARY.rd_kafka_conf_destroy(made)
-            raise refused(KafkaError._INVALID_ARG, text.value)  # noqa: SLF001  a local error
+            raise refused(KafkaError._INVALID_ARG, text.value)
     return made
 
 
@@ -117,6 +117,6 @@ def raised(error: int | None) -> None:
 
 
 def error_of(message: int) -> KafkaError:
-    """What is wrong, of a message that is an error."""
+    """Return the error that a message reports instead of a record."""
     text = LIBRARY.rd_kafka_message_errstr(message) or b""
     return KafkaError(c_int.from_address(message).value, text.decode("utf-8", "replace"))

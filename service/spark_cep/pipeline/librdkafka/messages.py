@@ -109,5 +109,5 @@ class Messages(NamedTuple):
 
     @property
     def most_headers(self) -> int:
-        """Of one record."""
+        """Return the largest number of headers of one record."""
         return int(np.diff(self.group_ends).max(initial=0)) + (self.own_name >= 0)

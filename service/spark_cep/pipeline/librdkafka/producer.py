@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from ctypes import c_void_p
+from ctypes import c_int, c_void_p
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +18,6 @@ from spark_cep.pipeline.librdkafka.library import (
     addresses,
     client,
     configuration,
-    error_of,
     raised,
     refused,
 )
@@ -79,7 +78,7 @@ class Producer:
             try:
                 raised(error)
             except KafkaException as refusal:
-                if refusal.args[0].code() == KafkaError._QUEUE_FULL:  # noqa: SLF001  a local error
+                if refusal.args[0].code() == KafkaError._QUEUE_FULL:
                     LIBRARY.rd_kafka_poll(self._client, _WAIT_MS)
                     continue
                 topic = messages.topics[messages.topic[row]]
@@ -120,7 +119,7 @@ class Producer:
         raised(LIBRARY.rd_kafka_init_transactions(self._client, round(seconds * 1000)))
 
     def begin_transaction(self) -> None:
-        """What is produced from now on is in the transaction."""
+        """Begin a transaction that has all records produced from now on."""
         raised(LIBRARY.rd_kafka_begin_transaction(self._client))
 
     def commit_transaction(self, seconds: float) -> None:
@@ -175,4 +174,6 @@ def _read_only(numbers: I64) -> I64:
 
 def _failure(message: int) -> tuple[str, KafkaError]:
     topic = c_void_p.from_address(message + _TOPIC).value
-    return LIBRARY.rd_kafka_topic_name(topic).decode(), error_of(message)
+    # Where a message that was read has the text of its error, this one has what was to be sent.
+    error = KafkaError(c_int.from_address(message).value)
+    return LIBRARY.rd_kafka_topic_name(topic).decode(), error

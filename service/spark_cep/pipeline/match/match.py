@@ -33,7 +33,7 @@ from spark_cep.pipeline.wire.reports import (
     Report,
     count_dead_letter,
 )
-from spark_cep.rules.texts import plan_of
+from spark_cep.rules.plans import plan_of
 
 #: A packet with its kind.
 _Packet = tuple[int, bytes]
@@ -50,8 +50,8 @@ class Matching:
     options: MatchOptions
 
     def processor(self, rules: str) -> MatchProcessor:
-        """The matcher of a batch with these rules (:func:`spark_cep.rules.texts.encoded`)."""
-        return MatchProcessor(plan_of(rules, self.options.types), self.encoder, self.options)
+        """The matcher of a batch with these rules (:func:`spark_cep.rules.plans.encoded`)."""
+        return MatchProcessor(plan_of(rules), self.encoder, self.options)
 
 
 class MatchProcessor:

@@ -13,7 +13,8 @@ from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
 from spark_cep.columns.byte_column import ByteColumn
-from spark_cep.errors import KafkaAwayError, StartError, StateError
+from spark_cep.errors import KafkaUnavailableError, StartError, StateError
+from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass
 from spark_cep.pipeline.librdkafka.consumer import PartitionClient
 from spark_cep.pipeline.librdkafka.library import addresses, error_of
 from spark_cep.pipeline.read.loops import message_loops as loops
@@ -30,16 +31,6 @@ _WAIT_MS: Final = 100
 _FIRST_SIZES: Final = (1 << 20, 1 << 18, 1)
 #: How long nothing may come of records that Kafka says there are.
 PATIENCE_SECONDS: Final = 20.0
-_GONE: Final = (
-    KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001  librdkafka's local errors are named so
-    KafkaError.OFFSET_OUT_OF_RANGE,
-)
-_FOR_GOOD: Final = (
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
-    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-)
 
 
 class Range(NamedTuple):
@@ -58,8 +49,8 @@ class Range(NamedTuple):
 def records_of(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords]:
     """All records of a range, some together; ``config``: librdkafka's properties of the consumer.
 
-    Raises KafkaAwayError when none comes for a while, StateError when they are there no more and
-    ``auto.offset.reset`` is ``error``, and StartError when Kafka refuses to send them.
+    Raises KafkaUnavailableError when none comes for a while, StateError when they are there no more
+    and ``auto.offset.reset`` is ``error``, and StartError when Kafka refuses to send them.
     """
     reading = _Reading(wanted, _client(tuple(config.items())))
     try:
@@ -125,7 +116,7 @@ class _Reading:
             if self._fetched:
                 heard = now
             elif now - heard > PATIENCE_SECONDS:
-                raise KafkaAwayError(
+                raise KafkaUnavailableError(
                     f"{self._wanted}: the records from offset {self._last + 1} to"
                     f" {self._wanted.end - 1} did not come within {PATIENCE_SECONDS:g} s"
                 )
@@ -147,16 +138,16 @@ class _Reading:
         ]
         loops.destroy(self._errors, 0, count, _FUNCTIONS)
         for error, offset in told:
-            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            if error.code() == KafkaError._PARTITION_EOF:
                 # Behind the last record there may be offsets without one.
                 self._done = self._done or offset >= self._wanted.end
-            elif error.code() in _GONE:
+            elif kind_of(error) is ErrorKind.DELETED:
                 raise StateError(
                     f"{self._wanted}: Kafka has deleted the records from offset {self._last + 1} on"
                     " before they were read: start from a new checkpoint, or set"
                     " source.fail_on_data_loss to false to go on behind them"
                 )
-            elif error.code() in _FOR_GOOD:
+            elif kind_of(error) is not ErrorKind.NOTICE and not may_pass(error):
                 raise StartError(f"{self._wanted}: cannot be read: {error.str()}")
 
 
@@ -175,7 +166,7 @@ class _Columns:
 
     @property
     def full(self) -> bool:
-        """Whether there is enough to look at."""
+        """Return whether there is enough to look at."""
         size = self.at[loops.VALUE] + self.at[loops.KEY] + self.at[loops.HEADERS]
         return bool(self.at[loops.ROWS] >= ROWS_TOGETHER or size >= BYTES_TOGETHER)
 
@@ -213,7 +204,7 @@ class _Columns:
             self._room[loops.VALUE + number] = len(more)
 
     def records(self, wanted: Range) -> KafkaRecords | None:
-        """What is there."""
+        """Return the records of the range that exist; ``None`` without any."""
         rows = int(self.at[loops.ROWS])
         if not rows:
             return None

@@ -38,6 +38,10 @@ _LEFT_OUT = (
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
+def _home() -> Path:
+    return Path(pyspark.__file__).parent
+
+
 def archive(folder: Path | None) -> Path | None:
     """The archive in a folder, if there is one."""
     file = None if folder is None else folder.absolute() / _ARCHIVE
@@ -45,27 +49,29 @@ def archive(folder: Path | None) -> Path | None:
 
 
 def spark_jars() -> list[Path]:
-    """The jars of the pinned Spark that a job in one process can use, in an order that does not
+    """The jars of the installed Spark that a job in one process can use, in an order that does not
     depend on the file system."""
-    jars = (Path(pyspark.__file__).parent / "jars").glob("*.jar")
+    jars = (_home() / "jars").glob("*.jar")
     return sorted(jar for jar in jars if not jar.name.startswith(_LEFT_OUT))
 
 
 def view_of_spark(folder: Path | None, scratch: Path) -> Path:
-    """The pinned Spark as ``SPARK_HOME``: in ``folder`` where an archive was made, else in
-    ``scratch``. It has no more than starts a JVM, whose class path is given in full: the order of a
-    folder differs between file systems, and an archive fits one order.
+    """The installed Spark as ``SPARK_HOME``: in ``folder`` where an archive was made with it, else
+    in ``scratch``. It has no more than starts a JVM, whose class path is given in full: the order
+    of a folder differs between file systems, and an archive fits one order.
 
     It also lacks the archive of PySpark. Spark lets its Python processes import that before
     anything else, and what is imported from an archive is compiled again in each of them: 0.8 s,
     twice in each start of a query.
     """
     kept = None if folder is None else folder.absolute() / _VIEW
-    return kept if kept is not None and kept.is_dir() else _view(scratch / _VIEW)
+    if kept is not None and (kept / "bin").resolve() == (_home() / "bin").resolve():
+        return kept
+    return _view(scratch / _VIEW)
 
 
 def _view(at: Path) -> Path:
-    home = Path(pyspark.__file__).parent
+    home = _home()
     (at / "jars").mkdir(parents=True)
     (at / "bin").symlink_to(home / "bin")
     for jar in (home / "jars").glob("spark-launcher_*.jar"):

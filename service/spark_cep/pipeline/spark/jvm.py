@@ -20,13 +20,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
 from spark_cep.errors import JavaEndedError, SparkCepError, StartError
 from spark_cep.pipeline.spark.fork_server import ForkServer, leave_interrupts_to_driver
 from spark_cep.pipeline.spark.preloading import load
+from spark_cep.pipeline.spark.private_api import gateway
 from spark_cep.pipeline.spark.spark_output import memory_that_ran_out, take_in
 
 _CLOSING_SECONDS = 4.0
@@ -105,13 +105,13 @@ def _connected(process: subprocess.Popen[bytes], port: int, secret: str) -> Any:
     given = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     os.environ.update(given)
     try:
-        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+        connection: Any = launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         for name in given:
             del os.environ[name]
-    gateway.proc = process
+    connection.proc = process
     _answered.append(process)
-    return gateway
+    return connection
 
 
 def raise_if_jvm_ended(error: Exception) -> None:
@@ -148,15 +148,15 @@ def end_jvm(seconds: float = _CLOSING_SECONDS) -> None:
 
 
 def _end_java(seconds: float) -> None:
-    gateway = SparkContext._gateway  # noqa: SLF001  there is no public way
+    connection = gateway()
     process = _process()
     if process is None or process.poll() is not None:
         return
-    if gateway is None or process.stdin is None:
+    if connection is None or process.stdin is None:
         process.kill()
         process.wait()
         return
-    gateway.shutdown()
+    connection.shutdown()
     with suppress(OSError):
         process.stdin.close()
     try:

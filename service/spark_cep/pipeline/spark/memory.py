@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import pyspark
-
+from spark_cep.pipeline.spark.private_api import running_jvm
 from spark_cep.pipeline.wire.reports import ProcessMemory
 
 _PROC: Final = Path("/proc")
@@ -76,8 +75,7 @@ class JvmMemory(NamedTuple):
 
 def driver_jvm() -> JvmMemory:
     """What the driver's JVM says of itself; zeros where there is none."""
-    context = pyspark.SparkContext._active_spark_context  # noqa: SLF001  there is no other way
-    jvm = None if context is None else context._jvm  # noqa: SLF001
+    jvm = running_jvm()
     if jvm is None:
         return JvmMemory()
     runtime = jvm.java.lang.Runtime.getRuntime()

@@ -9,21 +9,23 @@ import sys
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
+from typing import Final
 
 from spark_cep.errors import StartError
 
-#: Functions of tasks, Spark's loop around them, and what both import as they run; and the driver's
-#: side of the sources.
-_LOADED = (
-    "pyarrow.dataset",
+#: Spark's loop around a task's functions, and the driver's side of a source.
+SPARKS_MODULES: Final = (
     "pyspark.worker",
     "pyspark.sql.datasource_internal",
     "pyspark.sql.worker.create_data_source",
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
-    "spark_cep.pipeline.deliver.at_least_once",
+)
+#: Functions of tasks, and what they import as they run.
+_LOADED: Final = (
+    "pandas",
+    "pyarrow.dataset",
     "spark_cep.pipeline.deliver.exactly_once",
     "spark_cep.pipeline.match.match",
     "spark_cep.pipeline.tasks.match_operator",
@@ -50,8 +52,7 @@ _MALLOC = {_M_TRIM_THRESHOLD: 128 << 20, _M_MMAP_THRESHOLD: 32 << 20, _M_ARENA_M
 def load() -> None:
     """Import modules and compiled code, once, without starting a thread or printing anything."""
     os.environ.update(_WITHOUT_THREADS)
-    _leave_out_pandas()
-    for module in _LOADED:
+    for module in (*SPARKS_MODULES, *_LOADED):
         import_module(module)
     # A task that needs compiled code says what is wrong.
     with suppress(StartError):
@@ -69,25 +70,10 @@ def become_worker() -> None:
             ctypes.CDLL(None).mallopt(option, value)
     _import_no_archives()
     load()
-    import_module("spark_cep.pipeline.spark.streamed_rows").install()
     gc.freeze()
     gc.enable()
     # Spark collects after each task; within one, output records are many, and none is in a cycle.
     gc.set_threshold(100_000, 50, 50)
-
-
-class _NoPandas(MetaPathFinder):
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is left out", name=name)
-
-
-def _leave_out_pandas() -> None:
-    """PySpark asks whether pandas is there, and PyArrow imports it to tell its objects from others:
-    a quarter of a second and 30 MiB, of which nothing here makes use."""
-    sys.meta_path.insert(0, _NoPandas())
-    functions = import_module("pyspark.sql.pandas.functions")
-    functions.require_minimum_pandas_version = lambda: None  # type: ignore[attr-defined]
 
 
 def _import_no_archives() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyspark
 from pydantic import SecretStr
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from spark_cep.config import Settings, reveal, spark_redaction_regex, without
@@ -24,6 +24,7 @@ from spark_cep.pipeline.spark.class_archive import archive, spark_jars, view_of_
 from spark_cep.pipeline.spark.fork_server import may_fork
 from spark_cep.pipeline.spark.jvm import LaunchedJvm
 from spark_cep.pipeline.spark.local_folder import local_folder
+from spark_cep.pipeline.spark.private_api import connect, gateway
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -83,7 +84,7 @@ class LaunchedSpark:
         alone = in_one_process(self._master) and may_have_sockets(scratch) and may_fork()
         forks = scratch if alone and not own else None
         self._jvm: LaunchedJvm | None = None
-        if SparkContext._gateway is None:  # noqa: SLF001
+        if gateway() is None:
             with self._failures():
                 self._jvm = LaunchedJvm(self._told, forks)
 
@@ -99,10 +100,9 @@ class LaunchedSpark:
         for name, text in self._conf.items():
             builder = builder.config(name, text)
         with self._failures():
-            gateway = None if self._jvm is None else self._jvm.gateway()
+            connection = None if self._jvm is None else self._jvm.gateway()
             given = SparkConf(loadDefaults=False).setAll(list(self._told.items()))
-            # The only way to a session that shares the JVM; the version of PySpark is pinned.
-            SparkContext._ensure_initialized(gateway=gateway, conf=given)  # noqa: SLF001
+            connect(connection, given)
             session = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN")
         # State is also read and moved where no query runs: this starts Spark's coordinator of it.
@@ -141,7 +141,7 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
     os.environ.setdefault(_ARENAS, _MOST_ARENAS)
     classes = settings.spark.classes_folder
     alone = in_one_process(settings.spark.master)
-    # The pinned Spark, not one that happens to be installed.
+    # The Spark of this package, not one that happens to be installed on the machine.
     home = (
         view_of_spark(classes, scratch or _temporary()) if alone else Path(pyspark.__file__).parent
     )

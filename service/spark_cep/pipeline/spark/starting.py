@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from spark_cep.config import Settings
+from spark_cep.pipeline.spark.private_api import jvm
 from spark_cep.pipeline.spark.session import LaunchedSpark, in_one_process
 
 
@@ -75,12 +75,12 @@ def initialize_classes(spark: SparkSession) -> None:
     """Have Java initialize, while the job takes over, what planning and tasks would wait for: error
     classes (each source whose name is new is an error at first), Scala's reflection, json4s' view
     of a snapshot's metadata, RocksDB's library."""
-    jvm: Any = spark._jvm  # noqa: SLF001  nothing public loads a class
-    state = jvm.org.apache.spark.sql.execution.streaming.state
+    java = jvm(spark)
+    state = java.org.apache.spark.sql.execution.streaming.state
     for name in ("SparkThrowableHelper$", "sql.catalyst.ScalaReflection$"):
-        jvm.java.lang.Class.forName(f"org.apache.spark.{name}")
+        java.java.lang.Class.forName(f"org.apache.spark.{name}")
     with tempfile.NamedTemporaryFile("w") as metadata:
         metadata.write('v1\n{"sstFiles":[],"numKeys":0}')
         metadata.flush()
-        state.RocksDBCheckpointMetadata.readFromFile(jvm.java.io.File(metadata.name))
+        state.RocksDBCheckpointMetadata.readFromFile(java.java.io.File(metadata.name))
     state.RocksDBLoader.loadLibrary()

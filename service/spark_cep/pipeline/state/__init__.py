@@ -1,1 +1,1 @@
-"""What the second stage keeps between batches, as entries of Spark's state store."""
+"""The state of the matching stage between batches, as entries of Spark's state store."""

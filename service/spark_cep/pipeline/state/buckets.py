@@ -1,4 +1,4 @@
-"""Where the keys of a partitioning are within a key group: in buckets, as many as the state needs.
+"""Buckets: the keys of a partitioning within a key group, in as many entries as the state needs.
 
 A bucket is a class of keys by hash. It has one entry of the state, its *base*, a block of packed
 columns, and a second one with its *changes*: a block of each batch since the base was written, of
@@ -43,7 +43,7 @@ def hashes_of(keys: Bytes) -> I64:
 
 
 def buckets_of(hashes: I64, count: int) -> I64:
-    """Which of ``count`` buckets each hash belongs to (linear hashing)."""
+    """Return the bucket, of ``count``, of each hash (linear hashing)."""
     level = count.bit_length() - 1
     fine = hashes & ((2 << level) - 1)
     return np.where(fine < count, fine, hashes & ((1 << level) - 1))
@@ -56,11 +56,11 @@ def homes_of(keys: Bytes, buckets: I64 | Sequence[int], count: int) -> I64:
 
 @dataclass(frozen=True)
 class Written:
-    """What becomes of some buckets. By bucket: whether it has ``changed``; whether its base is
-    ``rewritten``; which ``older`` blocks of changes stay; and when something is due, at the
-    earliest, of what stays in the base and of the changes. ``changes``: the newest block of those
-    that are not rewritten, a key without instances being gone; ``bases``: all keys of the others.
-    ``homes``: for each key of ``changes`` the place of its bucket."""
+    """The changes of some buckets. By bucket: whether it has ``changed``, whether its base is
+    ``rewritten``, which ``older`` blocks of changes stay, and lower bounds of the times when
+    something is due in the base and in the changes. ``changes`` has the newest block of those that
+    are not rewritten, in which a key without instances has been removed; ``bases`` has all keys of
+    the others; ``homes`` has the place of the bucket of each key of ``changes``."""
 
     changed: Flags
     rewritten: Flags
@@ -101,8 +101,8 @@ class BucketKeys:
         self._given = KeysState()
 
     def take(self, keys: TextSet, watermark: int) -> KeysState:
-        """What is remembered of ``keys``, and of those of which something is due. The caller gives
-        back what became of it (:meth:`give`)."""
+        """Return the state of ``keys`` and of the keys that are due. The caller gives the new state
+        back (:meth:`give`)."""
         base, changes = self._base, self._changes
         texts = [
             stored.texts(self._rows_due(stored, due, watermark))
@@ -133,11 +133,11 @@ class BucketKeys:
         return rows[~later]
 
     def give(self, state: KeysState) -> None:
-        """What became of what was taken, and of keys that are new."""
+        """Take back the new state of the keys that were taken, and that of new keys."""
         self._given = state
 
     def written(self) -> Written:
-        """What to write of each bucket."""
+        """Return the changes to write."""
         base, changes, given, count = self._base, self._changes, self._given, len(self._rewritten)
         back = TextSet(given.keys)
         fresh = _with_gone(given, self._taken.take(np.flatnonzero(back.find(self._taken) == NONE)))
@@ -204,8 +204,8 @@ def _newest(changes: StoredKeys, buckets: Flags, replaced: Bytes) -> tuple[I64, 
 
 
 def _last(rows: I64, keys: I64, count: int) -> I64:
-    """Of ``count`` keys, the last row of each; ``NONE`` where there is none. ``keys``: of each row,
-    in ascending order."""
+    """Return the last row of each of ``count`` keys, ``NONE`` for a key without rows. ``keys`` are
+    the rows' keys, ascending."""
     last = np.full(count, NONE, np.int64)
     last[keys] = rows
     return last
@@ -217,10 +217,11 @@ def _with_gone(state: KeysState, gone: Bytes) -> KeysState:
 
 
 def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:
-    """When something is due of the keys of each bucket; ``FOREVER`` for never."""
-    of_steps = _least(homes[state.held.instances["key"]], state.held.due, count)
-    in_sql = state.row_patterns.instances
-    return np.minimum(of_steps, _least(homes[in_sql["key"]], in_sql["due"], count))
+    """Return the time when a key of each bucket is next due; ``FOREVER`` for never."""
+    due = np.full(count, FOREVER, np.int64)
+    for part in state.remembered:
+        due = np.minimum(due, _least(homes[part.instances["key"]], part.due, count))
+    return due
 
 
 def _least(homes: I64, due: I64, count: int) -> I64:

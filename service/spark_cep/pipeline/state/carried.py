@@ -20,15 +20,15 @@ from spark_cep.compiler.plan import Kind, Plan
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.keys_state import chosen
 from spark_cep.matcher.row_pattern.instances import moved_rows
-from spark_cep.matcher.steps.matcher import Held
+from spark_cep.matcher.steps.held import Held
 
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """What becomes of the partial matches of ``version`` of a rule: they are those of the rule
-    ``to``, a number of the key group. ``states`` and ``steps`` by old number, ``gaps`` by new
-    state. ``finished``: whether complete matches that wait for the skip strategy are kept, too.
-    What has its new deadline at or before ``watermark`` ends."""
+    """The move of the partial matches of ``version`` to the rule ``to``, a number of the key group.
+    ``states`` and ``steps`` map old numbers to new ones, ``gaps`` maps new states to gaps.
+    ``finished``: whether complete matches that wait for the skip strategy move, too. Partial
+    matches whose new deadline is at or before ``watermark`` end."""
 
     to: int
     version: int
@@ -181,6 +181,6 @@ def _tidy(state: KeysState) -> KeysState:
         row_patterns=replace(in_sql, rows=moved_rows(in_sql.rows, event_at)),
     )
     wanted = np.zeros(len(state.keys), bool)
-    wanted[held.instances["key"]] = True
-    wanted[state.row_patterns.instances["key"]] = True
+    for part in state.remembered:
+        wanted[part.instances["key"]] = True
     return chosen(tidied, wanted)

@@ -61,9 +61,9 @@ def check_entry(group: int, name: str, stored: bytes | None, size: int, checksum
 
 
 class Entries:
-    """Which entries there are: before when nothing of each is due, its bytes, the checksum of what
-    is stored; how many buckets each partitioning has; which entries were written under another rule
-    set, and under which.
+    """The entries of a key group: the earliest time at which each may be due, its bytes, and its
+    checksum as stored; the number of buckets of each partitioning; the entries written under
+    another rule set, and that set.
 
     ``fingerprints``: what bits and columns mean under this rule set, by prefix.
     """
@@ -119,7 +119,7 @@ class Entries:
         ]
 
     def waiting(self, prefix: str, watermark: int) -> list[tuple[int, int]]:
-        """Of the entries of events that wait and are due: when, and their bytes."""
+        """Return the time and the bytes of each entry of waiting events that is due."""
         return [
             (self._due[name], self._sizes[name])
             for name in self.due(prefix, watermark)
@@ -142,13 +142,13 @@ class Entries:
         self._stale.pop(name, None)
 
     def next_due(self, name: str, due: int) -> None:
-        """Of an entry that stays as it is, if there is one, nothing is due before."""
+        """Set the earliest time at which an unchanged entry, if it exists, may be due."""
         if name in self._due:
             self._due[name] = due
 
     def sooner(self, prefix: str, by: int | None) -> None:
-        """What is due of a partitioning's buckets may be due so much sooner, or, with ``None``, at
-        once."""
+        """Move the earliest due times of a partitioning's buckets forward by ``by`` milliseconds,
+        or, with ``None``, to now."""
         for name, due in self._due.items():
             if bucket_of(name) is not None and name.partition("/")[0] == prefix:
                 if by is None:
@@ -199,7 +199,7 @@ class Entries:
     # Buckets.
 
     def spread(self, prefix: str, bucket_size: int) -> Spread:
-        """How keys are spread over buckets, and over how many from now on, so that a bucket has
+        """Return the present number of buckets, and the number from now on with which a bucket has
         ``bucket_size`` bytes."""
         before = self._buckets.get(prefix, 1)
         size = sum(

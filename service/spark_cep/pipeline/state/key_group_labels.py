@@ -66,7 +66,7 @@ def _mixed(state: int, scrambled: int) -> int:
 
 
 def _unfinished(value: int) -> int:
-    """What ``fmix`` makes ``value`` of."""
+    """Return the number that ``fmix`` turns into ``value``."""
     value ^= value >> 16
     value = value * _inverse(_LAST_2) & _MASK
     value ^= value >> 13 ^ value >> 26

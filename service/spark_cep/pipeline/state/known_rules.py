@@ -114,12 +114,13 @@ class KnownRules:
         return True
 
     def meanings(self) -> dict[str, bytes]:
-        """What bits and columns mean under this rule set, by the prefix of the partitioning."""
+        """Return the layout of bits and columns under this rule set, by the prefix of the
+        partitioning."""
         return {prefix: meaning.fingerprint for prefix, meaning in self._now.items()}
 
     def same_buckets(self, fingerprint: bytes, prefix: str) -> bool:
-        """Whether columns of a partitioning mean what they meant under another rule set, and no
-        rule of it is carried over."""
+        """Return whether columns of a partitioning mean what they meant under another rule set, and
+        no rule of it is carried over."""
         old, now = self._meanings.get(fingerprint), self._now.get(prefix)
         if old is None or now is None or old.columns != now.columns:
             return False
@@ -150,7 +151,7 @@ class KnownRules:
         }
 
     def numbers(self, fingerprints: Sequence[str]) -> list[int]:
-        """What names these rules in what is stored."""
+        """Return the numbers of these rules in the stored state."""
         return [self._rules[text].number for text in fingerprints]
 
     def renewed(
@@ -181,11 +182,11 @@ class KnownRules:
         return state
 
     def live(self) -> dict[tuple[str, int], int]:
-        """How many partial matches live, by rule id and version."""
+        """Return the number of live partial matches by rule id and version."""
         return {(rule.id, rule.version): rule.live for rule in self._rules.values()}
 
     def live_of(self, fingerprint: str) -> int:
-        """How many partial matches of one rule live; 0 where there is no such rule."""
+        """Return the number of live partial matches of one rule; 0 where there is no such rule."""
         rule = self._rules.get(fingerprint)
         return 0 if rule is None else rule.live
 
@@ -199,10 +200,9 @@ class KnownRules:
 
     def count(self, fingerprints: Sequence[str], state: KeysState, sign: int) -> None:
         """Partial matches of some keys come (``sign`` 1) or go (-1)."""
-        instances = state.held.instances
-        live = np.bincount(instances["rule"], instances["partials"], len(fingerprints))
-        in_sql = state.row_patterns
-        live = live + np.bincount(in_sql.instances["rule"], in_sql.live, len(fingerprints))
+        live = np.zeros(len(fingerprints))
+        for part in state.remembered:
+            live += np.bincount(part.instances["rule"], part.live, len(fingerprints))
         for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
             self._rules[fingerprint].live += sign * int(count)
 
@@ -304,8 +304,8 @@ def _converted(column: Vector, was: str, slot: SlotType) -> Vector:
 
 
 def _cast(kind: SqlType | None, *, known: bool) -> Callable[[Any], Any]:
-    """What brings a value to a type, and gives ``None`` where that cannot be. ``known``: whether
-    the type was known before."""
+    """Return a function that converts a value to a type, with ``None`` where that is impossible.
+    ``known``: whether the type was known before."""
     if kind is None:
         return _unchanged
     try:

@@ -37,8 +37,8 @@ class KnownRule(NamedTuple):
 
 @dataclass(slots=True)
 class RuleHeld:
-    """What is held for one rule: how many keys and partial matches, the time of the oldest event
-    that opened one, and the earliest deadline (milliseconds; ``None``: there is none)."""
+    """The state of one rule: the number of its keys and partial matches, the time of the oldest
+    event that opened one, and the earliest deadline (milliseconds; ``None`` without one)."""
 
     keys: int = 0
     partial_matches: int = 0
@@ -59,7 +59,8 @@ class RuleHeld:
 
 @dataclass(slots=True)
 class BucketHeld:
-    """What one bucket holds: keys, events that wait for the watermark, and by rule fingerprint."""
+    """The content of one bucket: keys, events that wait for the watermark, and the state of each
+    rule by fingerprint."""
 
     keys: int = 0
     waiting: int = 0
@@ -85,7 +86,7 @@ class StoredGroup:
 
     @property
     def buckets(self) -> int:
-        """How many buckets the group's keys are spread over, all partitionings together."""
+        """The number of buckets of the group, all partitionings together."""
         return sum(self._values["buckets"].values())
 
     @property
@@ -111,7 +112,7 @@ class StoredGroup:
         return check_entry(number, name, data, size, checksum)
 
     def bucket(self, base: bytes, changes: bytes | None = None) -> BucketHeld:
-        """What a bucket of this group holds; or an entry of events that wait."""
+        """Read a bucket of this group, or an entry of waiting events."""
         if base[:1] == bytes([BATCH]):
             batch = decode_batch(base)
             return BucketHeld(keys=len(batch.keys), waiting=len(batch))

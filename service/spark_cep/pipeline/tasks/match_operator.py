@@ -14,16 +14,17 @@ there are rows. Rules come with the batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from pyspark.serializers import CPickleSerializer
-from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from spark_cep.pipeline.spark.memory import memory_of_task
+from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.tasks.batch_properties import told_to_task
+from spark_cep.pipeline.tasks.frames import frames_of, rows_of
 from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
 from spark_cep.pipeline.wire.fragments import fragments, whole
 
@@ -31,15 +32,13 @@ if TYPE_CHECKING:
     from spark_cep.pipeline.match.match import Matching, MatchProcessor
 
 _VALUE = StructType([StructField("value", BinaryType())])
-#: That in which the operator itself travels.
-_SERIALIZER: Any = CPickleSerializer()
 
 
 class MatchOperator(StatefulProcessor):
     """Opens the state, and hands the packets of one key group at a time to a matcher."""
 
     def __init__(self, matching: Matching) -> None:
-        self._pickled: bytes = _SERIALIZER.dumps(matching)
+        self._pickled: bytes = pickled(matching)
         self._matcher: MatchProcessor | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -50,24 +49,22 @@ class MatchOperator(StatefulProcessor):
     def handleInputRows(  # noqa: N802  Spark's name
         self,
         key: Any,
-        rows: Iterator[Row],
+        rows: Iterator[Any],
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
-    ) -> Iterator[Row]:
-        """One key group's packets of one batch in, output packets out."""
+    ) -> Iterator[Any]:
+        """One key group's packets of one batch in, output packets out, both as pandas frames."""
         told = told_to_task()
         first = self._matcher is None
         if self._matcher is None:
-            matching: Matching = _SERIALIZER.loads(self._pickled)
+            matching: Matching = unpickled(self._pickled)
             self._matcher = matching.processor(told.rules)
             self._matcher.open(self._group_state, self._entry_state)
-        packets = whole((row[1], bytes(row[2])) for row in rows)
         # A task tells of its process once.
         processes = memory_of_task if first else tuple
-        for made in self._matcher.process(
-            group_of(key[0]), packets, told.offsets, told.offsets_before, processes
-        ):
-            for kind, content in fragments(*made):
-                yield Row(kind=int(kind), packet=content)
+        made = self._matcher.process(
+            group_of(key[0]), whole(rows_of(rows)), told.offsets, told.offsets_before, processes
+        )
+        return frames_of(chain.from_iterable(fragments(*each) for each in made))
 
     def close(self) -> None:
         """Spark owns the state, and closes its connection when the task has ended."""

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 import pyarrow as pa
-from pyspark.serializers import CPickleSerializer
 
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.pipeline.decode.pack import Packer
 from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.spark.memory import memory_of_task
+from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.tasks.batch_properties import told_to_task
 from spark_cep.pipeline.tasks.packet_rows import packet_rows
 from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets
 from spark_cep.pipeline.wire.reports import ProcessMemory
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
-_SERIALIZER: Any = CPickleSerializer()
 _MOST_PACKERS = 4
 
 
@@ -32,7 +30,7 @@ class PackBatch:
     """Packs with the rules that the task's batch has."""
 
     def __init__(self, packing: Packing, encoder: OutputEncoder) -> None:
-        self._packing: bytes = _SERIALIZER.dumps((packing, encoder))
+        self._packing: bytes = pickled((packing, encoder))
 
     def __call__(self, records: Iterator[KafkaRecords]) -> Iterator[pa.RecordBatch]:
         """One task: its records in, packets out."""
@@ -63,5 +61,5 @@ def rows_of_task(
 @lru_cache(maxsize=_MOST_PACKERS)
 def _packer(packing: bytes, rules: str) -> tuple[Packer, OutputEncoder]:
     """A process has one task at a time, and a packer begins each of them afresh."""
-    made: tuple[Packing, OutputEncoder] = _SERIALIZER.loads(packing)
+    made: tuple[Packing, OutputEncoder] = unpickled(packing)
     return made[0].packer_of(rules), made[1]

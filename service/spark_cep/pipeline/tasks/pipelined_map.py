@@ -45,7 +45,7 @@ class PipelinedMap:
 
     def __init__(self, handle: StatefulProcessorHandle, name: str) -> None:
         handle.getMapState(name, _NAME, _VALUE)
-        self._client = handle._statefulProcessorApiClient  # noqa: SLF001
+        self._client = handle._statefulProcessorApiClient  # noqa: SLF001  the way to its socket
         self._name = name
         self._dumps: Callable[[tuple[Any]], bytes] = self._client.pickleSer.dumps
         self._loads: Callable[[bytes], tuple[Any]] = self._client.pickleSer.loads
@@ -97,6 +97,7 @@ class PipelinedMap:
 
     def _ask(self, calls: Sequence[Any]) -> list[bytes]:
         stream = self._client.sockfile
+        receive = self._client._receive_proto_message  # noqa: SLF001  reads one answer
         for call in calls:
             request = messages.StateRequest(
                 stateVariableRequest=messages.StateVariableRequest(mapStateCall=call)
@@ -104,7 +105,7 @@ class PipelinedMap:
             stream.write(_VERSION_AND_LENGTH(0, len(request)))
             stream.write(request)
         stream.flush()
-        answers = [self._client._receive_proto_message() for _ in calls]  # noqa: SLF001
+        answers = [receive() for _ in calls]
         for status, message, _ in answers:
             if status != 0:
                 raise StateError(f"the state store refuses an entry of {self._name}: {message}")

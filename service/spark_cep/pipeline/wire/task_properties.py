@@ -17,7 +17,7 @@ OFFSETS: Final = "spark_cep.offsets"
 OFFSETS_BEFORE: Final = "spark_cep.offsets_before"
 #: The schema ids of a batch whose output is there in part, as ranges.
 SCHEMA_IDS: Final = "spark_cep.schema_ids"
-#: The rules of the batch, as :mod:`spark_cep.rules.texts` encodes them.
+#: The rules of the batch, as :mod:`spark_cep.rules.plans` encodes them.
 RULES: Final = "spark_cep.rules"
 
 

@@ -17,7 +17,7 @@ OF_FIRST = 2
 
 @compiled
 def _is_at(data, at, pool, first, length):
-    """Whether so many bytes of the pool are at this place."""
+    """Return whether so many bytes of the pool are at this place."""
     for step in range(length):  # noqa: SIM110  Numba has no generators here
         if data[at + step] != pool[first + step]:
             return False

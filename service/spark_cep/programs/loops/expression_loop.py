@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import NONE, Table, compiled, inlined, record
 from spark_cep.programs.loops import whole_arithmetic
+from spark_cep.programs.loops.aggregate_loop import add, clear, result
 
 # What programs are made of. On DOUBLE, an operation's code is higher by ``DOUBLE``.
 DOUBLE = 64
@@ -38,7 +39,8 @@ SELECT, CALL = 33, 34
 CHECK_NONE, CHECK_INT, CHECK_BIGINT = range(3)
 #: A program's stack holds so many values at most.
 STACK = 64
-FIRST, LAST, SUM, AVG, MIN, MAX, COUNT = range(7)
+#: What a look-back does, beside the aggregates.
+FIRST, LAST = range(2)
 _DAY = 86_400_000_000
 _LEAST_INT, _MOST_INT = -(1 << 31), (1 << 31) - 1
 
@@ -51,15 +53,17 @@ CONDITION = record(
 #: its number in the program.
 OPERATION = record(whole="i8", double="f8", code="i4", operand="i4")
 LOOK = record(function="i4", step="i4", column="i4", offset="i4", double="u1")
-#: A value on a program's stack.
-VALUE = record(whole="i8", double="f8", null="u1")
+#: A value on a program's stack, or the accumulator of an aggregate: how many values it was
+#: ``given``, and their sum or the best of them. The sum of whole numbers is in halves, ``whole``
+#: and ``low``, so that only the result's own range counts.
+VALUE = record(whole="i8", double="f8", null="u1", given="i8", low="i8")
 #: The type of the function that calls Python: number of the call, event, last node, and the place
 #: of the first operand on the stack, where the result goes; gives 1 where it failed, else 0.
 ASK = types.int64(types.int64, types.int64, types.int64, types.int64)
 
 
 class Programs(NamedTuple):
-    """What conditions compute: tables of ``CONDITION``, ``OPERATION`` and ``LOOK``."""
+    """Programs of conditions: tables of ``CONDITION``, ``OPERATION`` and ``LOOK``."""
 
     conditions: Table
     operations: Table
@@ -76,8 +80,8 @@ class Columns(NamedTuple):
 
 @compiled
 def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
-    """Whether a program's condition is true: neither false nor NULL. ``ask`` is what computes the
-    calls of Python (see :data:`ASK`); where one fails, the condition is not true."""
+    """Return whether a program's condition is true: neither false nor NULL. ``ask`` is what
+    computes the calls of Python (see :data:`ASK`); where one fails, the condition is not true."""
     top = -1
     for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
@@ -97,7 +101,7 @@ def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
 
 @compiled
 def holds_of_event(condition, event, programs, columns, stack):
-    """The same of a program without look-backs and calls."""
+    """Return whether a condition without look-backs and calls holds for the event."""
     top = -1
     for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
@@ -233,7 +237,7 @@ def _join(code, left, right):
 
 @inlined
 def compare_wholes(code, left, right):
-    """Whether a comparison holds."""
+    """Return whether a comparison holds."""
     return (
         (code == EQUAL and left == right)
         or (code == NOT_EQUAL and left != right)
@@ -271,7 +275,8 @@ def _compute_double(code, left, right):
 
 @compiled
 def _compute_whole(code, check, left, right):
-    """Of two whole numbers; NULL where the result is beyond the type's range (``check``)."""
+    """Compute with two whole numbers; the result is NULL beyond the range of the type
+    (``check``)."""
     one = left.whole
     if code == ADD:
         left.whole, beyond = whole_arithmetic.add(one, right)
@@ -345,42 +350,10 @@ def read(event, column, value, columns):
 def _aggregate(look, count, value, columns, path):
     """Over the first ``count`` events of ``path``, which has the last one first."""
     column = look.column
-    given = 0
-    high, low = 0, 0
-    total = 0.0
+    clear(value)
     for place in range(count - 1, -1, -1):
         event = path[place]
-        if columns.nulls[event, column]:
-            continue
-        given += 1
-        whole, double = columns.wholes[event, column], columns.doubles[event, column]
-        if look.function == MIN or look.function == MAX:
-            code = LESS if look.function == MIN else GREATER
-            if look.double:
-                better = compare_doubles(code, double, value.double)
-            else:
-                better = compare_wholes(code, whole, value.whole)
-            if given == 1 or better:
-                value.whole = whole
-                value.double = double
-        elif look.double:
-            total += double
-        elif look.function == AVG:
-            total += whole
-        else:
-            # In halves, so that only the result's own range counts.
-            high += whole >> 32
-            low += whole & 0xFFFFFFFF
-    if look.function == COUNT:
-        value.whole = given
-        value.null = 0
-    elif given:
-        value.null = 0
-        if look.function == AVG:
-            value.double = total / given
-        elif look.function == SUM and look.double:
-            value.double = total
-        elif look.function == SUM:
-            high += low >> 32
-            value.whole = (high << 32) | (low & 0xFFFFFFFF)
-            value.null = not -(1 << 31) <= high < 1 << 31
+        if not columns.nulls[event, column]:
+            whole, double = columns.wholes[event, column], columns.doubles[event, column]
+            add(look.function, look.double, whole, double, value)
+    result(look.function, look.double, value, value)

@@ -20,7 +20,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from spark_cep.config.redaction import redact_text
-from spark_cep.errors import ConfigurationError, Problem, RuleSetError, RulesTopicAwayError
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError, RulesTopicUnavailableError
+from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass
 from spark_cep.rules.sources.source import check_count
 
 _POLICY: Final = "cleanup.policy"
@@ -41,38 +42,15 @@ _OWN: Final = {
 }
 _PRESET: Final = {"fetch.wait.max.ms": 10, "queued.max.messages.kbytes": 8_192}
 _RECONNECTS: Final = {"reconnect.backoff.ms": 100, "reconnect.backoff.max.ms": 1_000}
-_UNKNOWN: Final = (
-    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001  librdkafka's local errors are named so
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-)
-
-
-#: Of a topic that was just made, or whose leader changes.
-_PASSING: Final = (
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.REPLICA_NOT_AVAILABLE,
-    *_UNKNOWN,
-)
-
-
-#: The brokers do not answer, or are not ready yet.
-_AWAY: Final = (
-    KafkaError._TRANSPORT,  # noqa: SLF001
-    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-    KafkaError._TIMED_OUT,  # noqa: SLF001
-    KafkaError._RESOLVE,  # noqa: SLF001
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.BROKER_NOT_AVAILABLE,
-    KafkaError.NETWORK_EXCEPTION,
-    *_PASSING,
-)
-#: The login, or a certificate: it would be refused again.
-_REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001
 
 
 def _passes(error: BaseException) -> bool:
-    return isinstance(error, KafkaException) and error.args[0].code() in _PASSING
+    """Tell whether the brokers answer, and are not ready: the topic was just made, or its leader
+    changes."""
+    return isinstance(error, KafkaException) and kind_of(error.args[0]) in (
+        ErrorKind.RETRIABLE,
+        ErrorKind.UNKNOWN_TOPIC,
+    )
 
 
 class TopicRecord(NamedTuple):
@@ -151,10 +129,10 @@ class CompactedTopic:
             self._admin.poll(0)
             self._consumer.poll(0)
             if isinstance(error, TimeoutError):
-                raise self._away(f"no answer in {self._seconds:g} s") from error
+                raise self._unavailable(f"no answer in {self._seconds:g} s") from error
             found = error.args[0]
-            if found.code() in _AWAY and not self._refused:
-                raise self._away(redact_text(found.str())) from error
+            if may_pass(found) and not self._refused:
+                raise self._unavailable(redact_text(found.str())) from error
             raise self._not_read(f"{redact_text(found.str())}{self._because()}") from error
         changed, self._changed = self._changed, False
         return changed
@@ -167,7 +145,7 @@ class CompactedTopic:
 
     def _notice(self, error: KafkaError) -> None:
         self._noticed = error
-        self._refused |= error.code() in _REFUSED
+        self._refused |= kind_of(error) in (ErrorKind.LOGIN, ErrorKind.TLS)
 
     def _advance(self, consumer: Consumer, admin: AdminClient) -> None:
         deadline = time.monotonic() + self._seconds
@@ -188,7 +166,7 @@ class CompactedTopic:
         while self._position < end:
             if time.monotonic() > deadline:
                 reached = f"offset {self._position:,} of {end:,} was reached"
-                raise self._away(f"{reached} in {self._seconds:g} s")
+                raise self._unavailable(f"{reached} in {self._seconds:g} s")
             for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
                 self._take(message)
         self._noticed, self._refused = None, False
@@ -197,7 +175,7 @@ class CompactedTopic:
 
     def _take(self, message: Message) -> None:
         error, offset = message.error(), message.offset()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
             raise KafkaException(error)
         assert offset is not None
         assert self._position is not None
@@ -213,7 +191,7 @@ class CompactedTopic:
             self.records[key] = TopicRecord(value, offset)
 
     def place(self, record: TopicRecord) -> str:
-        """What messages call a record: topic, partition and offset."""
+        """The name of a record in messages: topic, partition and offset."""
         return f"{self.topic}/{_PARTITION}/{record.offset}"
 
     def _checked_topic(self, admin: AdminClient) -> str:
@@ -223,7 +201,7 @@ class CompactedTopic:
         try:
             found = asked.result(2 * self._seconds)
         except KafkaException as error:
-            if error.args[0].code() in _UNKNOWN:
+            if kind_of(error.args[0]) is ErrorKind.UNKNOWN_TOPIC:
                 self._position = None
                 raise self._not_read("there is no such topic", "a compacted topic") from error
             raise
@@ -256,8 +234,8 @@ class CompactedTopic:
     def _because(self) -> str:
         return "" if self._noticed is None else f": {redact_text(self._noticed.str())}"
 
-    def _away(self, reason: str) -> RulesTopicAwayError:
-        return RulesTopicAwayError(self._not_read(f"{reason}{self._because()}").problems)
+    def _unavailable(self, reason: str) -> RulesTopicUnavailableError:
+        return RulesTopicUnavailableError(self._not_read(f"{reason}{self._because()}").problems)
 
     def _not_read(self, reason: str, allowed: str | None = None) -> RuleSetError:
         message = f"{self._what} cannot be read: {reason}"

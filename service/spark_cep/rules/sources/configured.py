@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from spark_cep.config import Settings
+from spark_cep.errors import needs_extra
 from spark_cep.rules.rule_set import RuleSet, examine, valid
 from spark_cep.rules.sources.folder import FolderSource
 from spark_cep.rules.sources.source import RuleSource
@@ -22,7 +23,8 @@ def source_of(settings: Settings) -> RuleSource:
 
         return KafkaTopicSource(settings.kafka, rules.kafka)
     if rules.sql is not None:
-        from spark_cep.rules.sources.sql_table import SqlTableSource
+        with needs_extra("sql", "rules.sql"):
+            from spark_cep.rules.sources.sql_table import SqlTableSource
 
         return SqlTableSource(rules.sql)
     if rules.https is not None:
@@ -39,6 +41,6 @@ def rules_of(settings: Settings) -> RuleSet:
 
 
 def examined(settings: Settings) -> RuleSet:
-    """The same with their problems. RuleSetError when the source cannot be read."""
+    """The rules of the source with their problems. RuleSetError when it cannot be read."""
     with closing(source_of(settings)) as source:
         return examine(source.read() or (), source.name)

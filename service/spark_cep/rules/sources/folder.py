@@ -16,7 +16,7 @@ from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
 from spark_cep.rules.rule_set import RuleFile, RuleSet, examine, valid
 from spark_cep.rules.sources.source import (
     MOST_BYTES,
-    Entries,
+    SourceEntries,
     check_count,
     decoded,
     not_read,
@@ -40,7 +40,7 @@ class FolderSource:
         self._settle_seconds = settle_seconds
         self._begun = False
         self._taken: Stamp | None = None
-        self._entries = Entries()
+        self._entries = SourceEntries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""
@@ -78,11 +78,12 @@ def read_rules(path: Path) -> RuleSet:
 
 
 def examine_rules(path: Path) -> RuleSet:
-    """The same with its problems. ``RuleSetError`` when the folder cannot be read."""
+    """The rules of a folder with their problems. ``RuleSetError`` when the folder cannot be
+    read."""
     return examine(read_files(path), shown_name(path), "files named *.yaml, *.yml, *.json or *.sql")
 
 
-def read_files(path: Path, entries: Entries | None = None) -> list[RuleFile]:
+def read_files(path: Path, entries: SourceEntries | None = None) -> list[RuleFile]:
     """Each file of a folder, or one file, with its rules and its problems; ``RuleSetError`` when
     the folder cannot be read. ``entries``: what was read before."""
     try:
@@ -91,18 +92,18 @@ def read_files(path: Path, entries: Entries | None = None) -> list[RuleFile]:
         raise _not_read(path, error) from error
     check_count(len(files), "rule files", shown_name(path))
     inside = path.resolve()
-    entries = entries or Entries()
+    entries = entries or SourceEntries()
     entries.next_snapshot()
     return [_read_file(file, path, inside, entries) for file in files]
 
 
 def shown_name(path: Path) -> str:
-    """What messages, records and metrics call a file: text that can be written, also where its name
-    is not UTF-8; no two have the same."""
+    """The name of a file in messages, records and metrics: text that can be written, also where the
+    name is not UTF-8; no two have the same."""
     return printable(str(path).replace("\\", r"\\"))
 
 
-def _read_file(file: Path, path: Path, inside: Path, entries: Entries) -> RuleFile:
+def _read_file(file: Path, path: Path, inside: Path, entries: SourceEntries) -> RuleFile:
     try:
         if file is not path and not file.resolve().is_relative_to(inside):
             raise RuleSetError([_leads_out(file, path)])
@@ -115,8 +116,8 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 def stamp(path: Path) -> Stamp:
-    """What changes when a folder's rule files do: name, inode, size and time of each, as its links
-    lead now. ``RuleSetError`` when the folder cannot be read."""
+    """A value that changes when a folder's rule files do: name, inode, size and time of each, as
+    its links lead now. ``RuleSetError`` when the folder cannot be read."""
     # The inode's own time: copies may keep that of the content, and an inode is used again.
     try:
         found = []

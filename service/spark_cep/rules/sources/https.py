@@ -19,11 +19,11 @@ from spark_cep.pattern.document.loading import LoadedRule, examine_documents
 from spark_cep.rules.rule_set import RuleFile
 from spark_cep.rules.sources.source import (
     MOST_BYTES,
-    away,
     check_count,
     decoded,
     not_read,
     too_large,
+    unavailable,
 )
 
 _WHAT = "body"
@@ -55,7 +55,7 @@ class HttpsSource:
         except httpx2.HTTPError as error:
             reason = str(error) or type(error).__name__
             if isinstance(error, httpx2.TransportError) and not _about_certificates(error):
-                raise away(reason, self.name) from error
+                raise unavailable(reason, self.name) from error
             raise not_read(reason, self.name) from error
         if found is None or found[0] == self._body:
             return None
@@ -79,7 +79,7 @@ class HttpsSource:
             if answer.status_code != HTTPStatus.OK:
                 reason = f"the server answers {answer.status_code} {answer.reason_phrase}".rstrip()
                 if answer.status_code in _PASSING or answer.is_server_error:
-                    raise away(reason, self.name)
+                    raise unavailable(reason, self.name)
                 allowed = "200 OK; redirects are not followed" if answer.is_redirect else "200 OK"
                 raise not_read(reason, self.name, allowed)
             body = bytearray()
@@ -88,7 +88,7 @@ class HttpsSource:
                 if len(body) > MOST_BYTES:
                     raise too_large(self.name, _WHAT)
                 if time.monotonic() > deadline:
-                    raise away(f"no whole answer in {self._seconds:g} s", self.name)
+                    raise unavailable(f"no whole answer in {self._seconds:g} s", self.name)
             return bytes(body), answer.headers.get("ETag")
 
 
@@ -137,5 +137,5 @@ def _entries(text: str, name: str) -> list[RuleFile]:
 def _entry(rule: LoadedRule | None, problems: list[Problem], name: str) -> RuleFile:
     if not problems and rule is not None:
         return RuleFile(name, (rule,), (), rule.rule.id)
-    told = next((problem.rule for problem in problems if problem.rule), None)
-    return RuleFile(name, () if rule is None else (rule,), tuple(problems), told)
+    named = next((problem.rule for problem in problems if problem.rule), None)
+    return RuleFile(name, () if rule is None else (rule,), tuple(problems), named)

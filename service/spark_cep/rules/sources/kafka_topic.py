@@ -14,7 +14,7 @@ from spark_cep.config import Kafka, RulesTopic, reveal
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.rules.rule_set import RuleFile
 from spark_cep.rules.sources.compacted_topic import CompactedTopic
-from spark_cep.rules.sources.source import Entries, decoded
+from spark_cep.rules.sources.source import SourceEntries, decoded
 
 _GROUP: Final = "spark-cep-rules"
 
@@ -31,7 +31,7 @@ class KafkaTopicSource:
         )
         self.name = self._topic.name
         self._given: list[RuleFile] | None = None
-        self._entries = Entries()
+        self._entries = SourceEntries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`. ConfigurationError when the
@@ -54,7 +54,7 @@ class KafkaTopicSource:
         self._topic.close()
 
 
-def _entry(key: bytes | None, value: bytes, name: str, entries: Entries) -> RuleFile:
+def _entry(key: bytes | None, value: bytes, name: str, entries: SourceEntries) -> RuleFile:
     try:
         if not key:
             allowed = "the rule's id as the key"

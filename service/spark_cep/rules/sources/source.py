@@ -1,6 +1,6 @@
-"""Where rules come from, as the job sees it: whole snapshots of entries with rules in them.
+"""Sources of rules, as the job sees them: whole snapshots of entries with rules in them.
 
-What counts is what a source holds now, not what was done to it. A snapshot is one change: all of
+The content of a source counts, not its history. A snapshot is one change: all of
 it runs from the same batch on. An entry (a file, a record, a row) with a problem is there with its
 problem, and hides no other.
 """
@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from spark_cep.documents.reading import MOST_CHARACTERS
-from spark_cep.errors import Problem, RulesAwayError, RuleSetError
+from spark_cep.errors import Problem, RuleSetError, RulesUnavailableError
 from spark_cep.pattern.document import loading as document
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
@@ -25,11 +25,11 @@ MOST_BYTES = 4 * MOST_CHARACTERS
 
 
 class RuleSource(Protocol):
-    """What holds rules. Used by one thread at a time."""
+    """A place that holds rules. Used by one thread at a time."""
 
     @property
     def name(self) -> str:
-        """What messages call it; holds no secrets."""
+        """Its name in messages; holds no secrets."""
 
     def read(self) -> Sequence[RuleFile] | None:
         """All entries that there are now. ``None``: the same as those given last, or something that
@@ -41,7 +41,7 @@ class RuleSource(Protocol):
         Nothing is read after it."""
 
 
-class Entries:
+class SourceEntries:
     """Rules and problems of texts. What was read before is not read again, as long as it is in the
     newest snapshot or the one before: a text may hold a thousand rules."""
 
@@ -79,8 +79,8 @@ def rule_file(text: str, name: str) -> RuleFile:
 
 
 def rule_entry(text: str, name: str, rule: str, version: int | None = None) -> RuleFile:
-    """The same of an entry that stands for one rule: its text has this id, and this version where
-    one is given, or says nothing of them."""
+    """The rule and problems of an entry that stands for one rule: its text has this id, and this
+    version where one is given, or has neither."""
     given: dict[str, object] = {"id": rule}
     if version is not None:
         given["version"] = version
@@ -126,9 +126,9 @@ def check_count(count: int, what: str, name: str) -> None:
         raise RuleSetError([Problem(message, name, allowed=f"at most {MOST_ENTRIES:,}")])
 
 
-def away(reason: str, name: str) -> RulesAwayError:
+def unavailable(reason: str, name: str) -> RulesUnavailableError:
     """The error of a source that does not answer, and may do so later."""
-    return RulesAwayError(not_read(reason, name).problems)
+    return RulesUnavailableError(not_read(reason, name).problems)
 
 
 def not_read(reason: str, name: str, allowed: str | None = None) -> RuleSetError:

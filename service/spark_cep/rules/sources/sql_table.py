@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -25,16 +26,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from spark_cep.config import RulesTable, without
 from spark_cep.documents.reading import MOST_CHARACTERS
-from spark_cep.errors import ConfigurationError, Problem
+from spark_cep.errors import ConfigurationError, Problem, needs_extra
 from spark_cep.pattern.ververica.rewriting import rule_text
 from spark_cep.rules.rule_set import RuleFile
 from spark_cep.rules.sources.source import (
     MOST_ENTRIES,
-    Entries,
-    away,
+    SourceEntries,
     check_count,
     not_read,
     too_large,
+    unavailable,
 )
 
 _POSTGRESQL: Final = "postgresql"
@@ -63,15 +64,15 @@ class SqlTableSource:
             raise ConfigurationError(message) from error
         self._statement = _newest(given.table)
         self._rows: Sequence[_Row] | None = None
-        self._entries = Entries()
+        self._entries = SourceEntries()
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""
         try:
             rows = self._asked()
         except SQLAlchemyError as error:
-            told = away if _is_away(error) else not_read
-            raise told(self._reason(error), self.name) from error
+            error_of = unavailable if _is_unavailable(error) else not_read
+            raise error_of(self._reason(error), self.name) from error
         check_count(len(rows), "rows", self.name)
         if rows == self._rows:
             return None
@@ -131,8 +132,8 @@ class SqlTableSource:
 
     def _reason(self, error: SQLAlchemyError) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-        told = " ".join(str(cause).split())
-        return without(told, [] if self._secret is None else [self._secret])
+        text = " ".join(str(cause).split())
+        return without(text, [] if self._secret is None else [self._secret])
 
 
 def _engine(url: sa.URL, given: RulesTable) -> sa.Engine:
@@ -148,6 +149,8 @@ def _engine(url: sa.URL, given: RulesTable) -> sa.Engine:
     if url.drivername == _PSYCOPG:
         more = {"connect_timeout": max(2, round(seconds)), "tcp_user_timeout": given.timeout}
         more["application_name"] = "spark-cep"
+        with needs_extra("sql", "rules.sql.url of PostgreSQL"):
+            import_module("psycopg")
     return sa.create_engine(
         url, connect_args=more, pool_size=1, max_overflow=0, pool_timeout=seconds,
         hide_parameters=True,
@@ -169,9 +172,9 @@ def _newest(table: str) -> sa.Select[Any]:
     return newest.order_by(rules.c.id, rules.c.version).limit(MOST_ENTRIES + 1)
 
 
-def _is_away(error: SQLAlchemyError) -> bool:
-    """Whether the database does not answer, or not now. A login that is refused, and a database or
-    table that does not exist, would be so again."""
+def _is_unavailable(error: SQLAlchemyError) -> bool:
+    """Tell whether the database does not answer, or not now. A login that is refused, and a
+    database or table that does not exist, would be so again."""
     if not isinstance(error, OperationalError):
         return isinstance(error, PoolTimeoutError) or (
             isinstance(error, DBAPIError) and error.connection_invalidated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from spark_cep.pipeline.driver.checkpoint.failures import kafka_away_in
+from spark_cep.pipeline.driver.checkpoint.failures import kafka_unavailable_in
 
 _FAILED = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: "
 
@@ -12,23 +12,23 @@ _FAILED = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: 
     "text",
     [
         (
-            "spark_cep.errors.KafkaAwayError: events, partition 0: the records from offset 5 to"
-            " 9 did not come within 20 s"
+            "spark_cep.errors.KafkaUnavailableError: events, partition 0: the records from offset 5"
+            " to 9 did not come within 20 s"
         ),
-        "spark_cep.errors.KafkaAwayError: the transaction could not be committed",
+        "spark_cep.errors.KafkaUnavailableError: the transaction could not be committed",
         (
-            "spark_cep.errors.OutputError: 3 output records could not be written; the first: 3"
-            " records not acknowledged after 120 s"
+            "spark_cep.errors.KafkaUnavailableError: 3 output records could not be written; the"
+            " first: 3 records not acknowledged after 120 s"
         ),
         (
-            "spark_cep.errors.OutputError: 3 output records could not be written; the first: out:"
-            " Local: Message timed out"
+            "spark_cep.errors.KafkaUnavailableError: 3 output records could not be written; the"
+            " first: out: Local: Message timed out"
         ),
     ],
 )
 def test_kafka_does_not_answer(text: str) -> None:
     """The client's own words go into the message, on one line."""
-    away = kafka_away_in(f"{_FAILED}failed\n\tat org.apache.Spark\n{text}\n\tat more")
+    away = kafka_unavailable_in(f"{_FAILED}failed\n\tat org.apache.Spark\n{text}\n\tat more")
     assert away is not None
     assert str(away) == f"Kafka does not answer: {text}"
 
@@ -47,4 +47,4 @@ def test_kafka_does_not_answer(text: str) -> None:
 )
 def test_anything_else_is_not_waited_for(text: str) -> None:
     """It would go wrong again."""
-    assert kafka_away_in(f"{_FAILED}failed\n{text}\n\tat more") is None
+    assert kafka_unavailable_in(f"{_FAILED}failed\n{text}\n\tat more") is None

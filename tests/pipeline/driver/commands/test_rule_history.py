@@ -12,7 +12,7 @@ from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
 from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleHistory, RuleLog
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, assemble
+from spark_cep.rules.rule_set import DrainingVersion, assemble
 
 pytestmark = pytest.mark.spark
 
@@ -29,7 +29,7 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
     for each in written:
         log.write(each)
     pauses = {"b": Pause("too many dead letters", "circuit breaker", 3)}
-    drains = Drain(load_rules(_RULE.format(2), "a.yaml")[0], 5_000, 70)
+    drains = DrainingVersion(load_rules(_RULE.format(2), "a.yaml")[0], 5_000, 70)
     of_b = load_rules(_RULE.format(3).replace("id: a", "id: b"), "b.yaml")
     rules = replace(
         assemble([*written[-1].rules.loaded, *of_b]),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaAwayError, StartError, StateError
+from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.pipeline.driver.input.offsets import InputOffsets, divided, shares
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END
 from spark_cep.pipeline.read.ranges import Range
@@ -34,7 +34,7 @@ class Cluster:
         """As the real one."""
         if self.away:
             self.away -= 1
-            raise KafkaAwayError("away")
+            raise KafkaUnavailableError("away")
         return sorted(
             at
             for at in self.there
@@ -83,9 +83,9 @@ def test_where_a_job_starts() -> None:
     cluster = Cluster({("a", 0): (5, 20), ("a", 1): (0, 0), ("b", 0): (0, 9)})
     assert offsets(cluster).initial() == {("a", 0): 5, ("a", 1): 0}
     assert offsets(cluster, starting_offsets="latest").initial() == {("a", 0): 20, ("a", 1): 0}
-    moment = offsets(cluster, starting_timestamp="1970-01-01T00:00:00.007Z")
+    moment = offsets(cluster, starting_offsets="1970-01-01T00:00:00.007Z")
     assert moment.initial() == {("a", 0): 7, ("a", 1): 0}
-    told = offsets(cluster, starting_positions={"a": {0: -1, 1: -2}})
+    told = offsets(cluster, starting_offsets={"a": {0: -1, 1: -2}})
     assert told.initial() == {("a", 0): 20, ("a", 1): 0}
     pattern = offsets(cluster, topics={"topic_pattern": "[ab]"})
     assert pattern.initial() == {("a", 0): 5, ("a", 1): 0, ("b", 0): 0}
@@ -95,7 +95,7 @@ def test_positions_are_those_of_the_partitions() -> None:
     """All of them, and no others."""
     cluster = Cluster({("a", 0): (5, 20), ("a", 1): (0, 0)})
     with pytest.raises(StartError, match=r"has a 0; the inputs are a 0, 1, and each"):
-        offsets(cluster, starting_positions={"a": {0: 3}}).initial()
+        offsets(cluster, starting_offsets={"a": {0: 3}}).initial()
 
 
 def test_the_end_is_that_of_committed_records() -> None:
@@ -192,5 +192,5 @@ def test_a_moment_without_kafka_is_bridged() -> None:
     """For a minute."""
     cluster = Cluster({("a", 0): (0, 5)}, away=20)
     assert offsets(cluster).latest({("a", 0): 2}, None) == {("a", 0): 5}
-    with pytest.raises(KafkaAwayError):
+    with pytest.raises(KafkaUnavailableError):
         offsets(Cluster({}, away=1_000)).latest({("a", 0): 2}, None)

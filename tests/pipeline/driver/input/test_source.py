@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spark_cep.pipeline.driver.control.control_file import ControlFile, start_of, topics_of
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
-from spark_cep.pipeline.driver.input.source import ToldFiles, input_source
+from spark_cep.pipeline.driver.input.source import DriverFiles, input_source
 from spark_cep.pipeline.read.ranges import Range
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.wire.control import ControlRecord
@@ -29,7 +29,7 @@ WAITED_FOR = ControlRecord((("t", 0),))
 GROUPS = 3
 
 
-def source_of(files: ToldFiles) -> type[DataSource]:
+def source_of(files: DriverFiles) -> type[DataSource]:
     """That of a query without settings, which packs nothing."""
     settings: Any = None
     pack: Any = iter
@@ -63,7 +63,7 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.planned = Planned()
-        files = ToldFiles(path, path.with_name("limit.json"))
+        files = DriverFiles(path, path.with_name("limit.json"))
         self.reader: Any = source_of(files)({}).streamReader(from_arrow_schema(PACKET_SCHEMA))
         self.reader.__dict__["_planned"] = (self.planned, files, None)
         self.at = self.reader.initialOffset()
@@ -166,7 +166,7 @@ def test_time_stands_still_in_a_bounded_run(path: Path) -> None:
 def test_a_query_that_stops_leaves_no_trace(path: Path) -> None:
     """Spark closes the connection of its runner, which fails to answer: not worth a line."""
     runner = "pyspark.sql.streaming.python_streaming_source_runner"
-    files = ToldFiles(path, path.with_name("limit.json"))
+    files = DriverFiles(path, path.with_name("limit.json"))
     source = source_of(files)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = {"PYTHON_WORKER_FACTORY_PORT": str(server.getsockname()[1])}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, KafkaAwayError, StartError
+from spark_cep.errors import ConfigurationError, KafkaUnavailableError, StartError
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from spark_cep.pipeline.driver.kafka.input_position import Lag
@@ -36,8 +36,16 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        ([ENDS, KafkaAwayError("a"), ENDS], ["back", "back"]),
-        ([KafkaAwayError("a"), KafkaAwayError("b"), KafkaAwayError("c"), ENDS], ["b", "c", "back"]),
+        ([ENDS, KafkaUnavailableError("a"), ENDS], ["back", "back"]),
+        (
+            [
+                KafkaUnavailableError("a"),
+                KafkaUnavailableError("b"),
+                KafkaUnavailableError("c"),
+                ENDS,
+            ],
+            ["b", "c", "back"],
+        ),
         ([ConfigurationError("a"), ConfigurationError("refused")], ["refused"]),
         ([StartError("not allowed"), StartError("not allowed")], ["back", "back"]),
     ],
@@ -48,7 +56,7 @@ def test_one_missed_answer_is_no_outage(
     """The second is, and what lag there is nobody knows then; a refused request is an answer."""
     heard: list[str] = []
     outage: Any = SimpleNamespace(
-        away=lambda error: heard.append(str(error)), back=lambda: heard.append("back")
+        unavailable=lambda error: heard.append(str(error)), back=lambda: heard.append("back")
     )
     metrics = Metrics()
     lag = Lag(metrics)
@@ -97,6 +105,8 @@ def _future(result: Any) -> Future[Any]:
         (1, -1001, "the leader of t, partition 0, does not answer"),
         (-1, 7, r"t, partitions \[0\]: no leader"),
         (1, KafkaException(KafkaError(KafkaError._TIMED_OUT)), "does not answer"),
+        (1, KafkaException(KafkaError(KafkaError._NOENT, "no leader")), "no leader"),
+        (1, KafkaException(KafkaError(KafkaError.UNKNOWN_LEADER_EPOCH)), "epoch is newer"),
     ],
 )
 def test_where_partitions_end(
@@ -114,7 +124,7 @@ def test_where_partitions_end(
         list_offsets=lambda wanted, **_: {at: _future(answer) for at in wanted},
     )
     if isinstance(expected, str):
-        with pytest.raises(KafkaAwayError, match=expected):
+        with pytest.raises(KafkaUnavailableError, match=expected):
             cluster.ends(["t"], [("t", 0)])
     else:
         assert cluster.ends(["t"], [("t", 0)]) == expected

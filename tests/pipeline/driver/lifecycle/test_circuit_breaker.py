@@ -6,8 +6,9 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from spark_cep.codecs.output.dead_letters import OF_RECORDS, REASONS
-from spark_cep.config.engine import CircuitBreaker as Settings
+from spark_cep.codecs.output.dead_letters import REASONS
+from spark_cep.codecs.record_faults import OF_RECORDS
+from spark_cep.config.engine import CircuitBreakerLimits as Settings
 from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker, Trip
 
 BROKEN, FAILED = "undecodable", "condition_failed"
@@ -96,7 +97,7 @@ def test_the_message() -> None:
     one, _ = breaker(max_share=0.1, min_records=10)
     letters = {BROKEN: 600, "missing_key": 12, FAILED: 5_000}
     (trip,) = one.batch_done(1_000, 0, letters, {})
-    assert trip.told("cep.dead-letters") == (
+    assert trip.sentence("cep.dead-letters") == (
         "612 dead letters for 1,000 records within 5 minutes, a share of 61.20%;"
         " circuit_breaker.max_share allows 10.00%; reasons: undecodable 600, missing_key 12;"
         " see topic cep.dead-letters"

@@ -1,4 +1,5 @@
-"""Retries of what is away: how often it is asked, what is said meanwhile, and when it ends."""
+"""Retries of what is unavailable: how often it is asked, what is said meanwhile, and when it
+ends."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ import structlog
 from spark_cep.config import Lifecycle
 from spark_cep.errors import (
     ConfigurationError,
-    KafkaAwayError,
+    KafkaUnavailableError,
     Problem,
-    RegistryAwayError,
-    RulesAwayError,
-    RulesTopicAwayError,
+    RegistryUnavailableError,
+    RulesTopicUnavailableError,
+    RulesUnavailableError,
 )
 from spark_cep.observability.health import Health
 from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicies, StopRequestedError
@@ -58,7 +59,10 @@ def retries(health: Health, stop: threading.Event) -> RetryPolicies:
     return RetryPolicies(Lifecycle.model_validate(QUICK), stop, health)
 
 
-@pytest.mark.parametrize("error", [KafkaAwayError("K is away"), RegistryAwayError("R is away")])
+@pytest.mark.parametrize(
+    "error",
+    [KafkaUnavailableError("K is unavailable"), RegistryUnavailableError("R is unavailable")],
+)
 def test_it_asks_until_there_is_an_answer(
     retries: RetryPolicies, health: Health, error: Exception
 ) -> None:
@@ -69,9 +73,9 @@ def test_it_asks_until_there_is_an_answer(
     assert health.readiness().ok
 
 
-@pytest.mark.parametrize("kind", [RulesAwayError, RulesTopicAwayError])
+@pytest.mark.parametrize("kind", [RulesUnavailableError, RulesTopicUnavailableError])
 def test_the_limit_of_rules(
-    health: Health, stop: threading.Event, kind: type[RulesAwayError]
+    health: Health, stop: threading.Event, kind: type[RulesUnavailableError]
 ) -> None:
     """Their problem says how long they were waited for; the log calls a topic Kafka."""
     settings = Lifecycle.model_validate({**QUICK, "startup_limit": "30 ms"})
@@ -82,7 +86,7 @@ def test_the_limit_of_rules(
         pytest.raises(kind, match=r"rules: no answer \(waited 0 s, the limit is 0\.03 s\)"),
     ):
         RetryPolicies(settings, stop, health).at_start(dependency)
-    waiting = "waiting_for_kafka" if kind is RulesTopicAwayError else "waiting_for_rules"
+    waiting = "waiting_for_kafka" if kind is RulesTopicUnavailableError else "waiting_for_rules"
     assert {each["event"] for each in logged} == {waiting}
 
 
@@ -97,8 +101,10 @@ def test_what_a_retry_cannot_mend_is_raised_at_once(retries: RetryPolicies, heal
 def test_the_limit(health: Health, stop: threading.Event) -> None:
     """At the limit the last error is raised as what it is, with how long it was waited."""
     settings = Lifecycle.model_validate({**QUICK, "startup_limit": "30 ms"})
-    dependency = Dependency(health, *[RegistryAwayError("R is away")] * 1000)
-    with pytest.raises(RegistryAwayError, match=r"^R is away \(waited 0 s, the limit is 0\.03 s\)"):
+    dependency = Dependency(health, *[RegistryUnavailableError("R is unavailable")] * 1000)
+    with pytest.raises(
+        RegistryUnavailableError, match=r"^R is unavailable \(waited 0 s, the limit is 0\.03 s\)"
+    ):
         RetryPolicies(settings, stop, health).at_start(dependency)
     assert len(dependency.reasons) > 2
     assert health.readiness().ok
@@ -111,7 +117,7 @@ def test_a_stop_ends_the_wait(
 
     def question() -> None:
         stop.set()
-        raise KafkaAwayError("K is away")
+        raise KafkaUnavailableError("K is unavailable")
 
     with pytest.raises(StopRequestedError):
         retries.at_start(question)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from spark_cep.compiler.record_types import RecordTypes
-from spark_cep.errors import KafkaAwayError, StateError
+from spark_cep.errors import KafkaUnavailableError, StateError
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
-from spark_cep.rules.overrides import Override, Overrides, Placed
+from spark_cep.rules.overrides import Override, Overrides, PlacedOverride
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleSet, assemble
 from spark_cep.rules.topic_records import Offsets
@@ -64,7 +64,7 @@ class Run:
 
     def _decided(self, before: RuleSet, logged: LoggedRules, offsets: Any) -> None:
         if self.away:
-            raise KafkaAwayError("no answer")
+            raise KafkaUnavailableError("no answer")
         assert offsets == logged.starts[logged.batch]
         self.told.append(([rule.id for rule in before.rules], logged.number))
 
@@ -117,11 +117,11 @@ def test_a_set_is_told_before_its_batch() -> None:
     run.away = True
     job = run.begin(rules(a=1))
     for _ in range(3):
-        with pytest.raises(KafkaAwayError):
+        with pytest.raises(KafkaUnavailableError):
             job.of(0, dict)
     assert run.log.of(0).attempts == 1
     job = run.begin(rules(a=1), planned=0)
-    with pytest.raises(KafkaAwayError):
+    with pytest.raises(KafkaUnavailableError):
         job.of(0, dict)
     assert run.log.of(0).attempts == 2
     job.not_at_fault()
@@ -180,7 +180,9 @@ def test_what_is_wanted_keeps_pauses() -> None:
     assert not job.want(rules(a=1, b=1), Overrides())
     assert job.want(rules(a=2, b=2), Overrides())
     assert list(job.wanted.rules.paused) == ["b"]
-    early, late = (Overrides({"b": Placed(Override(), at, "place")}, end=at + 1) for at in (-1, 0))
+    early, late = (
+        Overrides({"b": PlacedOverride(Override(), at, "place")}, end=at + 1) for at in (-1, 0)
+    )
     assert not job.want(rules(a=2, b=2), early)
     assert job.want(rules(a=2, b=2), late)
     assert job.wanted.rules.paused == {}
@@ -191,7 +193,7 @@ def test_a_pause_ends_in_a_topic_that_was_made_again() -> None:
     job = Run().begin(rules(a=1))
     job.want(rules(a=1), Overrides(end=500, topic="one"))
     job.pause({"a": Pause("why", "breaker", 1)})
-    early = {"a": Placed(Override(), 3, "overrides/0/3")}
+    early = {"a": PlacedOverride(Override(), 3, "overrides/0/3")}
     assert not job.want(rules(a=1), Overrides(early, end=500, topic="one"))
     assert not job.want(rules(a=1), Overrides(end=4, topic="two"))
     pause = job.wanted.rules.paused["a"]

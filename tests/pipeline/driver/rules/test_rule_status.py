@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from spark_cep.compiler.record_types import RecordTypes
@@ -16,7 +17,7 @@ from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, RuleSet
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet
 from spark_cep.rules.sources.folder import read_rules
 
 RULES = """
@@ -161,7 +162,7 @@ def test_a_version_that_drains(
     first = begins(status, 1, 0)
     status.committed(0)
     (tmp_path / "one.yaml").write_text(RULES.format("one", 2, "true"), "utf-8")
-    drains = tuple(Drain(each, 1_000) for each in old.loaded if each.rule.id == "one")
+    drains = tuple(DrainingVersion(each, 1_000) for each in old.loaded if each.rule.id == "one")
     rules = replace(read_rules(tmp_path), draining=drains)
     wants(status, rules)
     begins(status, 2, 5, first)
@@ -238,3 +239,50 @@ def test_what_was_rejected_holds_no_label(status: RuleStatus, tmp_path: Path) ->
     value = status._metrics.registry.get_sample_value
     assert value("spark_cep_rules_loaded_info", {"rule": "new", "version": "1"}) == 1
     assert value("spark_cep_rules_loaded_info", {"rule": "other", "version": "1"}) is None
+
+
+def test_partial_matches_that_too_many_versions_end(
+    status: RuleStatus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is an error that says the limit, and they count as dropped, once; what a carry finds no
+    state for is a warning. What has drained is said as before."""
+    said: list[tuple[str, int, str]] = []
+
+    class Log(Mock):
+        def error(self, _event: str, *, version: int, reason: str, **_: object) -> None:
+            said.append(("error", version, reason))
+
+        def warning(self, _event: str, *, version: int, reason: str, **_: object) -> None:
+            said.append(("warning", version, reason))
+
+    monkeypatch.setattr(rule_status, "_log", Log())
+    versions = []
+    for version in range(1, 8):
+        text = RULES.format("one", version, "true") + "previous_version: drain\n"
+        (tmp_path / "one.yaml").write_text(text, "utf-8")
+        versions += [each for each in read_rules(tmp_path).loaded if each.rule.id == "one"]
+    rules = read_rules(tmp_path)
+    drains = [DrainingVersion(each, 1_000) for each in versions]
+    wants(status, replace(rules, draining=tuple(drains[1:5])))
+    first = begins(status, 1, 0)
+    status.committed(0)
+    wants(status, replace(rules, draining=tuple(drains[2:6])))
+    second = begins(status, 2, 1, first)
+    report = BatchReport(1, gone=Counter({("one", 2): 5, ("two", 2): 5}))
+    for _ in range(2):
+        status.batch_done(report)
+    reason = (
+        "another version drains, and at most 4 versions of a rule do at a time: the oldest ended"
+        " before it was done"
+    )
+    assert said == [("error", 2, reason)] * 2
+    value = status._metrics.registry.get_sample_value
+    dropped = "spark_cep_partial_matches_dropped_total"
+    assert (value(dropped, {"rule": "one"}), value(dropped, {"rule": "two"})) == (5, 0)
+    said.clear()
+    text = RULES.format("one", 8, "true") + "previous_version: carry\n"
+    (tmp_path / "one.yaml").write_text(text, "utf-8")
+    wants(status, replace(read_rules(tmp_path), carried=(versions[-1],)))
+    begins(status, 3, 2, second)
+    status.batch_done(BatchReport(2, gone=Counter({("one", 7): 3, ("one", 3): 0})))
+    assert said == [("warning", 7, "carried over, and the newer version has no such state")]

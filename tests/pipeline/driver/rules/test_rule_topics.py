@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from spark_cep.errors import KafkaAwayError
+from spark_cep.errors import KafkaUnavailableError
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.rules import rule_topics
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
@@ -69,16 +69,16 @@ def topics(monkeypatch: pytest.MonkeyPatch) -> Topics:
 
 def test_states_are_told_and_taken_back(topics: Topics) -> None:
     """Only those of this job; also where the topic was made again."""
-    topics.topics._tell()
+    topics.topics._write_states()
     assert [each["rule_id"] for each in topics.told()] == ["a", "b"]
     del topics.rows[0]
-    topics.topics._tell()
+    topics.topics._write_states()
     assert [each["rule_id"] for each in topics.told()] == ["b"]
     assert _OF_ANOTHER in topics.records
     topics.records.clear()
-    topics.topics._tell()
+    topics.topics._write_states()
     topics.now = 60.0
-    topics.topics._tell()
+    topics.topics._write_states()
     assert [each["rule_id"] for each in topics.told()] == ["b"]
 
 
@@ -86,10 +86,10 @@ def test_several_problems_of_one_file(topics: Topics) -> None:
     """Each is told."""
     wrong = {"id": None, "state": "rejected", "source": "a.yaml"}
     topics.rows = [{**wrong, "reason": each} for each in ("one", "two", "three")]
-    topics.topics._tell()
+    topics.topics._write_states()
     assert [each["reason"] for each in topics.told()] == ["one", "two", "three"]
     del topics.rows[1]
-    topics.topics._tell()
+    topics.topics._write_states()
     assert [each["reason"] for each in topics.told()] == ["one", "three"]
 
 
@@ -99,7 +99,7 @@ def test_a_state_that_is_no_record(topics: Topics) -> None:
         _row("a"),
         {"id": None, "state": "rejected", "source": "\udcff.yaml", "reason": 2_000_000 * "é"},
     ]
-    topics.topics._tell()
+    topics.topics._write_states()
     first, second = topics.told()
     assert (first["rule_id"], second["source"], len(second["reason"])) == ("a", "?.yaml", 10_000)
 
@@ -109,8 +109,14 @@ def test_an_error_ends_nothing(topics: Topics, monkeypatch: pytest.MonkeyPatch) 
     said: list[str] = []
     log = SimpleNamespace(warning=lambda _event, *, reason: said.append(reason))
     monkeypatch.setattr(rule_topics, "_log", log)
-    errors = [KafkaAwayError("away"), ValueError("no text"), KafkaAwayError("away"), None, None]
-    seen = iter([*errors, KafkaAwayError("away")])
+    errors = [
+        KafkaUnavailableError("away"),
+        ValueError("no text"),
+        KafkaUnavailableError("away"),
+        None,
+        None,
+    ]
+    seen = iter([*errors, KafkaUnavailableError("away")])
 
     def wait(_seconds: float) -> bool:
         topics.wrong = next(seen)

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.config import Lifecycle
-from spark_cep.errors import ConfigurationError, Problem, RulesAwayError, RuleSetError
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError, RulesUnavailableError
 from spark_cep.observability.health import Health
 from spark_cep.observability.metric_names import RULES_READ
 from spark_cep.observability.metrics import Metrics
@@ -105,7 +105,7 @@ def test_a_source_that_is_away(tmp_path: Path, metrics: Metrics, *, ran: bool) -
     given = settings(ran_before(tmp_path) if ran else tmp_path, INPUT)
     (tmp_path / "a.yaml").write_text(rule("a"))
     files = source_of(given).read()
-    away = RulesAwayError([Problem("no answer")])
+    away = RulesUnavailableError([Problem("no answer")])
     source: Any = SimpleNamespace(name="source", read=Mock(side_effect=[away, away, files]))
     lifecycle = Lifecycle.model_validate({"backoff": "1 ms", "max_backoff": "2 ms"})
     retries = RetryPolicies(lifecycle, threading.Event(), Health(60_000))
@@ -249,3 +249,36 @@ def test_a_pause_while_rules_are_taken(
     there.watch.look()
     assert list(there.rules.wanted.rules.paused) == ["a"]
     assert [row["state"] for row in there.status.listing()] == ["paused", "rejected"]
+
+
+def test_a_batch_begins_while_rules_are_taken(
+    tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They follow the rules that it has: what they replace is found again."""
+    there = Watch(tmp_path, metrics, monkeypatch, overrides=[None], source=[()])
+    follows: list[RuleSet] = []
+
+    def next_rules(running: RuleSet, *_: object, ran: RuleSet, **__: object) -> Change:
+        follows.append(ran)
+        there.rules.of(0, dict)
+        return Change(running)
+
+    monkeypatch.setattr(rule_watch, "next_rules", next_rules)
+    there.watch.look()
+    assert follows == [RuleSet(), there.running]
+
+
+def test_what_is_rejected_is_looked_at_again(
+    tmp_path: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a batch with other rules, for it may have waited for another version; not after any
+    other batch."""
+    there = Watch(tmp_path, metrics, monkeypatch, overrides=[None] * 4, source=[(), *[None] * 3])
+    there.watch.look()
+    there.watch.look()
+    assert len(there.taken) == 1
+    there.rules.of(0, dict)
+    there.watch.look()
+    there.rules.of(1, dict)
+    there.watch.look()
+    assert len(there.taken) == 2

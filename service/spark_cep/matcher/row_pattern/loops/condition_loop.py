@@ -9,18 +9,13 @@ import numpy as np
 
 from spark_cep.columns.compilation import NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.tables import (
-    AVERAGE,
-    BEST,
+    AGGREGATE,
     CLASSIFIER,
-    COUNT,
-    COUNTED,
     EDGE,
     FIRST_ROWS,
     FROM_REGISTER,
     FROM_START,
     LAST_ROWS,
-    LEAST,
-    MEAN,
     NO,
     NUMBER,
     OF_ALL,
@@ -30,29 +25,18 @@ from spark_cep.matcher.row_pattern.loops.tables import (
     OPEN,
     PAST_NO,
     PAST_YES,
-    SUM,
-    TRACE,
     YES,
 )
-from spark_cep.programs.loops.expression_loop import (
-    DOUBLE,
-    GREATER,
-    LESS,
-    LOOK_BACK,
-    compare_doubles,
-    compare_wholes,
-    read,
-    step,
-)
+from spark_cep.programs.loops import aggregate_loop
+from spark_cep.programs.loops.expression_loop import DOUBLE, LOOK_BACK, read, step
 
 PRIME = np.uint64(0x9E3779B97F4A7C15)
-_LOWER = 0xFFFFFFFF
 
 
 @compiled
 def take(program, columns, work, source, target, variable, row, place):
     """Registers for the rows of ``source`` and one more, which is at ``place``."""
-    registers, doubles = work.registers, work.doubles
+    registers = work.registers
     for word in range(program.clause[0].words):
         registers[target, word] = registers[source, word]
     for number in range(len(program.registers)):
@@ -69,29 +53,20 @@ def take(program, columns, work, source, target, variable, row, place):
                 if registers[target, other] == NONE:
                     registers[target, other] = row
                     break
-        elif kind == TRACE:
+        else:
             mixed = (np.uint64(registers[target, word]) ^ np.uint64(row + 1)) * PRIME
             registers[target, word] = np.int64(mixed ^ (mixed >> np.uint64(29)))
-        elif register.column == NONE:
-            registers[target, word] += 1
-        elif not columns.nulls[place, register.column]:
-            whole = columns.wholes[place, register.column]
-            double = columns.doubles[place, register.column]
-            registers[target, word] += 1
-            if kind == AVERAGE or (kind == SUM and register.double):
-                doubles[target, word + 1] += double if register.double else np.float64(whole)
-            elif kind == SUM:
-                # In halves, so that only the result's own range counts.
-                registers[target, word + 1] += whole >> 32
-                registers[target, word + 2] += whole & _LOWER
-            elif kind != COUNT:
-                code = LESS if kind == LEAST else GREATER
-                if register.double:
-                    better = compare_doubles(code, double, doubles[target, word + 1])
-                else:
-                    better = compare_wholes(code, whole, registers[target, word + 1])
-                if better or registers[target, word] == 1:
-                    registers[target, word + 1] = whole
+    for number in range(len(program.aggregates)):
+        aggregate = program.aggregates[number]
+        work.accumulators[target, number] = work.accumulators[source, number]
+        if not program.sets[aggregate.variables, variable]:
+            continue
+        accumulator, column = work.accumulators[target, number], aggregate.column
+        if column == NONE:
+            accumulator.given += 1
+        elif not columns.nulls[place, column]:
+            whole, double = columns.wholes[place, column], columns.doubles[place, column]
+            aggregate_loop.add(aggregate.function, aggregate.double, whole, double, accumulator)
 
 
 @compiled
@@ -102,6 +77,17 @@ def clear(program, work):
         nothing = NONE if register.kind <= FIRST_ROWS else 0
         for word in range(register.word, register.word + register.words):
             work.registers[0, word] = nothing
+    for number in range(len(program.aggregates)):
+        aggregate_loop.clear(work.accumulators[0, number])
+
+
+@compiled
+def copy(program, work, source, target):
+    """The registers of one slot as those of another."""
+    for word in range(program.clause[0].words):
+        work.registers[target, word] = work.registers[source, word]
+    for number in range(len(program.aggregates)):
+        work.accumulators[target, number] = work.accumulators[source, number]
 
 
 @inlined
@@ -169,8 +155,14 @@ def _load(load, value, current, slot, node, program, columns, rows, work, contro
     value.null = 1
     value.whole = 0
     value.double = 0.0
-    if load.code >= NUMBER:
-        _summary(load, value, slot, work, control)
+    if load.code == NUMBER:
+        value.whole = control.number
+        value.null = 0
+        return True
+    if load.code == AGGREGATE:
+        aggregate = program.aggregates[load.word]
+        accumulator = work.accumulators[slot, load.word]
+        aggregate_loop.result(aggregate.function, aggregate.double, accumulator, value)
         return True
     if load.place == FROM_REGISTER:
         number = work.registers[slot, load.word + load.offset]
@@ -194,32 +186,6 @@ def _load(load, value, current, slot, node, program, columns, rows, work, contro
         return control.ended != 0
     read(rows.at[control.first_row + number - control.base], load.column, value, columns)
     return True
-
-
-@compiled
-def _summary(load, value, slot, work, control):
-    """MATCH_NUMBER, or what a register has of all rows of its variables."""
-    registers, doubles, word = work.registers, work.doubles, load.word
-    if load.code == NUMBER:
-        value.whole = control.number
-        value.null = 0
-    elif load.code == COUNTED:
-        value.whole = registers[slot, word]
-        value.null = 0
-    elif registers[slot, word]:
-        value.null = 0
-        if load.code == BEST:
-            value.whole = registers[slot, word + 1]
-            value.double = doubles[slot, word + 1]
-        elif load.code == MEAN:
-            value.double = doubles[slot, word + 1] / registers[slot, word]
-        elif load.double:
-            value.double = doubles[slot, word + 1]
-        else:
-            low = registers[slot, word + 2]
-            high = registers[slot, word + 1] + (low >> 32)
-            value.whole = (high << 32) | (low & _LOWER)
-            value.null = not -(1 << 31) <= high < 1 << 31
 
 
 @compiled

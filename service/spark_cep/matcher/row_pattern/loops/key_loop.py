@@ -1,5 +1,5 @@
-"""Rows of many keys to results, compiled: what :mod:`spark_cep.matcher.row_pattern.naive.matcher`
-does.
+"""Rows of many keys to results, compiled: attempts one after the other, each settled when it is
+final. ``tests.reference.row_pattern`` does the same a row at a time.
 
 ``run`` works until it is done, or returns between two steps because a table is full (``FULL_…``:
 the caller makes it larger) or because much has been found (``DRAIN``: the caller takes it out).
@@ -9,13 +9,14 @@ Called again, it goes on where it was.
 from __future__ import annotations
 
 from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
-from spark_cep.matcher.row_pattern.loops.condition_loop import clear, take
+from spark_cep.matcher.row_pattern.loops.condition_loop import clear, copy, take
 from spark_cep.matcher.row_pattern.loops.tables import (
     CLOSED,
     EDGE,
     EXCLUDED,
     GIVEN_UP,
     MATCH,
+    MOST_AGAIN,
     ONE_ROW,
     PAST_LAST_ROW,
     ROWS_LIMIT,
@@ -26,6 +27,7 @@ from spark_cep.matcher.row_pattern.loops.tables import (
     TO_FIRST,
     TO_MATCH_START,
     TO_NEXT_ROW,
+    TRIED_AGAIN,
     UNMATCHED,
     WITH_UNMATCHED,
 )
@@ -39,7 +41,6 @@ from spark_cep.matcher.row_pattern.loops.thread_loop import (
     labels_of,
     run_threads,
 )
-from spark_cep.matcher.row_pattern.naive.matcher import MOST_AGAIN, TRIED_AGAIN
 
 DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
 
@@ -55,7 +56,7 @@ def run(program, programs, columns, rows, work, out, ask, controls):
                 return FULL_NODES
             if key.threads > len(work.threads):
                 return FULL_THREADS
-            if program.clause[0].words and key.threads >= len(work.registers):
+            if program.clause[0].keeps and key.threads >= len(work.registers):
                 return FULL_REGISTERS
             _open(program, columns, rows, work, control, key)
         status = _apply(program, programs, columns, rows, work, out, ask, control, key)
@@ -91,7 +92,7 @@ def _open(program, columns, rows, work, control, key):
     control.first_node += key.nodes
     control.first_thread += key.threads
     control.nodes, control.threads, control.slots = key.nodes, key.threads, 1
-    if program.clause[0].words and key.threads:
+    if program.clause[0].keeps and key.threads:
         _replay(program, columns, rows, work, control)
     key.time = max(key.time, control.watermark)
     control.attempt += 1
@@ -106,8 +107,7 @@ def _replay(program, columns, rows, work, control):
     for place in range(control.threads):
         thread = work.threads[place]
         slot = place + 1
-        for word in range(program.clause[0].words):
-            work.registers[slot, word] = work.registers[0, word]
+        copy(program, work, 0, slot)
         labels_of(work.nodes, thread.node, thread.length, work.one)
         for length in range(thread.length):
             row = control.start + length
@@ -245,7 +245,7 @@ def _begin(program, work, control, key):
     control.nodes, control.slots, control.threads = 0, 1, 1
     thread = work.threads[0]
     thread.at, thread.node, thread.length, thread.slot = 0, NONE, 0, 0
-    if program.clause[0].words:
+    if program.clause[0].keeps:
         clear(program, work)
     key.start, key.next_row = control.start, control.start - 1
     key.found, key.dropped, key.limit = 0, 0, 0

@@ -29,18 +29,18 @@ NO, YES, OPEN = 0, 1, 2
 # Where a row is counted from.
 FROM_CURRENT, FROM_START, FROM_REGISTER = range(3)
 # What is read of it; the others need no row.
-COLUMN, CLASSIFIER, NUMBER, COUNTED, TOTAL, MEAN, BEST = range(7)
+COLUMN, CLASSIFIER, NUMBER, AGGREGATE = range(4)
 #: A value that a program reads of the past, or of rows to come. ``place`` is one of the three
-#: above, ``word`` that of a register.
-LOAD = record(
-    code="i4", place="i4", word="i4", offset="i4", shift="i4", column="i4", double="u1"
-)  # fmt: skip
+#: above, ``word`` that of a register, or the number of an aggregate.
+LOAD = record(code="i4", place="i4", word="i4", offset="i4", shift="i4", column="i4")
 
-LAST_ROWS, FIRST_ROWS, COUNT, SUM, AVERAGE, LEAST, GREATEST, TRACE = range(8)
+LAST_ROWS, FIRST_ROWS, TRACE = range(3)
 #: What a thread keeps of its rows of a set of variables, in ``words`` numbers from ``word`` on: the
-#: numbers of the last or first rows; how many (of which ``column`` is not NULL, if it is one), and
-#: their sum, or the best of them; or a trace that is the same for the same rows.
-REGISTER = record(kind="i4", variables="i4", word="i4", words="i4", column="i4", double="u1")
+#: numbers of the last or first rows, or a trace that is the same for the same rows.
+REGISTER = record(kind="i4", variables="i4", word="i4", words="i4")
+#: An aggregate that a thread keeps of its rows of a set of variables: one of
+#: :mod:`spark_cep.programs.loops.aggregate_loop`, of a column (``NONE``: of the rows).
+RUNNING = record(function="i4", variables="i4", column="i4", double="u1")
 
 SAME_WORDS, SAME_ROWS, SAME_LABELS = range(3)
 #: See :class:`spark_cep.compiler.row_pattern.distinction.Distinction`; ``word``: of the register
@@ -53,10 +53,11 @@ AHEAD = record(variables="i4", offset="i4", shift="i4", first="u1", final="u1")
 ONE_ROW, SHOW_EMPTY, OMIT_EMPTY, WITH_UNMATCHED = range(4)
 TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
 #: One row: what of the clause and of the limits the loops need. ``within``: ``FOREVER`` for none.
-#: ``first_bits``: a row that has none of them begins no match; 0: any row may.
+#: ``first_bits``: a row that has none of them begins no match; 0: any row may. ``words`` of the
+#: registers of a thread; ``keeps``: whether it keeps any, or aggregates.
 CLAUSE = record(
     within="i8", most_rows="i8", most_threads="i8", reach="i8", first_bits="i8", rows="i4",
-    skip="i4", target="i4", words="i4",
+    skip="i4", target="i4", words="i4", keeps="u1",
 )  # fmt: skip
 
 #: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
@@ -92,6 +93,13 @@ CLOSED = 1 << 62
 
 MATCH, UNMATCHED, TIMED_OUT, GIVEN_UP, SKIP_FAILED = range(5)
 ROWS_LIMIT, THREADS_LIMIT = 1, 2
+#: Of the rows that an attempt has seen before it is given up, so many are tried as a start behind
+#: it, evenly: all of a few. To begin at each of very many again would take the square of their
+#: number; so a row costs at most so many times what it costs otherwise.
+TRIED_AGAIN = 16
+#: None is tried where the limit of threads was met and rows times that limit are more than this:
+#: one row would cost all of that at once.
+MOST_AGAIN = 500_000
 TARGET_ABSENT, TO_MATCH_START = 0, 1
 #: What was found. ``row`` is the place of row number ``first`` among all rows, ``labels`` that of
 #: its variables among all labels; ``detail``: deadline, limit or fault.
@@ -116,14 +124,15 @@ CONTROL = record(
 
 class Program(NamedTuple):
     """A plan: tables of ``INSTRUCTION``, ``VARIABLE``, ``TEST``, ``LOAD``, ``REGISTER``,
-    ``DISTINCTION``, ``AHEAD`` and ``CLAUSE``; ``sets`` of variables, a row each; and the numbers
-    that the variables' names have among the texts of the run."""
+    ``RUNNING``, ``DISTINCTION``, ``AHEAD`` and ``CLAUSE``; ``sets`` of variables, a row each; and
+    the numbers that the variables' names have among the texts of the run."""
 
     instructions: Table
     variables: Table
     tests: Table
     loads: Table
     registers: Table
+    aggregates: Table
     distinctions: Table
     ahead: Table
     clause: Table
@@ -161,7 +170,7 @@ class Work(NamedTuple):
     nodes: Table
     moved: I64
     registers: NDArray[np.int64]
-    doubles: NDArray[np.float64]
+    accumulators: Table
     answers: I64
     values: Table
     one: I64

@@ -1,4 +1,4 @@
-"""Threads run the program, compiled: what :mod:`spark_cep.matcher.row_pattern.naive.threads` does.
+"""Threads run the program, compiled: from one row to the next, in the order of preference.
 
 A thread's rows are a chain of nodes that threads share. A step writes behind what it was given, so
 that a step for which a table is too small can be made again.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.columns.compilation import NONE, compiled, inlined
-from spark_cep.matcher.row_pattern.loops.condition_loop import PRIME, answer_of, take
+from spark_cep.matcher.row_pattern.loops.condition_loop import PRIME, answer_of, copy, take
 from spark_cep.matcher.row_pattern.loops.tables import (
     DONE,
     EDGE,
@@ -36,7 +36,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
     control.serial += 1
     control.known = min(until, control.end)
     control.ended = until > control.end
-    words = program.clause[0].words
+    keeps = program.clause[0].keeps
     nodes, slots, resting, seen = control.nodes, control.slots, 0, 0
     top = control.threads
     if 2 * top >= len(work.stack):
@@ -93,7 +93,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                     work.nodes[nodes].previous = node
                     work.nodes[nodes].label = variable
                     taken = slot
-                    if words:
+                    if keeps:
                         if slots >= len(work.registers):
                             return FULL_REGISTERS
                         taken = slots
@@ -111,7 +111,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                     else:
                         node, slot = nodes, taken
                         nodes += 1
-                        slots += words > 0
+                        slots += keeps
                         length += 1
                         at += 1
             elif code == SPLIT:
@@ -282,7 +282,6 @@ def _mark(nodes, moved, node):
 @compiled
 def keep_slots(program, work, control):
     """Let go of the registers that no thread has."""
-    words = program.clause[0].words
     moved = work.moved
     for slot in range(control.slots):
         moved[slot] = NONE
@@ -292,8 +291,7 @@ def keep_slots(program, work, control):
     for slot in range(control.slots):
         if moved[slot] != NONE:
             moved[slot] = count
-            for word in range(words):
-                work.registers[count, word] = work.registers[slot, word]
+            copy(program, work, slot, count)
             count += 1
     for place in range(control.threads):
         work.threads[place].slot = moved[work.threads[place].slot]

@@ -65,7 +65,8 @@ def _is_costly(node: Node) -> bool:
 
 
 def _reads_one(node: Node, parameters: tuple[str, ...]) -> bool:
-    """Whether what makes the cost is one thing, and the innermost that the call depends on."""
+    """Return whether what makes the cost is one thing, and the innermost that the call depends
+    on."""
     depends = _sources(node)
     by_cost = node.arguments[0] if isinstance(node, Call) and node.operator in LAMBDAS else node
     innermost = max(depends, key=lambda s: -1 if s == _EVENT else parameters.index(s), default="")

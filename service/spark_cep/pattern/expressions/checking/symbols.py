@@ -54,7 +54,7 @@ def unknown_symbols(
 
 
 def _compared(node: Node) -> Iterator[tuple[Node, Literal]]:
-    """What is compared for equality with which texts."""
+    """Yield the nodes that are compared for equality with texts, and the texts."""
     if not isinstance(node, Call):
         return
     first, *others = node.arguments

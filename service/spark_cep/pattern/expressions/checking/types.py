@@ -106,7 +106,8 @@ class Typing:
         return known[1]
 
     def stored_type(self, node: Node) -> SqlType:
-        """As ``type_of``, but FLOAT where the value is stored so and only read as DOUBLE."""
+        """Return the type as ``type_of`` does, but FLOAT for a value that is stored so and only
+        read as DOUBLE."""
         if isinstance(node, Column):
             return self._field(node.path, self._event) or self._missing
         if isinstance(node, Member):
@@ -121,7 +122,7 @@ class Typing:
         return self.type_of(node)
 
     def _near(self, word: str, known: Iterable[str]) -> str | None:
-        """What a misspelt name was meant to be, for the first problems of an expression."""
+        """Suggest the known name for a misspelt one, in the first problems of an expression."""
         return nearest(word, known) if len(self.problems) < _MOST_HINTS else None
 
     def _refuse(self, message: str, span: Span, allowed: str | None = None) -> SqlType:
@@ -180,6 +181,8 @@ class Typing:
             if not near and function in WITHHELD:
                 # Some of them SQL calls without brackets.
                 hint = f"; the function {function} is not allowed: {WITHHELD[function]}"
+            if len(path) == 1 and path[0] in self._steps:
+                hint = f"; {path[0]} is a step, and {path[0]}.column the column of its last event"
             self._refuse(f"the event has no column {shown}{hint}", span)
             return self._missing
         step = self._near(path[0], [step for step in self._steps if step != ALL_STEPS])

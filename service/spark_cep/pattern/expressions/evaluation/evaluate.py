@@ -125,7 +125,8 @@ class _Binder:
                 return self._over_elements(node) if node.operator in LAMBDAS else self._call(node)
 
     def _place(self, node: Node) -> int | None:
-        """Where among ``r``, counted from its end, lambdas leave the value of a node."""
+        """Return the place in ``r``, counted from its end, of the value that lambdas leave for a
+        node."""
         behind = 0
         for frame in reversed(self._frames):
             if isinstance(node, Variable) and node.name == frame.parameter:
@@ -274,7 +275,7 @@ def _member(record: Any, name: str) -> Any:
 
 
 def _same_order(left: SqlType, right: SqlType) -> bool:
-    """Whether Python orders the values of two types as SQL does, NULLs aside."""
+    """Return whether Python orders the values of two types as SQL does, NULLs aside."""
     exact = all(kind in INTEGRAL or isinstance(kind, DecimalType) for kind in (left, right))
     return exact or (left == right and left in _PLAIN)
 

@@ -59,5 +59,5 @@ ALIASES: Mapping[str, str] = {
     "DAYOFMONTH": "DAY",
     "DATE_DIFF": "DATEDIFF",
 }
-SPECIAL_CALLS: Mapping[str, tuple[int, int]] = {"IF": (2, 3), "MOD": (2, 2), "INTERVAL": (1, 1)}
-"""Functions that are another way to write an operator or a constant; ``calls`` rewrites them."""
+SPECIAL_CALLS: Mapping[str, tuple[int, int]] = {"IF": (2, 3), "MOD": (2, 2)}
+"""Functions that are another way to write an operator; ``calls`` rewrites them."""

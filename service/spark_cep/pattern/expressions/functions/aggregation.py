@@ -118,7 +118,7 @@ def _average_type(kind: SqlType) -> SqlType:
 
 
 class _Total:
-    """How many values there are, and their sum, exact for whole numbers and decimals."""
+    """The number of values and their sum, exact for whole numbers and decimals."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -175,7 +175,8 @@ class _Average(_Total):
 
 
 class _Fold:
-    """What a function of two values makes of them, from the first on; NULL of none."""
+    """The result of a function of two values over all values, from the first on; NULL without
+    any."""
 
     def __init__(self, combine: Callable[[Any, Any], Any]) -> None:
         self._combine = combine
@@ -247,7 +248,7 @@ class _DistinctCount:
 
 
 def _identity(value: Any) -> Hashable:
-    """What tells values apart as SQL's equality does: NaN is one value."""
+    """Return a key that is equal for values that SQL takes for equal: NaN is one value."""
     if isinstance(value, float) and math.isnan(value):
         return "NaN", None
     return tuple(map(_identity, value)) if isinstance(value, list) else value

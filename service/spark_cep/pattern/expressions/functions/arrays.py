@@ -44,7 +44,8 @@ def _array_contains(kinds: Kinds) -> SqlType | str:
 
 
 def _over_elements(gives: SqlType | None) -> Result:
-    """Of an array and a condition; the array's own type where ``gives`` names none."""
+    """Return the result type of a function of an array and a condition; the array's own type where
+    ``gives`` names none."""
 
     def result(kinds: Kinds) -> SqlType | str:
         kind, condition = kinds

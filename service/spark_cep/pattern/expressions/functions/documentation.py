@@ -89,7 +89,7 @@ def tables() -> Iterator[str]:
 
 
 def section() -> str:
-    """What stands between the markers, which are part of it."""
+    """Return the generated text with its markers."""
     return "\n".join([BEGIN, *tables(), END])
 
 

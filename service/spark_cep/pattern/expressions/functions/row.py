@@ -58,7 +58,7 @@ class Function:
 
     @property
     def count(self) -> str:
-        """How many arguments there are, in words: ``1 argument``, ``2 or more arguments``."""
+        """The number of arguments in words: ``1 argument``, ``2 or more arguments``."""
         least, most = self.arguments
         if least == most:
             return f"{least or 'no'} argument{'s' * (least != 1)}"
@@ -115,7 +115,7 @@ TO_BIGINT = takes(TIMESTAMP, gives=BIGINT)
 
 
 def summed(sizes: Sequence[int], _: Sequence[Any]) -> int:
-    """As many characters as all arguments have."""
+    """Return the number of characters of all arguments."""
     return sum(sizes)
 
 

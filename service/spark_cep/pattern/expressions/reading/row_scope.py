@@ -1,4 +1,4 @@
-"""Which row a name belongs to in MATCH_RECOGNIZE: a row of the match, or one near it.
+"""The rows that names belong to in MATCH_RECOGNIZE: a row of the match, or one near it.
 
 Every column is read at a position (``RowPosition``). Navigation and aggregates say for all columns
 within them which; a *frame* holds that while their argument is read. A plain ``A.price`` is
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.expressions.canonical import name
@@ -23,13 +22,12 @@ from spark_cep.pattern.expressions.nodes import (
     ColumnAt,
     ColumnPath,
     Literal,
-    Member,
     Node,
     RowPosition,
     RowReference,
     Span,
-    Variable,
 )
+from spark_cep.pattern.expressions.problems import refused
 from spark_cep.pattern.types import STRING, RecordType
 
 
@@ -47,30 +45,22 @@ class Frame:
 @dataclass(slots=True)
 class RowPatternScope:
     """Resolves names. ``unions`` maps each variable, and each SUBSET, to its primary variables;
-    ``defined`` is the variable whose condition it is, ``None`` in a measure; ``variables`` are the
-    parameters of the lambdas around. ``respelt``: the columns, behind their variables, that the
-    text spells otherwise than the event, with the places of both."""
-
-    COUNTED: ClassVar[str] = "A.*"
+    ``defined`` is the variable whose condition it is, ``None`` in a measure. ``respelt``: the
+    columns, behind their variables, that the text spells otherwise than the event, with the places
+    of both."""
 
     unions: Mapping[str, tuple[str, ...]]
     defined: str | None = None
     event: RecordType | None = None
     frame: Frame | None = None
-    variables: tuple[str, ...] = ()
     respelt: list[tuple[Span, ColumnPath]] = field(default_factory=list)
 
     def variable(self, written: str) -> str | None:
         """The variable or SUBSET of a name."""
         return next((each for each in (written, written.upper()) if each in self.unions), None)
 
-    def column(self, path: ColumnPath, span: Span) -> Node | str:
-        """What a dotted name stands for, or what is wrong with it."""
-        if path[0] in self.variables:
-            node: Node = Variable(path[0], span)
-            for part in path[1:]:
-                node = Member(node, part, span)
-            return node
+    def column(self, path: ColumnPath, span: Span) -> Node:
+        """The column that a dotted name stands for; ``ExpressionError`` if there is none."""
         variable = self.variable(path[0]) if len(path) > 1 else None
         written = path[1:] if variable else path
         found = column_of(self.event, written)
@@ -78,11 +68,11 @@ class RowPatternScope:
             self.respelt.append((span, found))
         known = self.event is None or found[0] in self.event.fields
         if len(path) > 1 and not variable and not known:
-            return self._unknown(path)
+            raise refused(self._unknown(path), span)
         if not known and self.variable(path[0]):
             wrong = self._taken_for_column(path, variable)
             if wrong is not None:
-                return wrong
+                raise refused(wrong, span)
         if self.frame is not None and self.frame.position is None:
             self.frame.named.append(variable or "")
             return Column(found, span)
@@ -114,7 +104,8 @@ class RowPatternScope:
         return replace(position, variables=of)
 
     def _taken_for_column(self, path: ColumnPath, variable: str | None) -> str | None:
-        """What is wrong where a variable's name was meant as a column, or a column's so named."""
+        """Return the problem where a variable's name is used as a column, or a column's as a
+        variable."""
         if variable is None:
             return (
                 f"{path[0]} is a pattern variable, not a column: COUNT({path[0]}.*) counts its rows"

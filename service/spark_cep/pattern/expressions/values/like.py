@@ -10,7 +10,7 @@ from spark_cep.pattern.expressions.values.regular import compiled, escaped
 
 
 class Place(IntEnum):
-    """Where in a text another one must be."""
+    """The place in a text where another one must be."""
 
     WHOLE = 0
     START = 1

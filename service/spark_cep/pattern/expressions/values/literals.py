@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import sys
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-
-from sqlglot import exp
 
 from spark_cep.pattern.expressions.nodes import Literal, Node, Span
 from spark_cep.pattern.expressions.values.arithmetic import BIGINT_RANGE, EXACT, INT_RANGE
@@ -31,17 +31,25 @@ _NUMBER = re.compile(
     r"(?P<digits>-?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?P<power>[eE][+-]?[0-9]+)?(?P<suffix>BD|L|D)?\Z",
     re.IGNORECASE,
 )
+_SURROGATES = range(0xD800, 0xE000)
+_SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _SIZE = re.compile(r"[0-9]{1,2}\Z")
-_TARGETS: dict[str, SqlType] = {
+_TARGETS: dict[str, SqlType | None] = {
+    "STRING": STRING,
     "VARCHAR": STRING,
-    "TEXT": STRING,
     "INT": INT,
+    "INTEGER": INT,
     "BIGINT": BIGINT,
+    "LONG": BIGINT,
     "DOUBLE": DOUBLE,
+    "DECIMAL": None,
+    "NUMERIC": None,
     "BOOLEAN": BOOLEAN,
-    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMP": TIMESTAMP,
     "DATE": DATE,
 }
+"""The types by the names that the grammar has; that of DECIMAL depends on its size."""
 
 
 def number(text: str, span: Span) -> Literal | str:
@@ -72,6 +80,24 @@ def number(text: str, span: Span) -> Literal | str:
     return Literal(exact, DecimalType(precision, scale), span)
 
 
+def text(written: str) -> str:
+    r"""A string in its quotes, as Spark reads it; ``\%`` and ``\_`` keep their backslash."""
+
+    def replace(match: re.Match[str]) -> str:
+        short, long, octal, other = match.groups()
+        if short or long:
+            code = int(short or long, 16)
+            return chr(code) if code <= sys.maxunicode and code not in _SURROGATES else "\ufffd"
+        if octal:
+            return chr(int(octal, 8))
+        if other in "%_":
+            return f"\\{other}"
+        return _SIMPLE_ESCAPES.get(other, other)
+
+    quote = written[0]
+    return _ESCAPE.sub(replace, written[1:-1].replace(quote * 2, quote))
+
+
 def negated(literal: Literal, span: Span) -> Literal | None:
     """``-literal`` for a number whose negative is of the same type."""
     value = literal.value
@@ -84,7 +110,7 @@ def negated(literal: Literal, span: Span) -> Literal | None:
 
 
 def like_problem(pattern: str) -> str | None:
-    """What is wrong with a LIKE pattern."""
+    """Return the problem with a LIKE pattern, or ``None``."""
     if re.search(r"(?<!\\)(?:\\\\)*\\(?:[^%_\\]|\Z)", pattern, re.DOTALL):
         return "in a LIKE pattern \\ must stand before %, _ or another \\"
     return None
@@ -103,27 +129,17 @@ def like_parts(pattern: str) -> list[str | int | None]:
     return parts
 
 
-def cast_target(tree: exp.Expr) -> SqlType | str:
-    """The type that CAST names, or a sentence."""
-    if not isinstance(tree, exp.DataType):
-        return "CAST needs a type"
-    kind = str(getattr(tree.this, "value", tree.this))
-    if set(tree.args) - {"this", "expressions", "nested"} and any(
-        value for key, value in tree.args.items() if key not in ("this", "expressions", "nested")
-    ):
-        return f"this form of {kind} is not allowed in CAST"
-    parameters = [str(part.name) for part in tree.expressions]
-    if kind == "DECIMAL":
-        sizes = (*parameters, "0")[:2] if parameters else ("10", "0")
-        if len(parameters) > len(sizes) or not all(map(_SIZE.match, sizes)):
+def cast_target(name: str, sizes: Sequence[str]) -> SqlType | str:
+    """The type that CAST names, with the numbers behind it, or a sentence."""
+    kind = _TARGETS[name]
+    if kind is None:
+        if len(sizes) > 2 or not all(map(_SIZE.match, sizes)):  # noqa: PLR2004  # (p, s)
             return "DECIMAL takes precision and scale"
-        precision, scale = map(int, sizes)
+        precision, scale = (*map(int, sizes), 0)[:2] if sizes else (10, 0)
         if not 1 <= precision <= MAX_DECIMAL_DIGITS or scale > precision:
             return f"DECIMAL({precision}, {scale}): precision is 1 to {MAX_DECIMAL_DIGITS}"
         return DecimalType(precision, scale)
-    if kind in _TARGETS and not parameters:
-        return _TARGETS[kind]
-    return "CAST to this type is not allowed"
+    return f"{name} takes no size" if sizes else kind
 
 
 def cast_of_literal(operand: Node, target: SqlType, span: Span) -> Literal | None:

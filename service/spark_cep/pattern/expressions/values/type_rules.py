@@ -1,4 +1,4 @@
-"""Which types go together, and what comes out: Spark's rules where ANSI mode does not matter.
+"""Result types of operators: Spark's rules where ANSI mode does not matter.
 
 A FLOAT is read as DOUBLE before anything is computed with it. ``UNKNOWN`` (no schema) and ``NULL``
 go with every type.
@@ -38,17 +38,17 @@ _INTERVALS = (DAY_TIME, YEAR_MONTH)
 
 
 def is_open(kind: SqlType) -> bool:
-    """Whether a type says nothing: NULL or unknown."""
+    """Return whether a type says nothing: NULL or unknown."""
     return kind in (NULL, UNKNOWN)
 
 
 def is_number(kind: SqlType) -> bool:
-    """Whether a type is a number."""
+    """Return whether a type is a number."""
     return kind in INTEGRAL or kind == DOUBLE or isinstance(kind, DecimalType)
 
 
 def is_ordered(kind: SqlType) -> bool:
-    """Whether values of a type can be compared."""
+    """Return whether values of a type can be compared."""
     return kind in _ORDERED or is_number(kind) or is_open(kind)
 
 
@@ -58,7 +58,7 @@ def as_read(kind: SqlType) -> SqlType:
 
 
 def comparable(left: SqlType, right: SqlType) -> bool:
-    """Whether ``left < right`` has a meaning."""
+    """Return whether ``left < right`` has a meaning."""
     if is_open(left) or is_open(right):
         return is_ordered(left) and is_ordered(right)
     if is_number(left) or left in (DATE, TIMESTAMP):
@@ -139,7 +139,8 @@ def arithmetic_type(
 
 
 def _time_type(operator: str, left: SqlType, right: SqlType) -> SqlType | None:
-    """As ``arithmetic_type``, where one of the two is a date, a timestamp or an interval."""
+    """Return the result type of an arithmetic operator where one operand is a date, a timestamp or
+    an interval."""
     if NULL in (left, right):
         return NULL
     if UNKNOWN in (left, right):

@@ -1,4 +1,4 @@
-"""What ended a query, read from Spark's report, which is text.
+"""The error that ended a query, read from Spark's report, which is text.
 
 Errors of tasks, and of the sources, reach the driver as text alone: an exception of a Python
 process stands somewhere in the trace.
@@ -10,11 +10,11 @@ import re
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.base import PySparkException
+from pyspark.errors import PySparkException
 
 from spark_cep.errors import (
     ConfigurationError,
-    KafkaAwayError,
+    KafkaUnavailableError,
     OutputError,
     SparkCepError,
     StartError,
@@ -23,18 +23,7 @@ from spark_cep.errors import (
 )
 from spark_cep.pipeline.driver.checkpoint.state_faults import state_fault
 
-_KAFKA_AWAY: Final = re.compile(
-    r"""
-    spark_cep\.errors\.KafkaAwayError:\ [^\n]*
-  | spark_cep\.errors\.OutputError:\ [^\n]* (?:
-        not\ acknowledged | Message\ timed\ out | Broker\ transport\ failure
-      | broker\ connections\ are\ down
-    ) [^\n]*
-    """,
-    re.VERBOSE,
-)
-
-
+KAFKA_UNAVAILABLE: Final = re.compile(r"spark_cep\.errors\.KafkaUnavailableError: [^\n]*")
 #: Ours, that tasks and the source of the input raise.
 _OURS: Final = (StateError, TakenOverError, OutputError, ConfigurationError, StartError)
 
@@ -43,9 +32,14 @@ class JobFailedError(SparkCepError):
     """The query ended by an error that the service cannot repair."""
 
 
+class RefusedError(JobFailedError):
+    """Something was refused to the running job, which no rule is at fault for. At a start it is
+    ConfigurationError or StartError, whose exit codes say that nothing was begun."""
+
+
 def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
-    """What went wrong with Spark on a checkpoint, as one line out of a long report; our own errors
-    keep their kind."""
+    """The error of a query on a checkpoint, as one line out of a long report; our own errors keep
+    their kind."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for kind in _OURS:
         name = f"{kind.__module__}.{kind.__name__}: "
@@ -57,28 +51,28 @@ def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
     state = state_fault(str(error), checkpoint)
     if state is not None:
         return state
-    told = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
+    reports = re.findall(r"\b[\w.]*(?:Error|Exception): .+", "\n".join(lines))
     # The worker's own error says more than Java's wrapping of it.
-    python = [text for text in told if not text.startswith(("org.", "java.", "py4j."))]
-    text = (python or told or lines[:1] or ["no message"])[-1]
+    python = [text for text in reports if not text.startswith(("org.", "java.", "py4j."))]
+    text = (python or reports or lines[:1] or ["no message"])[-1]
     return JobFailedError(f"the query failed: {text}")
 
 
-def kafka_away(error: PySparkException) -> KafkaAwayError | None:
-    """The error as KafkaAwayError, when the query failed because Kafka did not answer."""
+def kafka_unavailable(error: PySparkException) -> KafkaUnavailableError | None:
+    """The error as KafkaUnavailableError, when the query failed because Kafka did not answer."""
     trace = str(getattr(error, "_stackTrace", None) or "")
-    return kafka_away_in(f"{error}\n{trace}")
+    return kafka_unavailable_in(f"{error}\n{trace}")
 
 
 def not_started(checkpoint: str, error: PySparkException | Py4JJavaError) -> SparkCepError:
     """The error of a query that did not even start, mostly for its checkpoint's place."""
-    told = str(error.java_exception if isinstance(error, Py4JJavaError) else error)
+    reports = str(error.java_exception if isinstance(error, Py4JJavaError) else error)
     return state_fault(str(error), checkpoint) or StartError(
-        f"no query can be started with state.checkpoint {checkpoint}: {told}"
+        f"no query can be started with state.checkpoint {checkpoint}: {reports}"
     )
 
 
-def kafka_away_in(report: str) -> KafkaAwayError | None:
-    """As :func:`kafka_away`, from a report's text."""
-    found = _KAFKA_AWAY.search(report)
-    return found and KafkaAwayError(f"Kafka does not answer: {found[0].strip()}")
+def kafka_unavailable_in(report: str) -> KafkaUnavailableError | None:
+    """Do as :func:`kafka_unavailable`, from a report's text."""
+    found = KAFKA_UNAVAILABLE.search(report)
+    return found and KafkaUnavailableError(f"Kafka does not answer: {found[0].strip()}")

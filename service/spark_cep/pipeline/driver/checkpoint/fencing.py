@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from confluent_kafka import KafkaException
 
-from spark_cep.errors import OutputError, StateError
+from spark_cep.errors import OutputError, StateError, TakenOverError
+from spark_cep.kafka_errors import ErrorKind, kind_of, unavailable_or
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
@@ -25,12 +26,13 @@ def fence_earlier_runs(
     checkpoint: CheckpointFiles,
     go_on: bool,
 ) -> None:
-    """Fence every earlier run and mark all state partitions as this run's.
+    """Fence every earlier run, and put this run's name in the commit marker of each state
+    partition.
 
     Raises StateError, with nothing changed, when the output is ahead of the checkpoint or belongs
     to another one; with ``go_on`` that is logged, and the output may hold records twice.
     """
-    markers = CommitMarkers(delivery.consumer_config, delivery.marks_topic)
+    markers = CommitMarkers(delivery.consumer_config, delivery.markers_topic)
     # Each asks the brokers several times, and waits.
     with closing(markers), ThreadPoolExecutor(_AT_ONCE) as pool:
         everything = range(partitions)
@@ -49,9 +51,14 @@ def fence_earlier_runs(
                 producers[partition].begin_transaction()
                 delivery.commit(producers[partition], partition, own)
             except KafkaException as error:
-                raise OutputError(
-                    f"state partition {partition} cannot be taken over: {error.args[0].str()}"
-                ) from error
+                reason = error.args[0]
+                message = f"state partition {partition} cannot be taken over: {reason.str()}"
+                if kind_of(reason) is ErrorKind.FENCED:
+                    # It started after this one, so it is the one that goes on.
+                    raise TakenOverError(
+                        f"another instance of the service starts: {message}"
+                    ) from error
+                raise unavailable_or(OutputError, reason, message) from error
 
         list(pool.map(claim, everything))
 
@@ -76,13 +83,13 @@ def _agree(
         return True
     if not go_on:
         raise StateError(
-            f"output and checkpoint disagree: {found[0]} (marks in {delivery.marks_topic},"
-            f" checkpoint {checkpoint.location}). Going on would write records again. If the"
-            " checkpoint was lost or is an older copy, restore the right one. If another job has"
-            " the same outputs.transactional_id_prefix, give each its own. To go on all the same,"
-            " set outputs.if_marks_disagree: go_on for one start"
+            f"output and checkpoint disagree: {found[0]} (commit markers in"
+            f" {delivery.markers_topic}, checkpoint {checkpoint.location}). Going on would write"
+            " records again. If the checkpoint was lost or is an older copy, restore the right one."
+            " If another job has the same outputs.transactional_id_prefix, give each its own. To go"
+            " on all the same, set outputs.if_commit_markers_disagree: go_on for one start"
         )
-    _log.warning("marks_disagree", reason=found[0], topic=delivery.marks_topic)
+    _log.warning("commit_markers_disagree", reason=found[0], topic=delivery.markers_topic)
     return False
 
 

@@ -26,6 +26,7 @@ from spark_cep.pipeline.driver.checkpoint.state_faults import OTHER_JOB
 from spark_cep.pipeline.driver.control.control_file import start_of, topics_of
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.spark.local_folder import local_folder
+from spark_cep.pipeline.spark.private_api import hadoop_conf, jvm
 
 _MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager$"
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -69,7 +70,7 @@ def held(location: str, *, alone: bool = True) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a checkpoint has come.
+    """The position of a checkpoint.
 
     ``query`` is Spark's id of the query; ``batch`` is the newest batch that was planned,
     ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition
@@ -90,12 +91,12 @@ class Position:
 
     @property
     def uncommitted(self) -> bool:
-        """Whether the newest batch is not done."""
+        """Tell whether the newest batch is not done."""
         return self.batch != self.committed
 
     @property
     def rescaling(self) -> bool:
-        """Whether the newest batch is a rescale that did not come to its end."""
+        """Tell whether the newest batch is a rescale that did not come to its end."""
         return self.uncommitted and self.partitions != self.committed_partitions
 
 
@@ -103,20 +104,19 @@ class CheckpointFiles:
     """Files of a checkpoint, wherever it is: read through Hadoop's file systems, as Spark does."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
-        jvm: Any = spark._jvm  # noqa: SLF001  there is no public way to Hadoop's file systems
-        java: Any = spark._jsparkSession  # noqa: SLF001
+        java = jvm(spark)
         self.location = location
-        self._path = jvm.org.apache.hadoop.fs.Path
-        self._text = jvm.org.apache.commons.io.IOUtils.toString
+        self._path = java.org.apache.hadoop.fs.Path
+        self._text = java.org.apache.commons.io.IOUtils.toString
         self._root = self._path(location)
-        conf = java.sessionState().newHadoopConf()
+        conf = hadoop_conf(spark)
         self._files = self._root.getFileSystem(conf)
-        managers = getattr(jvm, _MANAGERS)
+        managers = getattr(java, _MANAGERS)
         self._manager = getattr(managers, "MODULE$").create(self._root, conf)
 
     def position(self) -> Position | None:
-        """How far it has come; ``None`` when no batch was ever planned. StateError when a file that
-        says so is missing or damaged."""
+        """The position; ``None`` when no batch was ever planned. StateError when a file of the logs
+        is missing or damaged."""
         planned, done = self._batches("offsets"), self._batches("commits")
         if not planned:
             if done:
@@ -143,8 +143,8 @@ class CheckpointFiles:
         )
 
     def ends(self, batch: int) -> dict[str, dict[int, int]]:
-        """Where a batch ends, by topic and partition; nothing for one that is not there. StateError
-        when its offsets are damaged."""
+        """The offsets at which a batch ends, by topic and partition; none for one that is not
+        there. StateError when its offsets are damaged."""
         return self._planned(batch)[1].by_topic if batch in self._batches("offsets") else {}
 
     def offsets_digest(self, batch: int) -> str | None:

@@ -50,11 +50,11 @@ def parsed_lines(text: str, after: int) -> list[Any]:
 
 
 def missing(location: str, name: str) -> StateError:
-    """What is said of a file that is not there."""
+    """The error of a file that is not there."""
     return StateError(f"{location}/{name} is missing: {RESTORE}")
 
 
 def damaged(location: str, name: str, error: Exception) -> StateError:
-    """What is said of a file with a checksum that does not fit, a cut line, other content."""
+    """The error of a file with a checksum that does not fit, a cut line, other content."""
     reason = (str(error).strip().splitlines() or [""])[-1][:200]
     return StateError(f"{location}/{name} is damaged ({reason}): {RESTORE}")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from spark_cep.pipeline.deliver.commit_markers import CommitMarkers
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
-from spark_cep.pipeline.deliver.output import Delivery
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
 from spark_cep.pipeline.wire.schema_ids import ids_in
 
@@ -25,17 +24,16 @@ class PartlyWritten:
 
 
 def partly_written(
-    delivery: Delivery, partitions: int, checkpoint: CheckpointFiles
+    delivery: ExactlyOnce, partitions: int, checkpoint: CheckpointFiles
 ) -> PartlyWritten | None:
     """The batch that is planned and not done, if one of the state partitions has written it.
 
-    Raises what :meth:`CommitMarkers.read` and :meth:`CheckpointFiles.position` do. Without
-    transactions nothing tells; there, output may be repeated in another form.
+    Raises what :meth:`CommitMarkers.read` and :meth:`CheckpointFiles.position` do.
     """
     position = checkpoint.position()
-    if position is None or not position.uncommitted or not isinstance(delivery, ExactlyOnce):
+    if position is None or not position.uncommitted:
         return None
-    markers = CommitMarkers(delivery.consumer_config, delivery.marks_topic)
+    markers = CommitMarkers(delivery.consumer_config, delivery.markers_topic)
     try:
         for marker in map(markers.read, range(partitions)):
             if marker is not None and (marker.query, marker.batch, marker.schema_ids is None) == (

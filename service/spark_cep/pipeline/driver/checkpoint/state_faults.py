@@ -1,4 +1,4 @@
-"""What Spark says of state and checkpoint that it cannot use, as an error that says what to do.
+"""Spark's reports of state and checkpoints that it cannot use, as errors that say what to do.
 
 Spark names such errors by class; some come from Hadoop or the system and are known by their words.
 """
@@ -91,8 +91,8 @@ def state_fault(report: str, location: str) -> StateError | None:
         line = report[report.rfind("\n", 0, found.start()) + 1 : end if end >= 0 else None].strip()
         file = _file(report, line, location)
         causes = [text.strip() for text in _CAUSE.findall(report)]
-        told = "\n  ".join(["", line, *causes[-1:]])
-        return StateError(f"{fault.what} ({file or location}): {fault.remedy}{told}")
+        cause = "\n  ".join(["", line, *causes[-1:]])
+        return StateError(f"{fault.what} ({file or location}): {fault.remedy}{cause}")
     return None
 
 

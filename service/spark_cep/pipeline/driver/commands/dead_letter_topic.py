@@ -64,8 +64,9 @@ def newest_letters(
     """The newest ``most`` dead letters that are ``wanted``, oldest first, and what was met that is
     none, the last twenty of it. Not more than twice as many letters are held.
 
-    Raises ConfigurationError where there is no such topic, KafkaAwayError, RegistryAwayError and
-    what else :class:`~spark_cep.pipeline.driver.kafka.cluster.Cluster` and the registry raise.
+    Raises ConfigurationError where there is no such topic, KafkaUnavailableError,
+    RegistryUnavailableError and what else :class:`~spark_cep.pipeline.driver.kafka.cluster.Cluster`
+    and the registry raise.
     """
     topic = settings.outputs.topics.dead_letters
     cluster = Cluster(settings)
@@ -111,7 +112,7 @@ class _Decoder:
         self._writers: dict[int | UUID, Any] = {}
 
     def letter(self, message: Message) -> Letter | Foreign:
-        """The dead letter that a record holds. Raises RegistryAwayError."""
+        """The dead letter that a record holds. Raises RegistryUnavailableError."""
         place = (message.partition() or 0, message.offset() or 0)
         value = message.value() or b""
         headers: Any = message.headers() or ()  # as the client is typed, they may be a mapping

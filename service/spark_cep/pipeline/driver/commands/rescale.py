@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError
-from pyspark.errors.exceptions.base import PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_cep.config import Settings
@@ -19,6 +19,7 @@ from spark_cep.errors import ConfigurationError, SparkCepError, StateError
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position, held
 from spark_cep.pipeline.driver.checkpoint.state_faults import state_fault
+from spark_cep.pipeline.spark.private_api import repartition_checkpoint
 from spark_cep.pipeline.spark.session import spark_session
 
 _log = logger(__name__)
@@ -26,8 +27,8 @@ _log = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """What was done: state partitions ``before`` and ``after``, equal when there was nothing to
-    do, and the last ``batch`` of the checkpoint by now."""
+    """The result of a rescale: state partitions ``before`` and ``after``, equal when there was
+    nothing to do, and the last ``batch`` of the checkpoint by now."""
 
     before: int
     after: int
@@ -100,7 +101,7 @@ def _rescale(spark: SparkSession, checkpoint: CheckpointFiles, partitions: int) 
         return Rescaled(before, before, position.batch)
     there = None if position.rescaling else checkpoint.files()
     try:
-        spark._streamingCheckpointManager.repartition(checkpoint.location, partitions)  # noqa: SLF001
+        repartition_checkpoint(spark, checkpoint.location, partitions)
     except (PySparkException, Py4JError) as error:
         raise _failed(checkpoint, there, partitions, error) from error
     done = _position(checkpoint)

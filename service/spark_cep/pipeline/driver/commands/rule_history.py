@@ -64,7 +64,7 @@ def read_audit(settings: Settings) -> list[LoggedRules]:
 
 def _through_spark(settings: Settings) -> list[LoggedRules]:
     # Slow to import.
-    from pyspark.errors.exceptions.base import PySparkException
+    from pyspark.errors import PySparkException
 
     from spark_cep.pipeline.driver.checkpoint.failures import failure
     from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles

@@ -1,5 +1,5 @@
-"""What a checkpoint holds, read through Spark's state data source: no job is started, nothing is
-written, and a job may run on it meanwhile.
+"""The content of a checkpoint, read through Spark's state data source: no job is started, nothing
+is written, and a job may run on it meanwhile.
 
 Buckets are decoded by Spark's tasks; the driver adds up one line for each.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors.exceptions.base import PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -33,7 +33,7 @@ _LARGEST = 5
 
 @dataclass(slots=True)
 class Size:
-    """How much there is. ``bytes`` are of the stored values, before RocksDB's compression."""
+    """Numbers of entries. ``bytes`` are of the stored values, before RocksDB's compression."""
 
     bytes: int = 0
     keys: int = 0
@@ -75,7 +75,7 @@ class PartialMatch:
 
 @dataclass(slots=True)
 class StateReport:
-    """What a checkpoint holds as of its last committed batch. Times are milliseconds."""
+    """The content of a checkpoint as of its last committed batch. Times are milliseconds."""
 
     checkpoint: str
     position: Position

@@ -1,1 +1,1 @@
-"""What the driver tells the query of time and rules, as part of the source's offset."""
+"""Event time and rules as the driver gives them to the query, in the source's offset."""

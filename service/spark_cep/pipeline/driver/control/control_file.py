@@ -18,7 +18,7 @@ from spark_cep.pipeline.driver.control.source_offset import (
     by_partition,
     nested,
 )
-from spark_cep.pipeline.driver.control.written_files import tell
+from spark_cep.pipeline.driver.control.written_files import write_atomically
 from spark_cep.pipeline.wire.control import ControlRecord
 
 _CLOCK: Final = "clock"
@@ -29,9 +29,10 @@ _TOPICS: Final = "topics"
 
 
 class ControlFile:
-    """What is told. ``run`` makes the first record of each run of the service a new offset, so that
-    a batch runs at start and tells the driver the state of the clock. ``topics``: Kafka's ids of
-    the topics that the run reads, by name; they stay in the offset log for the next start."""
+    """The file that the driver writes for the source. ``run`` makes the first record of each run of
+    the service a new offset, so that a batch runs at start and tells the driver the state of the
+    clock. ``topics``: Kafka's ids of the topics that the run reads, by name; they stay in the
+    offset log for the next start."""
 
     def __init__(self, file: Path, run: str, topics: Mapping[str, str]) -> None:
         self._file = file
@@ -68,28 +69,28 @@ class ControlFile:
         self._write(record)
 
     def _write(self, record: ControlRecord) -> None:
-        told: dict[str, Any] = {
+        content: dict[str, Any] = {
             _CLOCK: record.as_json(),
             _RUN: self._run,
             _TOPICS: self._topics,
         }
         if self._rules is not None:
-            told[_RULES] = self._rules
+            content[_RULES] = self._rules
         if self._start is not None:
-            told[_START] = nested(self._start)
-        self._unwritten = json.dumps(told, sort_keys=True)
+            content[_START] = nested(self._start)
+        self._unwritten = json.dumps(content, sort_keys=True)
         self.flush()
 
     def flush(self) -> None:
         """Write the newest record, if it could not be written yet. Raises as :meth:`write`."""
         if self._unwritten is None:
             return
-        tell(self._file, self._unwritten, "what time it is")
+        write_atomically(self._file, self._unwritten, "what time it is")
         self._unwritten = None
 
 
 def newest(file: Path) -> dict[str, Any]:
-    """What the file tells; nothing while it is not there."""
+    """The content of the file; none while it is not there."""
     found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     return found
 
@@ -102,7 +103,7 @@ def record_between(start: SourceOffset, end: SourceOffset) -> ControlRecord | No
 
 
 def start_of(offset: SourceOffset) -> Ends | None:
-    """Where the job begins, if the offset is that of its first batch."""
+    """The offsets at which the job begins, if this offset is that of its first batch."""
     start = offset.control.get(_START)
     return None if start is None else by_partition(start)
 

@@ -1,4 +1,4 @@
-"""Where a batch ends, as Spark's offset log keeps it.
+"""The offset at which a batch ends, as Spark's offset log keeps it.
 
 A batch that runs again after a crash is given the offset that is logged: it reads the same records,
 and sees the same control record. The keys are in checkpoints, so they keep their names.
@@ -23,9 +23,9 @@ _DIGITS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
-    """What the driver has told by then
+    """The content of the driver's file by then
     (:class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`; empty: nothing), and
-    where the batch ends in each partition."""
+    the offsets at which the batch ends in each partition."""
 
     control: dict[str, Any] = field(default_factory=dict)
     input: Ends = field(default_factory=dict)
@@ -49,7 +49,7 @@ class SourceOffset:
 
     @property
     def by_topic(self) -> dict[str, dict[int, int]]:
-        """Where the batch ends, by topic and partition."""
+        """The offsets at which the batch ends, by topic and partition."""
         found: dict[str, dict[int, int]] = {}
         for (topic, partition), end in self.input.items():
             found.setdefault(topic, {})[partition] = end
@@ -57,7 +57,7 @@ class SourceOffset:
 
     @property
     def digest(self) -> str:
-        """What tells a batch from all others. A rescale has that of the batch before, whose state
+        """A digest that no other batch has. A rescale has that of the batch before, whose state
         it moves.
 
         Partitions of which nothing is read yet are left out. Spark begins a batch for one that was

@@ -1,4 +1,4 @@
-"""Files by which the driver tells its query something: sources run in processes of their own."""
+"""Files that the driver writes for its query: sources run in processes of their own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from spark_cep.errors import StartError
 
 
-def tell(file: Path, text: str, what: str) -> None:
-    """Replace a file, whole or not at all, that tells the query ``what``. Raises StartError when it
-    cannot be written."""
+def write_atomically(file: Path, text: str, what: str) -> None:
+    """Replace a file of the query, whole or not at all. ``what`` is its content in messages. Raises
+    StartError when it cannot be written."""
     fresh = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -17,5 +17,5 @@ def tell(file: Path, text: str, what: str) -> None:
         fresh.replace(file)
     except OSError as error:
         raise StartError(
-            f"{file}, which tells the query {what}, cannot be written: {error.strerror}"
+            f"{file}, in which the query reads {what}, cannot be written: {error.strerror}"
         ) from error

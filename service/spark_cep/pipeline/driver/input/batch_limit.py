@@ -1,4 +1,4 @@
-"""How much one batch reads: bounded in bytes as well as in records.
+"""The bound of one batch, in bytes as well as in records.
 
 Spark plans a batch by numbers of records. So records are reckoned into bytes by their
 mean size: that of a sample, taken from where the job goes on to read, and then that of the batches
@@ -49,10 +49,10 @@ class BatchLimit:
         assert before is not None
         mean = size / records
         # A full batch tells much, however few its records are; a few of live input tell little.
-        told = 0.5 if records >= before // 2 else min(0.5, records / _SAMPLE)
+        weight = 0.5 if records >= before // 2 else min(0.5, records / _SAMPLE)
         if self._guessed and records >= _SAMPLE:
-            told, self._guessed = 1.0, False
-        self._mean += told * (mean - self._mean)
+            weight, self._guessed = 1.0, False
+        self._mean += weight * (mean - self._mean)
         if size > self._most_bytes:
             self._mean = max(self._mean, mean)
         allowed = self._allowed()
@@ -82,8 +82,9 @@ def mean_size(settings: Settings, partitions: Iterable[Partition]) -> float | No
 
 
 def _mean_size_from(settings: Settings, partitions: list[Partition], offset: int) -> float | None:
+    start = settings.source.starting_offsets
     config = settings.kafka.consumer_config(settings.consumer_group or "spark-cep-start") | {
-        "auto.offset.reset": settings.source.starting_offsets,
+        "auto.offset.reset": "latest" if start == "latest" else "earliest",
         "fetch.message.max.bytes": 64 << 10,
         "queued.max.messages.kbytes": 1 << 10,
         "fetch.wait.max.ms": 50,

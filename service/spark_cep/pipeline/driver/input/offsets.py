@@ -1,8 +1,8 @@
-"""What batches read.
+"""The offsets that batches read.
 
-Where a new job starts, up to where a batch reads, and which ranges its tasks are given: what
-Spark's own source of Kafka decides (``KafkaMicroBatchStream``, ``KafkaOffsetRangeCalculator``), by
-the same rules.
+The start of a new job, the end of each batch, and the ranges of its tasks are decided here, as
+Spark's own source of Kafka (``KafkaMicroBatchStream``, ``KafkaOffsetRangeCalculator``)
+does.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
 from spark_cep.config import Settings
 from spark_cep.config.engine import EARLIEST, LATEST
-from spark_cep.errors import KafkaAwayError, StartError, StateError
+from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.pipeline.driver.control.source_offset import Ends
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END, Cluster, at_time
 from spark_cep.pipeline.driver.kafka.watch import quick_cluster
@@ -37,7 +38,7 @@ _REMEDY: Final = (
 class InputOffsets:
     """Plans the batches of one query. ``cluster``: who is asked, by the reader's own connection.
 
-    Each method that asks Kafka raises KafkaAwayError when it has not answered for a minute,
+    Each method that asks Kafka raises KafkaUnavailableError when it has not answered for a minute,
     ConfigurationError and StartError when it refuses.
     """
 
@@ -57,12 +58,12 @@ class InputOffsets:
 
     @property
     def known(self) -> Ends:
-        """Where partitions ended when Kafka was asked last."""
+        """The ends of the partitions when Kafka was asked last."""
         return self._known
 
     def initial(self) -> Ends:
-        """Where a new job starts. Raises StartError when ``source.starting_positions`` are not
-        those of the partitions that there are."""
+        """The offsets that a new job starts at. Raises StartError when those of
+        ``source.starting_offsets`` are not for the partitions that there are."""
         return self._bridged(self._initial)
 
     def latest(self, start: Ends, most: int | None) -> Ends:
@@ -76,7 +77,7 @@ class InputOffsets:
         self._last = self._bridged(lambda: self._offsets(self._partitions(), END))
 
     def ranges(self, begins: Ends, ends: Ends) -> list[Range]:
-        """What the tasks of a batch read, in the order of partitions."""
+        """The ranges that the tasks of a batch read, in the order of partitions."""
         added = [at for at in ends if at not in begins]
         if added:
             begins = begins | self._bridged(lambda: self._offsets(added, BEGINNING))
@@ -90,18 +91,15 @@ class InputOffsets:
         return self._made()
 
     def _initial(self) -> Ends:
-        source = self._settings.source
+        start = self._settings.source.starting_offsets
         partitions = self._partitions()
-        if source.starting_positions is not None:
-            return self._positions(source.starting_positions, partitions)
-        if source.starting_timestamp is not None:
-            moment = round(source.starting_timestamp.timestamp() * 1000)
-            found = self._offsets(partitions, at_time(moment))
+        if isinstance(start, dict):
+            return self._positions(start, partitions)
+        if isinstance(start, datetime):
+            found = self._offsets(partitions, at_time(round(start.timestamp() * 1000)))
             none = [at for at, offset in found.items() if offset < 0]
             return found | self._offsets(none, END)
-        latest = source.starting_offsets == "latest"
-        spec = END if latest else BEGINNING
-        return self._offsets(partitions, spec)
+        return self._offsets(partitions, END if start == "latest" else BEGINNING)
 
     def _positions(
         self, given: Mapping[str, Mapping[int, int]], partitions: list[Partition]
@@ -109,7 +107,7 @@ class InputOffsets:
         found = {(topic, n): offset for topic, each in given.items() for n, offset in each.items()}
         if set(found) != set(partitions):
             raise StartError(
-                f"source.starting_positions: has {_listed(found)}; the inputs are"
+                f"source.starting_offsets: has {_listed(found)}; the inputs are"
                 f" {_listed(partitions)}, and each partition needs one"
             )
         for special, spec in ((LATEST, END), (EARLIEST, BEGINNING)):
@@ -170,23 +168,23 @@ class InputOffsets:
         unknown = [at for at in partitions if at not in found]
         if unknown:
             # Brokers learn one after the other of a topic that has just come, or gone.
-            raise KafkaAwayError(f"Kafka has no leader for {_listed(unknown)}")
+            raise KafkaUnavailableError(f"Kafka has no leader for {_listed(unknown)}")
         return found
 
     def _bridged(self, request: Callable[[], _T]) -> _T:
-        """A broker that is away for a moment is no reason to end the query."""
+        """A broker that is unavailable for a moment is no reason to end the query."""
         ends = self._clock() + _BRIDGED_SECONDS
         while True:
             try:
                 return request()
-            except KafkaAwayError:
+            except KafkaUnavailableError:
                 if self._clock() >= ends:
                     raise
                 self._sleep(_ASK_AGAIN_SECONDS)
 
 
 def shares(sizes: Mapping[Partition, int], most: int | None) -> Ends:
-    """How many records of each partition a batch reads of at most ``most``, or a few more: each
+    """The number of records of each partition in a batch of at most ``most``, or a few more: each
     the same part of what it has, at least one."""
     total = sum(sizes.values())
     if most is None or total <= most:
@@ -197,7 +195,7 @@ def shares(sizes: Mapping[Partition, int], most: int | None) -> Ends:
 
 
 def divided(ranges: list[Range], least: int) -> list[Range]:
-    """The same records in at least ``least`` ranges, if there are so many: large ones are cut."""
+    """Cut large ranges until there are ``least``, if there are so many records."""
     total = sum(each.end - each.start for each in ranges)
     if len(ranges) >= least:
         return ranges

@@ -14,9 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from pyspark.serializers import CPickleSerializer
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -27,8 +25,9 @@ from pyspark.sql.types import StructType
 
 from spark_cep.pipeline.driver.control.control_file import newest, record_between
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
-from spark_cep.pipeline.driver.control.written_files import tell
+from spark_cep.pipeline.driver.control.written_files import write_atomically
 from spark_cep.pipeline.read.ranges import Range, records_of
+from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
 from spark_cep.pipeline.spark.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
 from spark_cep.pipeline.tasks.packet_rows import packet_rows
@@ -41,12 +40,11 @@ if TYPE_CHECKING:
     from spark_cep.config import Settings
     from spark_cep.pipeline.driver.input.offsets import InputOffsets
 
-_SERIALIZER: Any = CPickleSerializer()
 _numbers = count()
 
 
-class ToldFiles(NamedTuple):
-    """Where the source finds what the driver tells: ``control`` is a
+class DriverFiles(NamedTuple):
+    """Paths of the files that the driver writes for the source: ``control`` is a
     :class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`'s, ``limit`` that of
     :func:`limit_reads`."""
 
@@ -55,7 +53,7 @@ class ToldFiles(NamedTuple):
 
 
 #: Where the first batch begins, if it is not done, is the last of the three.
-_Planning = tuple["Settings", ToldFiles, Ends | None]
+_Planning = tuple["Settings", DriverFiles, Ends | None]
 #: librdkafka's properties, what packs, and the number of key groups.
 _Reading = tuple[dict[str, Any], PackBatch, int]
 
@@ -64,7 +62,7 @@ def input_packets(
     spark: SparkSession,
     settings: Settings,
     pack: PackBatch,
-    files: ToldFiles,
+    files: DriverFiles,
     start: Ends | None,
 ) -> DataFrame:
     """Packets of the input, and of what the driver tells, for all key groups. ``start``: where the
@@ -80,16 +78,17 @@ def input_source(name: str, planning: _Planning, reading: _Reading) -> type[Data
     """The source as a class of its own, with all it needs: Spark makes its objects."""
     made = {
         "format": name,
-        "planning": _SERIALIZER.dumps(planning),
-        "reading": _SERIALIZER.dumps(reading),
+        "planning": pickled(planning),
+        "reading": pickled(reading),
     }
     return type("InputSource", (_InputSource,), made)
 
 
 def limit_reads(limit_file: Path, most_records: int | None) -> None:
     """From the next batch on, let each have so many records (``None``: all there are). Spark asks a
-    source for its bound once, when the query starts. Raises StartError when it cannot be told."""
-    tell(limit_file, json.dumps(most_records), "how much to read")
+    source for its bound once, when the query starts. Raises StartError when the file cannot be
+    written."""
+    write_atomically(limit_file, json.dumps(most_records), "how much to read")
 
 
 class _InputSource(DataSource):
@@ -102,7 +101,7 @@ class _InputSource(DataSource):
         return cls.format
 
     def schema(self) -> StructType:
-        return from_arrow_schema(PACKET_SCHEMA)
+        return spark_type(PACKET_SCHEMA)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         no_trace_of_a_stop()
@@ -110,7 +109,7 @@ class _InputSource(DataSource):
 
 
 class _Part(NamedTuple):
-    """Of a task: a control record, as a packet, and a range of records; or one of them."""
+    """The part of a task: a control record, as a packet, and a range of records; or one of them."""
 
     control: bytes | None
     range: Range | None
@@ -124,11 +123,11 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_control: dict[str, Any] | None = None
 
     @cached_property
-    def _planned(self) -> tuple[InputOffsets, ToldFiles, Ends | None]:
+    def _planned(self) -> tuple[InputOffsets, DriverFiles, Ends | None]:
         # Tasks do without.
         from spark_cep.pipeline.driver.input.offsets import InputOffsets
 
-        settings, files, start = _SERIALIZER.loads(self._planning)
+        settings, files, start = unpickled(self._planning)
         return InputOffsets(settings), files, start
 
     @property
@@ -155,8 +154,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         most = None if isinstance(limit, ReadAllAvailable) else self._most_records
         ends = self._planned[0].latest(SourceOffset.from_json(start).input, most)
-        told = self._control if self._last_control is None else self._last_control
-        return SourceOffset(told, ends).as_json()
+        control = self._control if self._last_control is None else self._last_control
+        return SourceOffset(control, ends).as_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         return SourceOffset(input=self._planned[0].known).as_json()
@@ -188,5 +187,5 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 @lru_cache(maxsize=1)
 def _made(reading: bytes) -> _Reading:
-    made: _Reading = _SERIALIZER.loads(reading)
+    made: _Reading = unpickled(reading)
     return made

@@ -1,7 +1,7 @@
 """The Kafka cluster from the driver's side: which topics there are, what they hold, new topics.
 
-A cluster that does not answer is KafkaAwayError, and may be waited for. One that refuses the login
-or our certificate is ConfigurationError: it would refuse again.
+A cluster that does not answer is KafkaUnavailableError, and may be waited for. One that refuses the
+login or our certificate is ConfigurationError: it would refuse again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from spark_cep.codecs.output.outputs import LARGEST_RECORD
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, KafkaAwayError, SparkCepError, StartError
+from spark_cep.errors import ConfigurationError, KafkaUnavailableError, SparkCepError, StartError
+from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass, unavailable_or
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.commit_markers import TOPIC_CONFIG
-from spark_cep.pipeline.deliver.kafka_retry import RETRIABLE
 from spark_cep.pipeline.driver.kafka.refusals import Refusals, made
 from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicy, ask_once
 from spark_cep.pipeline.wire.control import Partition
@@ -39,11 +39,6 @@ _SECONDS = 10.0
 #: Kafka's UUID of nothing.
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
-_UNKNOWN = (
-    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001  librdkafka's local errors are named so
-    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-)
 _T = TypeVar("_T")
 #: Places in a partition, for :meth:`Cluster.offsets`.
 BEGINNING: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
@@ -78,10 +73,10 @@ class Cluster:
         return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
 
     def ends(self, topics: Sequence[str], partitions: Sequence[Partition]) -> dict[Partition, int]:
-        """Where ``partitions`` end, but for those that Kafka does not know, asked once.
+        """The ends of ``partitions``, but for those that Kafka does not know, asked once.
 
-        Raises KafkaAwayError when no broker answers for ``topics``, when a partition of them has no
-        leader, or when the leader of one of ``partitions`` does not answer.
+        Raises KafkaUnavailableError when no broker answers for ``topics``, when a partition of them
+        has no leader, or when the leader of one of ``partitions`` does not answer.
         """
         for topic in topics:
             # With a topic's metadata the client also learns of new leaders; from ListOffsets alone
@@ -89,7 +84,9 @@ class Cluster:
             known = self._ask_once(partial(self._admin.list_topics, topic, timeout=self._seconds))
             orphans = [n for n, each in known.topics[topic].partitions.items() if each.leader < 0]
             if orphans:
-                raise KafkaAwayError(f"{self._name}: {topic}, partitions {orphans}: no leader")
+                raise KafkaUnavailableError(
+                    f"{self._name}: {topic}, partitions {orphans}: no leader"
+                )
         if not partitions:
             return {}
         return self.offsets(partitions, END, committed=False)
@@ -98,7 +95,7 @@ class Cluster:
         self, topics: Sequence[str], patterns: Sequence[re.Pattern[str]]
     ) -> list[Partition]:
         """The partitions of ``topics``, and of those that match a pattern, as far as there are any;
-        asked once. Raises KafkaAwayError when no broker answers."""
+        asked once. Raises KafkaUnavailableError when no broker answers."""
         if patterns:
             asked = [self._ask_once(lambda: self._admin.list_topics(timeout=self._seconds))]
         else:
@@ -119,7 +116,7 @@ class Cluster:
     ) -> dict[Partition, int]:
         """Offsets of ``partitions``, but for those that Kafka does not know, asked once; -1 where
         no record has the time that is asked for. ``committed``: an open transaction is the end.
-        Raises KafkaAwayError when a leader does not answer."""
+        Raises KafkaUnavailableError when a leader does not answer."""
         if not partitions:
             return {}
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
@@ -137,15 +134,12 @@ class Cluster:
             try:
                 offset = each.result(2 * self._seconds).offset
             except KafkaException as error:
-                code = error.args[0].code()
-                if code in _UNKNOWN:
+                if kind_of(error.args[0]) is ErrorKind.UNKNOWN_TOPIC:
                     continue
-                if code == KafkaError._NOENT:  # noqa: SLF001  so it says that there is no leader
-                    raise KafkaAwayError(f"{self._name}: {error.args[0].str()}") from error
                 raise
             timed = wanted[at]._value >= 0  # noqa: SLF001  there is no other way to ask
             if offset < (-1 if timed else 0):  # instead of an error for the time-out
-                raise KafkaAwayError(
+                raise KafkaUnavailableError(
                     f"{self._name}: the leader of {at.topic}, partition {at.partition}, does not"
                     " answer"
                 )
@@ -230,7 +224,7 @@ class Cluster:
                 bounds.append(LARGEST_RECORD)
         return min(bounds)
 
-    def create_marks(self, topic: str, partitions: int) -> None:
+    def create_commit_markers(self, topic: str, partitions: int) -> None:
         """Make sure that the topic of commit markers has a partition for each state partition."""
         known = self._ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
         there = len(known[topic].partitions) if topic in known else 0
@@ -239,8 +233,8 @@ class Cluster:
         new = self._settings.outputs.create_topics
         if not new.enabled:
             raise StartError(
-                f"topic {topic} has {there} partitions on {self._servers}; outputs.delivery:"
-                f" exactly_once needs {partitions} (state.state_partitions): create it with"
+                f"topic {topic} has {there} partitions on {self._servers}; exactly-once output"
+                f" needs {partitions} (state.state_partitions): create it with"
                 " cleanup.policy=compact, or set outputs.create_topics.enabled"
             )
         if there:
@@ -264,7 +258,9 @@ class Cluster:
         except KafkaException as error:
             raise self._error(error.args[0]) from error
         except TimeoutError as error:
-            raise KafkaAwayError(f"{self._name} did not answer in {self._seconds:g} s") from error
+            raise KafkaUnavailableError(
+                f"{self._name} did not answer in {self._seconds:g} s"
+            ) from error
 
     def _error(self, error: KafkaError) -> SparkCepError:
         # What is wrong with a connection does not come as the answer, but is told on the side.
@@ -275,10 +271,13 @@ class Cluster:
         refused = refusals.reason()
         if refused is not None:
             return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
-        if error.code() not in RETRIABLE:
-            return StartError(f"{self._name}: {error.str()}")
-        told = [e for e in self._noticed if e.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
-        return KafkaAwayError(f"{self._name} does not answer: {(told or [error])[-1].str()}")
+        if kind_of(error) is not ErrorKind.UNREACHABLE:
+            return unavailable_or(StartError, error, f"{self._name}: {error.str()}")
+        down = KafkaError._ALL_BROKERS_DOWN
+        errors = [each for each in self._noticed if each.code() != down]
+        return KafkaUnavailableError(
+            f"{self._name} does not answer: {(errors or [error])[-1].str()}"
+        )
 
     @property
     def _name(self) -> str:
@@ -302,9 +301,8 @@ def _made(answers: Mapping[str, Future[None]]) -> None:
         try:
             future.result(_SECONDS)
         except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError.TOPIC_ALREADY_EXISTS:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
-            if code in RETRIABLE:
+            if may_pass(error.args[0]):
                 raise
             raise StartError(f"topic {topic} cannot be created: {error}") from error

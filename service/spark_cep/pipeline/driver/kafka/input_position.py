@@ -1,8 +1,8 @@
-"""How far the input is read: lag, and the offsets of the job's consumer group in Kafka.
+"""Progress in the input: lag, and the offsets of the job's consumer group in Kafka.
 
-Spark keeps offsets in its checkpoint, where they count; they are told to Kafka as well, after each
-committed batch, for tools that know only consumer groups. A thread of its own does it: a broker
-that is slow, or refuses, holds up nothing and ends nothing.
+Spark keeps offsets in its checkpoint, where they count; they are committed to Kafka as well, after
+each committed batch, for tools that know only consumer groups. A thread of its own does it: a
+broker that is slow, or refuses, holds up nothing and ends nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TRY_EVERY_SECONDS: Final = 10.0
 
 
 class Lag:
-    """How far the job is behind, by partition. Safe to call from any thread."""
+    """Records that the job is behind, by partition. Safe to call from any thread."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics: Final = metrics
@@ -38,7 +38,7 @@ class Lag:
         self._known = True
 
     def arrived(self, partitions: Iterable[PartitionRead]) -> None:
-        """What a batch read of each partition."""
+        """Take in what a batch read of each partition."""
         with self._lock:
             for topic, partition, timestamp, _ in partitions:
                 at = (topic, partition)

@@ -1,4 +1,4 @@
-"""What one partition of a topic holds now, for commands that show it.
+"""Reading of one partition of a topic, for commands that show it.
 
 Read backwards it comes in stretches of offsets that double until there are enough records: what is
 asked for is at the end most often, and transactions leave offsets without records.
@@ -11,7 +11,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from spark_cep.errors import KafkaAwayError
+from spark_cep.errors import KafkaUnavailableError
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 
 ANSWER_SECONDS: Final = 30.0
@@ -24,7 +24,7 @@ _FIRST_STRETCH: Final = 1_000
 class PartitionReader:
     """A partition of a topic, read to its end as it is now. Each method raises what
     :meth:`Cluster.ask <spark_cep.pipeline.driver.kafka.cluster.Cluster.ask>` does, and
-    KafkaAwayError."""
+    KafkaUnavailableError."""
 
     def __init__(self, cluster: Cluster, consumer: Consumer, topic: str, number: int) -> None:
         self._cluster = cluster
@@ -58,7 +58,7 @@ class PartitionReader:
             for message in messages:
                 error = message.error()
                 # Behind the last committed record there is nothing to read yet.
-                if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:
                     return
                 if (message.offset() or 0) >= end:
                     return
@@ -70,8 +70,8 @@ class PartitionReader:
             messages = self._consumer.consume(500, _POLL_SECONDS)
             for message in messages:
                 error = message.error()
-                if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:
                     raise KafkaException(error)
             if messages:
                 return messages
-        raise KafkaAwayError(f"Kafka did not send {self._at.topic} for {ANSWER_SECONDS:g} s")
+        raise KafkaUnavailableError(f"Kafka did not send {self._at.topic} for {ANSWER_SECONDS:g} s")

@@ -1,8 +1,8 @@
 """Why a Kafka connection does not come about, in terms of the settings.
 
 librdkafka reports a time-out where a login or a certificate is refused, and says the reason on the
-side. Such a refusal would come again, so it is told apart from a broker that is away. No message
-holds a secret.
+side. Such a refusal would come again, so it is told apart from a broker that is unavailable. No
+message holds a secret.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from spark_cep.errors import ConfigurationError
+from spark_cep.kafka_errors import ErrorKind, kind_of
 
 _T = TypeVar("_T")
 
@@ -37,17 +38,17 @@ _HOST_MISMATCH: Final = 62
 
 
 class Refusals:
-    """What the client of one configuration heard; ``heard`` is for its ``error_cb``."""
+    """Errors that the client of one configuration reported; ``heard`` is for its ``error_cb``."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = config
         self._reason: str | None = None
 
     def heard(self, error: KafkaError) -> None:
-        """Note an error that says more than that a broker is away."""
+        """Note an error that says more than that a broker is unavailable."""
         text = error.str()
         alert = _ALERT.search(text)
-        if error.code() == KafkaError._AUTHENTICATION:  # noqa: SLF001  librdkafka's own errors
+        if kind_of(error) is ErrorKind.LOGIN:
             self._reason = (
                 "kafka.security.username, password or sasl_mechanism: the login is refused:"
                 f" {_plain(text)}"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, KafkaAwayError, StartError
+from spark_cep.errors import ConfigurationError, KafkaUnavailableError, StartError
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from spark_cep.pipeline.driver.kafka.input_position import Lag
 from spark_cep.pipeline.driver.lifecycle.background import Background
@@ -70,13 +70,13 @@ class KafkaWatch:
             self._thread.wait(_ASK_AGAIN_SECONDS if missed else _ASK_EVERY_SECONDS)
 
     def _ask(self, cluster: Cluster, missed: int) -> bool:
-        """Whether there was an answer."""
+        """Ask Kafka, and tell whether there was an answer."""
         try:
             ends = cluster.ends(self._topics, self._lag.partitions())
-        except (KafkaAwayError, ConfigurationError) as error:
+        except (KafkaUnavailableError, ConfigurationError) as error:
             if missed >= _MOST_MISSED and not self._thread.stopped:
                 self._lag.unknown()
-                self._outage.away(error)
+                self._outage.unavailable(error)
             return False
         except StartError:
             # An answer all the same, as that it may not be asked. Seconds of lag go on growing.

@@ -25,7 +25,7 @@ class Background:
 
     @property
     def stopped(self) -> bool:
-        """Whether the work is to end."""
+        """Tell whether the work is to end."""
         return self._stopped
 
     def start(self) -> None:

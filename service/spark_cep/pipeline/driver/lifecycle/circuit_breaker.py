@@ -14,8 +14,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from spark_cep.codecs.output.dead_letters import OF_RECORDS
-from spark_cep.config.engine import CircuitBreaker as CircuitBreakerSettings
+from spark_cep.codecs.record_faults import OF_RECORDS
+from spark_cep.config.engine import CircuitBreakerLimits as CircuitBreakerSettings
 from spark_cep.durations import format_duration
 
 _REASONS_TOLD = 5
@@ -36,7 +36,7 @@ class Trip:
     window_ms: int
     reasons: tuple[tuple[str, int], ...]
 
-    def told(self, topic: str) -> str:
+    def sentence(self, topic: str) -> str:
         """Share, limit, reasons and place, for people."""
         setting = "max_share" if self.rule is None else "max_rule_share"
         what = "records" if self.rule is None else "relevant events"

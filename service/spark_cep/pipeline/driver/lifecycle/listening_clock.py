@@ -12,8 +12,8 @@ from typing import Any
 
 
 def awaits_data(status: Mapping[str, Any]) -> bool:
-    """Whether a query with this status has just been told by Kafka that there is nothing new: it
-    is not so at its beginning, nor while it asks."""
+    """Tell whether a query with this status has just heard from Kafka that there is nothing new: it
+    has not at its beginning, nor while it asks."""
     return not status["isTriggerActive"] and status["message"].startswith("Waiting for")
 
 

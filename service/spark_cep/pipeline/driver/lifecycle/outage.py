@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Final
 
 from spark_cep.config import Lifecycle
-from spark_cep.errors import KafkaAwayError, SparkCepError
+from spark_cep.errors import KafkaUnavailableError, SparkCepError
 from spark_cep.observability.health import Health
 from spark_cep.observability.logs import logger
 
@@ -56,7 +56,7 @@ class Outage:
 
     # What the watch hears.
 
-    def away(self, error: SparkCepError) -> None:
+    def unavailable(self, error: SparkCepError) -> None:
         """Kafka does not answer, or refuses the login; says so the first time."""
         now = self._clock()
         with self._lock:
@@ -79,7 +79,7 @@ class Outage:
             if not self._failures:
                 self._since = None
         self._health.waiting("", by=_WATCH)
-        _log.info("kafka_back", away_seconds=round(lasted, 1))
+        _log.info("kafka_back", unavailable_seconds=round(lasted, 1))
 
     # The query.
 
@@ -89,7 +89,7 @@ class Outage:
         return self._error
 
     def too_long_for_clients(self) -> SparkCepError | None:
-        """The error, once Kafka has been away for so long that the query is to be ended."""
+        """The error, once Kafka has been unavailable for so long that the query is to be ended."""
         with self._lock:
             if self._error is None or self._silent_since is None or self._since is None:
                 return None
@@ -106,8 +106,8 @@ class Outage:
     def survive(self, error: SparkCepError) -> None:
         """Return when the query that ended with ``error`` may be started again.
 
-        Raises KafkaAwayError when the outage has lasted for ``lifecycle.outage_limit``, the error
-        itself where waiting does not help, and StopRequestedError.
+        Raises KafkaUnavailableError when the outage has lasted for ``lifecycle.outage_limit``, the
+        error itself where waiting does not help, and StopRequestedError.
         """
         with self._lock:
             now = self._clock()
@@ -122,20 +122,20 @@ class Outage:
             self._say_waiting(error, now - since)
         try:
             self._sleep(random.uniform(longest / 2, longest))  # noqa: S311  no secret
-            while (told := self._error) is not None:
-                self._check(told, since)
+            while (error_now := self._error) is not None:
+                self._check(error_now, since)
                 self._sleep(_LOOK_EVERY_SECONDS)
         finally:
             self._health.waiting("", by=_QUERY)
 
     def _check(self, error: SparkCepError, since: float) -> None:
-        if not isinstance(error, KafkaAwayError):
+        if not isinstance(error, KafkaUnavailableError):
             raise error
         lasted = self._clock() - since
         if lasted >= self._limit:
-            raise KafkaAwayError(
-                f"{error} (no batch was done for {lasted:.0f} s since Kafka was first away, the"
-                f" limit is {self._limit:g} s)"
+            raise KafkaUnavailableError(
+                f"{error} (no batch was done for {lasted:.0f} s since Kafka was first unavailable,"
+                f" the limit is {self._limit:g} s)"
             )
 
     def _say_waiting(self, error: SparkCepError, waited: float) -> None:

@@ -1,9 +1,9 @@
 """Retry policies for Kafka, the schema registry and the source of rules.
 
 A request is asked again, with growing pauses that chance varies, while nobody answers
-(KafkaAwayError, RegistryAwayError, RulesAwayError). Every attempt is logged, health says what is
-waited for, and the wait ends at a limit, or when the job is told to stop. Whatever else goes wrong
-is not waited for: it would go wrong again.
+(KafkaUnavailableError, RegistryUnavailableError, RulesUnavailableError). Every attempt is logged,
+health says what is waited for, and the wait ends at a limit, or when the job is told to stop.
+Whatever else goes wrong is not waited for: it would go wrong again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,19 @@ from tenacity import (
 )
 
 from spark_cep.config import Lifecycle
-from spark_cep.errors import KafkaAwayError, RegistryAwayError, RulesAwayError, RulesTopicAwayError
+from spark_cep.errors import (
+    KafkaUnavailableError,
+    RegistryUnavailableError,
+    RulesTopicUnavailableError,
+    RulesUnavailableError,
+)
 from spark_cep.observability.health import Health
 from spark_cep.observability.logs import logger
 
 _log = logger(__name__)
 _T = TypeVar("_T")
 
-AWAY: Final = (KafkaAwayError, RegistryAwayError, RulesAwayError)
+UNAVAILABLE: Final = (KafkaUnavailableError, RegistryUnavailableError, RulesUnavailableError)
 
 
 class StopRequestedError(Exception):
@@ -40,7 +45,7 @@ class StopRequestedError(Exception):
 
 
 class RetryPolicy(Protocol):
-    """How often a request is asked while nobody answers."""
+    """A policy of asking again while nobody answers."""
 
     def __call__(self, request: Callable[[], _T], /) -> _T:
         """The answer, or the error of the last attempt."""
@@ -68,7 +73,7 @@ class RetryPolicies:
         return self._ask(request, self._settings.startup_limit / 1000)
 
     def while_running(self, request: Callable[[], _T]) -> _T:
-        """As :meth:`at_start`, up to ``lifecycle.outage_limit``."""
+        """Do as :meth:`at_start`, up to ``lifecycle.outage_limit``."""
         return self._ask(request, self._settings.outage_limit / 1000)
 
     def sleep(self, seconds: float) -> None:
@@ -81,10 +86,10 @@ class RetryPolicies:
             raise StopRequestedError
 
         def before_sleep(state: RetryCallState) -> None:
-            self._tell(state, seconds)
+            self._log_attempt(state, seconds)
 
         retrying = Retrying(
-            retry=retry_if_exception_type(AWAY),
+            retry=retry_if_exception_type(UNAVAILABLE),
             wait=wait_random_exponential(
                 self._settings.backoff / 1000, self._settings.max_backoff / 1000
             ),
@@ -96,29 +101,31 @@ class RetryPolicies:
         began = time.monotonic()
         try:
             return retrying(request)
-        except AWAY as error:
+        except UNAVAILABLE as error:
             if self._stop.is_set():
                 raise StopRequestedError from error
             waited = time.monotonic() - began
             text = f"(waited {waited:.0f} s, the limit is {seconds:g} s)"
-            if isinstance(error, RulesAwayError):
-                told = [replace(each, message=f"{each.message} {text}") for each in error.problems]
-                raise type(error)(told) from error
+            if isinstance(error, RulesUnavailableError):
+                problems = [
+                    replace(each, message=f"{each.message} {text}") for each in error.problems
+                ]
+                raise type(error)(problems) from error
             raise type(error)(f"{error} {text}") from error
         finally:
             self._health.waiting("")
 
-    def _tell(self, state: RetryCallState, seconds: float) -> None:
+    def _log_attempt(self, state: RetryCallState, seconds: float) -> None:
         assert state.outcome is not None
         error = state.outcome.exception()
         self._health.waiting(str(error))
         waited = state.seconds_since_start or 0.0
-        of_kafka = isinstance(error, KafkaAwayError | RulesTopicAwayError)
+        of_kafka = isinstance(error, KafkaUnavailableError | RulesTopicUnavailableError)
         _log.warning(
             "waiting_for_kafka"
             if of_kafka
             else "waiting_for_rules"
-            if isinstance(error, RulesAwayError)
+            if isinstance(error, RulesUnavailableError)
             else "waiting_for_registry",
             reason=str(error),
             attempt=state.attempt_number,

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
+from spark_cep.pipeline.spark.private_api import jvm
 
 _log = logger(__name__)
 _HOLD_MS: Final = 3_600_000
@@ -34,7 +35,7 @@ expression that Spark looks for it with overflows Java's stack."""
 
 
 class Stopping:
-    """Whether the job was told to stop, and what that means for its query."""
+    """The stop of the job, and what it means for its query."""
 
     def __init__(self, grace_ms: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.requested: Final = threading.Event()
@@ -63,7 +64,7 @@ class Stopping:
         self._held.set()
         with suppress(Py4JJavaError):
             # Asleep in Java, on the thread that query.stop() interrupts.
-            spark._jvm.java.lang.Thread.sleep(_HOLD_MS)  # type: ignore[union-attr]  # noqa: SLF001
+            jvm(spark).java.lang.Thread.sleep(_HOLD_MS)
         raise StopRequestedError(_INTERRUPTED)
 
     def end(self, query: StreamingQuery) -> None:

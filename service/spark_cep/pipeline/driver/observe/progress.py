@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from spark_cep.codecs.output.dead_letters import OF_RECORDS, REASONS
+from spark_cep.codecs.output.dead_letters import REASONS
+from spark_cep.codecs.record_faults import OF_RECORDS
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.match.watermark import BEGINNING, END

@@ -44,7 +44,7 @@ _FILE_BYTES: Final = "rocksdbSstFileSize"
 
 
 def is_batch(progress: Mapping[str, Any]) -> bool:
-    """Whether it is of a batch that ran, not of a trigger that found nothing."""
+    """Tell whether it is of a batch that ran, not of a trigger that found nothing."""
     return "addBatch" in progress["durationMs"]
 
 
@@ -84,7 +84,7 @@ def _publish_phases(durations: Mapping[str, int], metrics: Metrics) -> None:
 
 
 def offsets_read(progress: Mapping[str, Any]) -> tuple[Ends, Ends]:
-    """Of the input: the offsets that a batch ends before, and those that partitions ended before
+    """The offsets of the input that a batch ends before, and those that partitions ended before
     when it was planned."""
     (source,) = progress["sources"]
     return _ends(source["endOffset"]), _ends(source["latestOffset"])

@@ -1,1 +1,1 @@
-"""Which rules each batch runs under, and what other systems are told of them."""
+"""The rules that each batch runs under, and their records for other systems."""

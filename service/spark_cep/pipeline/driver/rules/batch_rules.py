@@ -1,7 +1,7 @@
-"""Which rules each batch runs under.
+"""The rules that each batch runs under.
 
 They are a value of the batch: decided once, when Spark has planned it, written down before anything
-of it is done, and told to all its tasks. A batch that runs again has the rules that it had.
+of it is done, and given to all its tasks. A batch that runs again has the rules that it had.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleLog
 from spark_cep.rules.overrides import Overrides
 from spark_cep.rules.pauses import Pause
+from spark_cep.rules.plans import encoded, plan_for
 from spark_cep.rules.rule_set import RuleSet, Version
-from spark_cep.rules.texts import encoded, plan_for
 from spark_cep.rules.topic_records import Offsets
 
 
@@ -34,8 +34,8 @@ class CompiledRules:
 
     @classmethod
     def of(cls, rules: RuleSet, types: RecordTypes) -> CompiledRules:
-        """The plan is what every task makes of the text."""
-        return cls(rules, types, plan_for(rules, types), encoded(rules))
+        """Compile rules that were not compiled before."""
+        return cls(rules, types, plan_for(rules, types), encoded(rules, types))
 
     @classmethod
     def fitting(
@@ -90,6 +90,13 @@ class BatchRules:
         self._tell = told
         told(wanted.rules)
         self._logged = logged
+        #: The rules of the newest batch, without versions that have drained since.
+        self._ran = RuleSet()
+        if logged is not None:
+            same = logged.rules.fingerprint == wanted.rules.fingerprint
+            # Versions that the schemas of today do not fit take no part any more.
+            known = wanted if same else CompiledRules.fitting(logged.rules, wanted.types)[0]
+            self._ran = known.rules
         #: The newest batch that was asked for, and its rules.
         self._batch, self._rules = (-1, wanted) if planned is None else planned
         self._told = self._done = False
@@ -105,24 +112,42 @@ class BatchRules:
             return self._wanted
 
     @property
+    def ran(self) -> RuleSet:
+        """The rules that key groups know: those of the newest batch, without versions that have
+        drained since."""
+        with self._lock:
+            return self._ran
+
+    @property
+    def wanted_and_ran(self) -> tuple[CompiledRules, RuleSet]:
+        """:attr:`wanted` and :attr:`ran`, of one moment."""
+        with self._lock:
+            return self._wanted, self._ran
+
+    @property
     def current(self) -> CompiledRules:
         """The rules of the newest batch."""
         return self._rules
 
     @property
     def pauses_wait(self) -> bool:
-        """Whether the next batch has other pauses than the newest one."""
+        """Tell whether the next batch has other pauses than the newest one."""
         return self.wanted.rules.paused != self._rules.rules.paused
 
-    def want(self, rules: RuleSet, overrides: Overrides) -> bool:
+    def want(
+        self, rules: RuleSet, overrides: Overrides, after: RuleSet | None = None
+    ) -> bool | None:
         """These rules from the next batch on, but for those that are paused. Returns whether they
-        are others than before."""
+        are others than before; ``None``, and nothing is done, where they are to follow ``after``
+        and a batch with other rules has begun since."""
         with self._lock:
+            if after is not None and after is not self._ran:
+                return None
             before, self._overrides = self._wanted.rules, overrides
             # What has drained meanwhile does not come back.
-            there = [*before.rules, *(each.rule for each in before.draining)]
-            drained = {(each.rule.id, each.rule.version) for each in rules.draining}
-            drained -= {(rule.id, rule.version) for rule in there}
+            there = {*self._ran.versions, *before.versions}
+            there |= {(rule.id, rule.version) for rule in before.rules}
+            drained = {(each.rule.id, each.rule.version) for each in rules.draining} - there
             rules = rules.without_drains(drained)
             return self._want(rules.pausing(overrides.pauses(before.paused)))
 
@@ -144,8 +169,11 @@ class BatchRules:
             for plan in self._rules.plan.plans
             if groups.get(plan.fingerprint, 0) == key_groups
         }
+        if not done:
+            return
         with self._lock:
             self._want(self._wanted.rules.without_drains(done))
+            self._ran = self._ran.without_drains(done)
 
     def _want(self, rules: RuleSet) -> bool:
         if rules.fingerprint == self._wanted.rules.fingerprint:
@@ -158,11 +186,7 @@ class BatchRules:
         """The rules of a batch that is about to run, and begins at ``offsets``. Raises StateError
         when they cannot be written down, and what the listener does."""
         if batch > self._batch:
-            rules, before = self.wanted, self._logged
-            if before is None or rules.rules.fingerprint != before.rules.fingerprint:
-                self._write(LoggedRules.following(before, batch, offsets(), rules.rules))
-                self._before = RuleSet() if before is None else before.rules
-                self._counted, self._told = batch, False
+            rules = self._begin(batch, offsets)
             self._batch, self._rules, self._done = batch, rules, False
         elif self._logged and batch != self._counted and self._logged.is_first(batch, offsets()):
             before = self._log.of(batch - 1) if batch > 0 else None
@@ -179,6 +203,18 @@ class BatchRules:
             self._told = True
         return self._rules
 
+    def _begin(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:
+        """The rules that are wanted now, which are those of this batch from here on. Nobody wants
+        others until they are written down, for those follow them."""
+        with self._lock:
+            rules, before = self._wanted, self._logged
+            if before is None or rules.rules.fingerprint != before.rules.fingerprint:
+                self._write(LoggedRules.following(before, batch, offsets(), rules.rules))
+                self._before = RuleSet() if before is None else before.rules
+                self._counted, self._told = batch, False
+                self._ran = rules.rules
+        return rules
+
     def not_at_fault(self) -> None:
         """The run ends for a reason that no rule has: its attempt at a first batch does not
         count. Raises StateError when that cannot be written down."""
@@ -191,11 +227,12 @@ class BatchRules:
 
     @property
     def meanings(self) -> Mapping[Version, str]:
-        """Of versions that were written down."""
+        """The meanings of versions that were written down."""
         return {} if self._logged is None else self._logged.meanings
 
     def against(self, rule: LoadedRule) -> list[Problem]:
-        """That a rule is set aside because its first batch failed too often, if it is."""
+        """The problem that a rule is set aside because its first batch failed too often, if it
+        is."""
         return [] if self._logged is None else self._logged.against(rule)
 
     def _count_attempt(self, count: int) -> None:

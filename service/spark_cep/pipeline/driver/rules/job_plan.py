@@ -1,4 +1,4 @@
-"""What a job runs: rules held against the schemas of its inputs.
+"""The plan of a job: rules held against the schemas of its inputs.
 
 Needs the registry alone, so ``spark-cep check`` does the same as the start of a job, without Spark
 and without the service.
@@ -22,9 +22,9 @@ from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import at_input, check_statement, endless
 from spark_cep.pattern.type_check import type_check, type_warnings, with_columns_of
 from spark_cep.pipeline.decode.decoder_plan import check_columns, record_types
+from spark_cep.rules.plans import plan_for
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.rules.sources.source import RuleSource
-from spark_cep.rules.texts import plan_for
 from spark_cep.rules.topic_records import too_large
 
 
@@ -49,8 +49,8 @@ def check_rules(
 def problems_of(
     loaded: LoadedRule, schemas: ResolvedSchemas, *, ends: bool = False
 ) -> list[Problem]:
-    """What of a rule does not fit what is read, or what tells of it; ``ends``: whether the job's
-    input does."""
+    """The problems of a rule with the schemas of its inputs and with the topics of rules. ``ends``:
+    the job's input ends."""
     large = too_large(loaded)
     if large:
         return large
@@ -83,8 +83,8 @@ def _statement_problems(loaded: LoadedRule, source: str, schemas: ResolvedSchema
 def spelled_out(
     files: Iterable[RuleFile], schemas: ResolvedSchemas, running: RuleSet
 ) -> list[RuleFile]:
-    """The same files with rules in SQL that need no schemas to say what they put out. Of a version
-    that is ``running``, that does not change when schemas do."""
+    """Write out the columns of rules in SQL, so that they need no schemas to say what they put out.
+    Those of a version that is ``running`` do not change when schemas do."""
     rules = {rule.id: rule for rule in running.rules}
 
     def of_rule(one: LoadedRule) -> LoadedRule:
@@ -96,7 +96,7 @@ def spelled_out(
 
 
 def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:
-    """What the schemas say against rules without refusing them."""
+    """Warnings that the schemas give of rules, without refusing them."""
     return [
         warning
         for loaded in rules.loaded
@@ -110,7 +110,7 @@ def _records(loaded: LoadedRule, schemas: ResolvedSchemas) -> list[InputRecord]:
 
 
 def within_limit(rules: RuleSet, settings: Settings, source: RuleSource) -> RuleSet:
-    """The same rules; ConfigurationError when ``source`` holds too many."""
+    """Return the rules; ConfigurationError when ``source`` holds too many."""
     if len(rules.enabled) > settings.rules.max_rules:
         raise ConfigurationError(
             f"{source.name} holds {len(rules.enabled)} rules;"
@@ -158,7 +158,6 @@ def registry_settings(settings: Settings) -> RegistrySettings:
         certificate_file=path(given.ssl_certificate_file),
         key_file=path(given.ssl_key_file),
         key_password=secret(given.ssl_key_password),
-        logical_cluster=given.bearer_logical_cluster,
         timeout_seconds=given.timeout / 1000,
         max_attempts=given.max_attempts,
         first_wait_seconds=given.backoff / 1000,

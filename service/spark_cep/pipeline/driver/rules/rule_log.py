@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from spark_cep.errors import RESTORE, Problem, RuleSetError, StateError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import Drain, RuleSet, Version
-from spark_cep.rules.texts import meaning
+from spark_cep.rules.plans import meaning
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version
 from spark_cep.rules.topic_records import Offsets
 
 if TYPE_CHECKING:
@@ -83,12 +83,12 @@ class LoggedRules:
         )
 
     def is_first(self, batch: int, offsets: Offsets) -> bool:
-        """Whether a batch that begins at ``offsets`` is the first in which these rules see an
+        """Tell whether a batch that begins at ``offsets`` is the first in which these rules see an
         event: those before it had none."""
         return batch == self.batch or offsets == self.starts.get(self.batch)
 
     def against(self, rule: LoadedRule) -> list[Problem]:
-        """That a rule is set aside, if it is."""
+        """The problem that a rule is set aside, if it is."""
         reason = self.set_aside.get(digest(rule)) if self.set_aside else None
         return [] if reason is None else [rule.places.problem(reason, ("id",))]
 
@@ -102,12 +102,12 @@ def _meanings(known: Mapping[Version, str], rules: RuleSet) -> dict[Version, str
 
 
 def digest(rule: LoadedRule) -> str:
-    """What tells a rule from any other: of its canonical text."""
+    """A digest of the rule's canonical text, which no other rule has."""
     return hashlib.sha256(rule.text.encode()).hexdigest()
 
 
 class LogFiles(Protocol):
-    """What is read of a checkpoint's files."""
+    """The files of a checkpoint, as they are read."""
 
     location: str
 
@@ -160,7 +160,7 @@ class RuleHistory:
             for entry in content["rules"]:
                 loaded += _loaded(entry, known)
             draining = [
-                Drain(one, entry["limit_ms"], entry.get("until_ms"))
+                DrainingVersion(one, entry["limit_ms"], entry.get("until_ms"))
                 for entry in content.get("draining", ())
                 for one in _loaded(entry, known)
             ]
@@ -189,7 +189,7 @@ class RuleHistory:
 
 
 class RuleLog(RuleHistory):
-    """The same for the job, which writes it."""
+    """The history as the job keeps it, which writes it."""
 
     def __init__(self, checkpoint: CheckpointFiles) -> None:
         super().__init__(checkpoint)

@@ -10,13 +10,19 @@ from spark_cep.errors import Problem
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
-from spark_cep.pattern.tree import Rule
+from spark_cep.pattern.tree import PreviousVersion, Rule
 from spark_cep.pipeline.driver.observe.progress import BatchReport, begin_rules
 from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
+from spark_cep.rules.replaced import MOST_DRAINING
 from spark_cep.rules.rule_set import RuleSet
 
 _log = logger(__name__)
+_CARRY = PreviousVersion.CARRY
+_TOO_MANY = (
+    f"another version drains, and at most {MOST_DRAINING} versions of a rule do at a time: the"
+    " oldest ended before it was done"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,8 @@ class RuleStatus:
         #: Under which a batch has begun that Spark has not committed.
         self._begun: RunningRules | None = None
         self._watermark: int | None = None
+        #: The newest batch that is done.
+        self._counted = -1
         self._told: set[tuple[str, int]] = set()
         #: Rules that metrics may have series of.
         self._shown: set[str] = set()
@@ -59,7 +67,7 @@ class RuleStatus:
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
-        """What of the source does not run, and why."""
+        """The problems of the source: rules that do not run, and why."""
         return self._rejected if self._defect is None else (*self._rejected, self._defect)
 
     def wants(
@@ -84,7 +92,8 @@ class RuleStatus:
         self._shown |= {rule.id for rule in rules.enabled} | self._ids_of_rejected()
 
     def cannot_take(self, defect: Problem) -> None:
-        """What the source holds now cannot run, for a reason that none of its rules has."""
+        """Note that the content of the source cannot run, for a reason that none of its rules
+        has."""
         self._reject(self._rejected, defect)
 
     def _reject(self, rejected: tuple[Problem, ...], defect: Problem | None) -> None:
@@ -171,25 +180,42 @@ class RuleStatus:
         removed."""
         self.live = report.live
         self._watermark = report.watermark
-        now = {loaded.rule.id: loaded.rule.version for loaded in self.rules.loaded}
-        draining = () if self._running is None else self._running.draining
+        if report.gone:
+            self._tell_gone(report)
+        # One that was committed and failed after all comes again.
+        self._counted = max(self._counted, report.batch)
+
+    def _tell_gone(self, report: BatchReport) -> None:
+        running = self._begun or self._running
+        rules = self.rules if running is None else running.logged.rules
+        now = {one.rule.id: one.rule for one in rules.loaded}
+        draining: dict[str, list[int]] = {}
+        for each in rules.draining:
+            draining.setdefault(each.rule.id, []).append(each.rule.version)
+        drained = () if self._running is None else self._running.draining
         for (rule, version), live in report.gone.items():
-            paused = self.rules.paused.get(rule)
-            changed = now.get(rule) == version and paused is None
-            reason = "changed without a new version" if changed else "replaced or removed"
-            if (rule, version) in draining and rule in now:
+            pause, by, drains = rules.paused.get(rule), now.get(rule), draining.get(rule, [])
+            error, warning, reason = False, False, "replaced or removed"
+            if pause is not None:
+                reason = f"paused by {pause.by}"
+            elif live and len(drains) == MOST_DRAINING and version < drains[0]:
+                error, reason = True, _TOO_MANY
+                if report.batch > self._counted:
+                    self._metrics.increment(names.PARTIAL_MATCHES_DROPPED, live, rule=rule)
+            elif by is not None and (version in drains or (rule, version) in drained):
                 reason = "its drain ended before it was done" if live else "drained"
+            elif by is not None and by.version == version:
+                warning, reason = live > 0, "changed without a new version"
+            elif live and by is not None and version < by.version and by.previous_version is _CARRY:
+                warning, reason = True, "carried over, and the newer version has no such state"
             with bound(rule=rule):
-                (_log.warning if changed and live else _log.info)(
-                    "rule_state_dropped",
-                    version=version,
-                    partial_matches=live,
-                    reason=reason if paused is None else f"paused by {paused.by}",
+                (_log.error if error else _log.warning if warning else _log.info)(
+                    "rule_state_dropped", version=version, partial_matches=live, reason=reason
                 )
 
     def listing(self) -> list[dict[str, object]]:
-        """What runs and what does not, for ``/rules``: the rules by id, then what is rejected, and
-        what cannot be read."""
+        """The rows of the page ``/rules``: the rules by id, then those that are rejected, and
+        entries that cannot be read."""
         shown: list[dict[str, object]] = []
         draining: dict[str, list[Rule]] = {}
         for each in self.rules.draining:
@@ -218,7 +244,7 @@ class RuleStatus:
         return shown + rejected + away
 
     def _row(self, rule: Rule) -> dict[str, object]:
-        """What is shown of a version, but for its state."""
+        """The row of a version, but for its state."""
         version, running = (rule.id, rule.version), self._running
         if running is None or version not in running.fingerprints:
             since, offsets, fingerprint = None, None, None

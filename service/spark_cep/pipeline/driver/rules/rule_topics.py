@@ -1,10 +1,9 @@
-"""What a job tells of its rules in Kafka: each decision in the audit topic, before anything is done
+"""Records of a job's rules in Kafka: each decision in the audit topic, before anything is done
 under it, and the state of each rule in the status topic.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -14,13 +13,14 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaAwayError, SparkCepError, StartError
+from spark_cep.errors import KafkaUnavailableError, SparkCepError, StartError
+from spark_cep.kafka_errors import may_pass
 from spark_cep.observability.logs import logger
-from spark_cep.pipeline.deliver.kafka_retry import RETRIABLE
 from spark_cep.pipeline.driver.lifecycle.background import Background
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.rules.rule_set import RuleSet
 from spark_cep.rules.sources.compacted_topic import CompactedTopic
+from spark_cep.rules.status_topic import job_of, open_status
 from spark_cep.rules.topic_records import Offsets, StatusRecord, audit_records
 
 _log = logger(__name__)
@@ -64,7 +64,7 @@ class RuleTopics:
 
     def decided(self, before: RuleSet, logged: LoggedRules, offsets: Offsets) -> None:
         """Write the decisions that lead to a rule set, and wait until they are acknowledged. Raises
-        KafkaAwayError when nobody answers, StartError when they are refused."""
+        KafkaUnavailableError when nobody answers, StartError when they are refused."""
         if self._audit is not None:
             common = {
                 "job": self._job,
@@ -72,15 +72,15 @@ class RuleTopics:
                 "rule_set": logged.number,
                 "batch": logged.batch,
             }
-            told = audit_records(common, offsets, before, logged.rules)
-            self._write(self._audit, [(key, record.value()) for key, record in told])
+            records = audit_records(common, offsets, before, logged.rules)
+            self._write(self._audit, [(key, record.value()) for key, record in records])
 
     def _work(self) -> None:
         going = True
         while going:
             going = self._thread.wait(_LOOK_SECONDS)
             try:
-                self._tell()
+                self._write_states()
             except Exception as error:  # noqa: BLE001  the job goes on, and so do later states
                 if type(error) not in self._failed:
                     kind = "" if isinstance(error, SparkCepError) else f"{type(error).__name__}: "
@@ -89,7 +89,7 @@ class RuleTopics:
             else:
                 self._failed.clear()
 
-    def _tell(self) -> None:
+    def _write_states(self) -> None:
         """Write what is not as the topic says it; also what earlier runs told, and where the topic
         was made again."""
         assert self._status is not None
@@ -102,7 +102,7 @@ class RuleTopics:
         there = {
             key: record.value
             for key, record in self._states.records.items()
-            if key is not None and _job_of(key) == self._job
+            if key is not None and job_of(key) == self._job
         }
         wanted: dict[bytes, bytes] = {}
         for record in map(self._record, rows):
@@ -143,16 +143,15 @@ class RuleTopics:
         except KafkaException as error:
             failed.append(error.args[0])
             left = 0
-        if failed and failed[0].code() not in RETRIABLE:
+        if failed and not may_pass(failed[0]):
             raise StartError(f"topic {topic}: records of rules are refused: {failed[0].str()}")
         if failed or left:
             why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
-            raise KafkaAwayError(f"topic {topic}: records of rules are not written: {why}")
+            raise KafkaUnavailableError(f"topic {topic}: records of rules are not written: {why}")
 
     @cached_property
     def _states(self) -> CompactedTopic:
-        config = self._kafka.consumer_config("spark-cep-rule-status")
-        return CompactedTopic(self._status or "", config, _SECONDS, "states of rules")
+        return open_status(self._kafka, self._status or "")
 
     @cached_property
     def _producer(self) -> Producer:
@@ -168,10 +167,3 @@ _TOLD: Final = {
         for name in ("state", "since_batch", "since_offsets", "fingerprint", "source", "reason")
     },
 }
-
-
-def _job_of(key: bytes) -> str | None:
-    try:
-        return str(json.loads(key)[0])
-    except (ValueError, LookupError, TypeError):
-        return None

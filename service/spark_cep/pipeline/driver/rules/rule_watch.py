@@ -16,14 +16,14 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pipeline.decode.decoder_plan import record_types
 from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.driver.lifecycle.background import Background
-from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
+from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.pipeline.driver.rules.job_plan import problems_of, spelled_out, warnings_of
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.rules.change import Change, next_rules
 from spark_cep.rules.overrides import Overrides, OverrideTopic
-from spark_cep.rules.rule_set import RuleFile
+from spark_cep.rules.plans import plan_for
+from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.rules.sources.source import RuleSource
-from spark_cep.rules.texts import plan_for
 
 _T = TypeVar("_T")
 
@@ -57,7 +57,9 @@ class RuleWatch:
         self._packing: Final = packing
         self._status: Final = status
         self._wake: Final = wake
-        self._changed = False
+        self._changed = self._rejects = False
+        #: The rules of the last batch when the rules were taken.
+        self._ran = RuleSet()
         self._thread: Final = Background("rule-watch", self._work, run)
 
     def start(self) -> None:
@@ -89,6 +91,8 @@ class RuleWatch:
             self._status.read()
         elif not self._thread.stopped:
             self._status.not_read(problems)
+        # What is rejected may have waited for a version to begin, or to have drained.
+        self._changed |= self._rejects and self._rules.ran is not self._ran
         if self._changed and self._overrides is not None:
             # What fails is not looked at again until something changes.
             self._changed = False
@@ -98,34 +102,42 @@ class RuleWatch:
                 self._status.cannot_take(_defect(error))
 
     def _take(self, overrides: Overrides) -> None:
-        before = self._rules.wanted
-        packing = self._packing()
-        known = {one.text for one in before.rules.loaded}
-        change = Change(before.rules)
-        if self._files is not None:
-            change = next_rules(
-                before.rules,
-                spelled_out(
-                    overrides.applied(self._files, before.rules), packing.schemas, before.rules
-                ),
-                lambda one: _problems(one, packing, self._rules, known, ends=self._ends),
-                most=self._settings.max_rules,
-                allow_empty=self._settings.allow_empty,
-                meanings=self._rules.meanings,
-            )
-        warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
-        if change.rules.texts != before.rules.texts:
-            # As every task will; what fails here would fail there.
-            packing.packer(plan_for(change.rules, record_types(packing.schemas)))
-        changed = self._rules.want(change.rules, overrides)
+        packing, changed = self._packing(), None
+        while changed is None:
+            before, self._ran = self._rules.wanted_and_ran
+            change = self._change(before, self._ran, overrides, packing)
+            warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
+            if change.rules.texts != before.rules.texts:
+                # As every task will; what fails here would fail there.
+                packing.packer(plan_for(change.rules, record_types(packing.schemas)))
+            changed = self._rules.want(change.rules, overrides, self._ran)
         wanted = self._rules.wanted.rules
+        self._rejects = bool(change.rejected)
         self._status.wants(wanted, (*change.rejected, *overrides.unreadable.values()), warnings)
         if changed:
             self._wake(wanted.fingerprint)
 
+    def _change(
+        self, before: CompiledRules, ran: RuleSet, overrides: Overrides, packing: Packing
+    ) -> Change:
+        if self._files is None:
+            return Change(before.rules)
+        known = {one.text for one in before.rules.loaded}
+        files = overrides.applied(self._files, before.rules)
+        return next_rules(
+            before.rules,
+            spelled_out(files, packing.schemas, before.rules),
+            lambda one: _problems(one, packing, self._rules, known, ends=self._ends),
+            ran=ran,
+            most=self._settings.max_rules,
+            allow_empty=self._settings.allow_empty,
+            meanings=self._rules.meanings,
+        )
+
 
 def _asked(read: Callable[[], _T | None], name: str, problems: list[Problem]) -> _T | None:
-    """What was read, if it is new; why nothing could be goes to ``problems``."""
+    """The content that was read, if it is new; the reason why none could be goes to
+    ``problems``."""
     try:
         return read()
     except RuleSetError as error:
@@ -144,7 +156,7 @@ def _problems(
     *,
     ends: bool,
 ) -> list[Problem]:
-    """Of a rule that is not ``known`` by its text, also what compiling it says."""
+    """The problems of a rule; where it is not ``known`` by its text, also those of compiling it."""
     problems = rules.against(one) or problems_of(one, packing.schemas, ends=ends)
     if problems or one.text in known:
         return problems
@@ -157,6 +169,6 @@ def _problems(
 
 
 def _defect(error: Exception) -> Problem:
-    """Of the rules together; each of them alone can be compiled."""
+    """The problem of the rules together; each of them alone can be compiled."""
     message = f"the rules cannot be taken: {type(error).__name__}: {error}"
     return Problem(message=message, allowed="the rules that ran before run on")

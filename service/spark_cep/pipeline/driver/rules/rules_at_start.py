@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, RulesAwayError, RuleSetError
+from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.decode.decoder_plan import record_types
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
@@ -116,7 +116,7 @@ class RulesAtStart:
         logged = None if position is None else log.of(position.batch)
         uncommitted = position.batch if position is not None and position.uncommitted else None
         ask = self._retry if logged is None else ask_once
-        if logged is None and isinstance(self._wrong, RulesAwayError):
+        if logged is None and isinstance(self._wrong, RulesUnavailableError):
             # Of a checkpoint elsewhere that is known only now.
             self._wrong = None
             self._read(ask)
@@ -154,6 +154,7 @@ class RulesAtStart:
                     logged.against(one)
                     or problems_of(one, self._schemas, ends=self._settings.trigger.ends)
                 ),
+                ran=logged.rules,
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
                 meanings=logged.meanings,
@@ -177,8 +178,9 @@ class RulesAtStart:
         return batches
 
     def _read_again(self) -> None:
-        """What was being copied when the start began is whole by now: rules that were not there yet
-        would lose their partial matches, and of a text cut short another rule may run."""
+        """Read the source once more: a copy that was in progress when the start began is whole by
+        now. Rules that were not there yet would lose their partial matches, and of a text cut short
+        another rule may run."""
         with suppress(RuleSetError):
             files = self._source.read()
             if files is not None:

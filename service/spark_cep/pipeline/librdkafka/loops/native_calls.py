@@ -1,5 +1,5 @@
-"""What compiled loops do that Numba has nothing for: they read and copy memory at an address, and
-call functions of C's.
+"""Operations that Numba lacks: compiled loops read and copy memory at an address, and call
+functions of C.
 
 An address, and each argument of a function, is a word of 64 bits.
 """
@@ -18,7 +18,8 @@ NOTHING = ir.VoidType()
 
 
 def _native(result: Any, count: int, code: Any) -> Any:
-    """What compiled loops call with ``count`` words: the instructions of ``code``."""
+    """Return a function of ``count`` words for compiled loops, made of the instructions in
+    ``code``."""
 
     @intrinsic
     def made(_context: Any, *_arguments: Any) -> Any:
@@ -41,7 +42,8 @@ def _reading(kind: Any) -> Any:
 
 
 def calling(returned: Any, count: int) -> Any:
-    """What calls the function at an address with ``count`` words: it returns ``returned``."""
+    """Return a function for compiled loops that calls the function at an address with ``count``
+    words and returns ``returned``."""
 
     def code(builder: Any, function: Any, *given: Any) -> Any:
         kind = ir.FunctionType(returned, [WORD] * count)

@@ -1,0 +1,103 @@
+"""The two engines as the matcher of many keys sees them: rules of steps
+(:mod:`spark_cep.matcher.steps`) and row patterns (:mod:`spark_cep.matcher.row_pattern`).
+
+An *instance* is one rule for one key. An engine holds no state: it is given what it remembers, as
+arrays, and gives it back as it is then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
+
+from spark_cep.columns.compilation import I64, Table
+from spark_cep.columns.vectors import Bytes, Flags
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.findings.outputs import Outputs
+
+#: Outputs are handed out when their matches and timeouts hold so many events.
+MOST_TAKEN_EVENTS = 50_000
+
+
+@dataclass(frozen=True)
+class NewEvents:
+    """Events of a run: ``events`` are those that are held from before, and behind them the new
+    ones, in order of application within each key. ``key``, ``mask`` and ``micros`` are of the new
+    ones: places in ``keys`` and ``masks`` (sets of true conditions), microseconds behind the
+    millisecond."""
+
+    events: EventTable
+    keys: Bytes
+    masks: Sequence[int]
+    key: I64
+    mask: I64
+    micros: I64
+
+    @property
+    def held(self) -> int:
+        """The number of events that are held from before."""
+        return len(self.events) - len(self.key)
+
+
+class Remembered(Protocol):
+    """The state of many keys that an engine remembers. ``instances`` have the numbers ``key`` and
+    ``rule``, and are sorted by them."""
+
+    @property
+    def instances(self) -> Table:
+        """The rules of keys of which something is remembered."""
+        ...
+
+    @property
+    def due(self) -> I64:
+        """By instance, the watermark at which something is due; ``FOREVER`` for never."""
+        ...
+
+    @property
+    def live(self) -> I64:
+        """By instance, the number of partial matches."""
+        ...
+
+    @property
+    def events(self) -> I64:
+        """The numbers of the events that are held, each once or more."""
+        ...
+
+    def renumber(self, keys: I64, events: I64) -> None:
+        """Give keys and events other numbers, in place: those that stand at the old ones."""
+        ...
+
+    def of_keys(self, wanted: Flags, of_events: Flags) -> Self:
+        """The part of the ``wanted`` keys, which hold the events ``of_events``, with the same
+        numbers."""
+        ...
+
+
+State = TypeVar("State", bound=Remembered)
+
+
+class Run(Protocol[State]):
+    """One run: an iterator over outputs; then ``state`` is what is remembered from there on, of
+    which the events are numbers of the run's."""
+
+    state: State
+
+    def __iter__(self) -> Iterator[Outputs]:
+        """Yield what is found in pieces of bounded size."""
+        ...
+
+
+class Engine(Protocol[State]):
+    """Applies some of the rules of a partitioning to many keys at once."""
+
+    def run(self, state: State, fresh: NewEvents, watermark: int, names: Names) -> Run[State]:
+        """Apply new events, and move all keys to ``watermark``."""
+        ...
+
+    def live(
+        self, state: State, events: EventTable, keys: Bytes, names: Names
+    ) -> Iterator[PartialMatch]:
+        """The partial matches, in the author's terms."""
+        ...

@@ -1,0 +1,147 @@
+"""The versions that new rules replace: those that drain, and those that are carried over.
+
+Only a version that a batch ran under holds anything. So new rules follow those of the last batch: a
+version that is replaced before any batch has it leaves nothing, and takes the place of none that
+holds partial matches. One that still has events of its own, up to the time at which the next one
+begins, runs until then as if a batch had had it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pattern.tree import PreviousVersion, Rule
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version
+
+#: Versions of a rule that drain at a time; with one more, the oldest ends.
+MOST_DRAINING: Final = 4
+#: Of a rule without a window.
+_DRAIN_LIMIT_MS: Final = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """A rule before another version comes: its version, whether that ``runs``, and what drains and
+    is carried over beside it."""
+
+    loaded: LoadedRule | None
+    runs: bool
+    draining: tuple[DrainingVersion, ...] = ()
+    carried: tuple[LoadedRule, ...] = ()
+
+    def draining_under(self, by: Rule) -> tuple[DrainingVersion, ...]:
+        """The versions that drain when ``by`` is in the place of this one: those that did so
+        before, and this one, if that lets it finish. If it goes back to one or an older one, that
+        does not."""
+        then = None if self.loaded is None else self.loaded.rule
+        found = [_until_another(each, then, by) for each in self.draining]
+        if self.loaded is not None and then is not None and self.runs:
+            begins = by.effective_from_ms
+            until = begins if _begins_before(then, by) else None
+            limit = _drain_limit(then, by)
+            if limit is not None or until is not None:
+                found.append(DrainingVersion(self.loaded, limit, until))
+        kept = (each for each in found if each.rule.version < by.version)
+        return tuple(sorted(kept, key=lambda each: each.rule.version))
+
+
+class Replaced:
+    """The versions that new rules replace, and what becomes of them. ``ran``: the rules of the last
+    batch; ``wanted``: those that the next one would have had."""
+
+    def __init__(self, ran: RuleSet, wanted: RuleSet) -> None:
+        running = {one.rule.id: one.rule.version for one in ran.running}
+        draining: dict[str, list[DrainingVersion]] = {}
+        for each in ran.draining:
+            draining.setdefault(each.rule.id, []).append(each)
+        carried: dict[str, list[LoadedRule]] = {}
+        for one in ran.carried:
+            carried.setdefault(one.rule.id, []).append(one)
+        loaded = {one.rule.id: one for one in ran.loaded}
+        self._last = {
+            rule: _Before(
+                loaded.get(rule),
+                rule in running,
+                tuple(draining.get(rule, ())),
+                tuple(carried.get(rule, ())),
+            )
+            for rule in (*loaded, *draining)
+        }
+        #: That no batch has had, in the order of versions.
+        self._new: dict[str, list[LoadedRule]] = {}
+        had: set[Version] = {*ran.versions}
+        new = [d.loaded for d in wanted.draining if (d.rule.id, d.rule.version) not in had]
+        new += [one for one in wanted.running if running.get(one.rule.id) != one.rule.version]
+        for one in new:
+            self._new.setdefault(one.rule.id, []).append(one)
+
+    def version(self, rule: str) -> LoadedRule | None:
+        """The version of a rule that the last batch had."""
+        return self._of(rule).loaded
+
+    def draining(self, by: Rule) -> tuple[DrainingVersion, ...]:
+        """The versions that drain when ``by`` runs, also where those are too many."""
+        before = self._of(by.id)
+        for one in self._between(by):
+            before = _Before(one, True, before.draining_under(one.rule))
+        return before.draining_under(by)
+
+    def follow(self, rules: RuleSet) -> RuleSet:
+        """The rules, with what drains and is carried over when they run. Of a rule that is switched
+        off or gone nothing does."""
+        drains: list[DrainingVersion] = []
+        for rule in rules.enabled:
+            drains += self.draining(rule)[-MOST_DRAINING:]
+        carried = tuple(one for rule in rules.enabled for one in self._carried(rule))
+        return replace(rules, draining=tuple(drains), carried=carried)
+
+    def _between(self, by: Rule) -> Iterable[LoadedRule]:
+        """The versions that no batch has had, and that run before ``by`` begins."""
+        found: list[LoadedRule] = []
+        for one in reversed(self._new.get(by.id, ())):
+            if one.rule.version < by.version and _begins_before(one.rule, by):
+                found.append(one)
+                by = one.rule
+        return reversed(found)
+
+    def _carried(self, by: Rule) -> tuple[LoadedRule, ...]:
+        """The version whose partial matches move to ``by``. As long as that runs, it is named."""
+        before = self._of(by.id)
+        was = before.loaded
+        if was is None or not before.runs or was.rule.version > by.version:
+            return ()
+        if was.rule.version == by.version:
+            return before.carried
+        return (was,) if by.previous_version is PreviousVersion.CARRY else ()
+
+    def _of(self, rule: str) -> _Before:
+        return self._last.get(rule, _Before(None, False))
+
+
+def _begins_before(one: Rule, by: Rule) -> bool:
+    """Tell whether there are events of a version before ``by`` begins, at a time that is still to
+    come. Of one that was to begin later still, nothing comes before."""
+    own, begins = one.effective_from_ms, by.effective_from_ms
+    return begins is not None and (own is None or own < begins)
+
+
+def _until_another(each: DrainingVersion, then: Rule | None, now: Rule) -> DrainingVersion:
+    """A version that drains, or will when a newer one begins, where ``now`` is in the place of
+    ``then``. One that begins before the newer one is what replaces it. Whether that has begun is
+    for key groups to say."""
+    until = now.effective_from_ms
+    if each.until_ms is None:
+        return each
+    if then and now.version < then.version and each.until_ms == then.effective_from_ms:
+        return replace(each, until_ms=until)
+    sooner = until is None or until < each.until_ms
+    return DrainingVersion(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
+
+
+def _drain_limit(old: Rule, by: Rule) -> int | None:
+    if by.previous_version is not PreviousVersion.DRAIN:
+        return None
+    return by.drain_limit_ms or old.within.max_ms or _DRAIN_LIMIT_MS

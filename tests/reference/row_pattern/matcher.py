@@ -1,0 +1,199 @@
+"""Rows of a key to results: attempts one after the other, each settled when it is final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from spark_cep.compiler.row_pattern import RowPatternPlan
+from spark_cep.matcher.row_pattern.evaluation import Binder, NotYetKnownError, Remembered, View
+from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
+from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.results import (
+    GivenUp,
+    MatchFound,
+    OutputRow,
+    Result,
+    SkipFailed,
+    SkipFault,
+    TimedOut,
+    Unmatched,
+)
+from spark_cep.model import Event
+from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
+
+from tests.reference.row_pattern.state import Attempt, KeyState, Thread
+from tests.reference.row_pattern.threads import ThreadRunner
+
+
+class RowPatternMatcher:
+    """Applies one plan to the rows of any number of keys, whose state the caller keeps."""
+
+    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
+        binder = Binder(plan)
+        self._query = plan.query
+        self._reach = plan.reach
+        self._limits = limits or Limits()
+        self._runner = ThreadRunner(plan, binder)
+        self._measures = [binder.expression(each.expression) for each in plan.query.measures]
+        names = plan.query.variables
+        self._target = {number for number, name in enumerate(names) if name in plan.query.target}
+
+    def advance(self, state: KeyState, rows: Iterable[Event]) -> list[Result]:
+        """What more rows, in their order, make final."""
+        state.rows += rows
+        return self._results(state)
+
+    def move_time(self, state: KeyState, time: int) -> list[Result]:
+        """What it makes final that all further rows come later than ``time``, in milliseconds."""
+        state.time = max(state.time, time)
+        return self._results(state)
+
+    def close(self, state: KeyState) -> list[Result]:
+        """What it makes final that no row will follow."""
+        state.closed = True
+        return self._results(state)
+
+    def deadline(self, state: KeyState) -> int | None:
+        """The time, in milliseconds, at which ``move_time`` will settle the attempt under way."""
+        if state.attempt is None or self._query.within_ms is None or not state.attempt.threads:
+            return None
+        return state.row(state.attempt.start).time + self._query.within_ms
+
+    def _results(self, state: KeyState) -> list[Result]:
+        results: list[Result] = []
+        while True:
+            if state.attempt is None:
+                if state.next_start >= state.end:
+                    break
+                state.attempt = self._runner.begin(state, state.next_start)
+            if not self._is_final(state, state.attempt):
+                break
+            try:
+                results += self._settled(state, state.attempt)
+            except NotYetKnownError:
+                break
+            state.attempt = None
+            state.drop_before(state.next_start - self._reach)
+        return results
+
+    def _is_final(self, state: KeyState, attempt: Attempt) -> bool:
+        """Lets the threads of an attempt take all rows that there are; whether none is left."""
+        while attempt.threads:
+            deadline = self.deadline(state)
+            if attempt.next_row < state.end:
+                if self._is_within(state, attempt):
+                    self._step(state, attempt)
+                else:
+                    _drop_threads(attempt)
+            elif deadline is not None and deadline <= state.time:
+                _drop_threads(attempt)
+            elif state.closed:
+                self._step(state, attempt)
+            else:
+                return False
+        return True
+
+    def _is_within(self, state: KeyState, attempt: Attempt) -> bool:
+        """Whether the next row comes in time; to the microsecond."""
+        within = self._query.within_ms
+        start, row = state.row(attempt.start), state.row(attempt.next_row)
+        return within is None or (row.time - within, row.micros) < (start.time, start.micros)
+
+    def _step(self, state: KeyState, attempt: Attempt) -> None:
+        """Let the threads go on by a row, or by the partition's end, within the limits."""
+        self._runner.step(state, attempt)
+        rows, threads = self._limits.rows, self._limits.threads
+        if attempt.next_row - attempt.start > rows and any(
+            len(each.labels) > rows for each in (*attempt.threads, attempt.found or Thread(0))
+        ):
+            attempt.limit = f"more than {rows} rows"
+        elif len(attempt.threads) > threads:
+            attempt.limit = f"more than {threads} threads"
+        if attempt.limit is not None:
+            _drop_threads(attempt)
+
+    def _settled(self, state: KeyState, attempt: Attempt) -> list[Result]:
+        """The results of an attempt whose match, or failure, is final."""
+        row = state.row(attempt.start)
+        results: list[Result] = []
+        after = attempt.start + 1
+        if attempt.limit is not None:
+            # A match so far is not the preferred one as long as threads are left.
+            results.append(GivenUp(attempt.start, row, attempt.limit))
+            seen = attempt.next_row - attempt.start
+            after = attempt.start + max(1, seen // TRIED_AGAIN)
+            if attempt.limit.endswith("threads") and seen * self._limits.threads > MOST_AGAIN:
+                after = attempt.next_row
+        elif attempt.found is not None:
+            return self._matched(state, attempt.start, attempt.found)
+        elif attempt.dropped is not None:
+            assert self._query.within_ms is not None
+            deadline = row.time + self._query.within_ms
+            labels = self._names(attempt.dropped)
+            events = state.rows_from(attempt.start, len(labels))
+            results.append(TimedOut(attempt.start, row, events, labels, deadline))
+        if self._query.rows is RowsPerMatch.WITH_UNMATCHED:
+            for number in range(max(attempt.start, state.covered), after):
+                nothing = OutputRow(state.row(number), (None,) * len(self._measures))
+                results.append(Unmatched(number, (nothing,)))
+        state.next_start = after
+        return results
+
+    def _matched(self, state: KeyState, start: int, found: Thread) -> list[Result]:
+        number = state.matches + 1
+        rows = tuple(self._rows(state, start, found, number))
+        events = state.rows_from(start, len(found.labels))
+        at = state.row(start)
+        results: list[Result] = [MatchFound(number, start, at, events, self._names(found), rows)]
+        state.matches = number
+        state.next_start = start + 1
+        if found.labels:
+            state.covered = max(state.covered, start + len(found.labels))
+            target = self._next_start(start, found)
+            if isinstance(target, SkipFault):
+                results.append(SkipFailed(number, start, state.row(start), target))
+            else:
+                state.next_start = target
+        return results
+
+    def _names(self, thread: Thread) -> tuple[str, ...]:
+        return tuple(self._query.variables[label] for label in thread.labels)
+
+    def _next_start(self, start: int, found: Thread) -> int | SkipFault:
+        if self._query.skip is SkipTo.NEXT_ROW:
+            return start + 1
+        if self._query.skip is SkipTo.PAST_LAST_ROW:
+            return start + len(found.labels)
+        places = [at for at, label in enumerate(found.labels) if label in self._target]
+        if not places:
+            return SkipFault.TARGET_ABSENT
+        at = places[0] if self._query.skip is SkipTo.FIRST else places[-1]
+        return start + at if at else SkipFault.TO_MATCH_START
+
+    def _rows(self, state: KeyState, start: int, found: Thread, number: int) -> Iterable[OutputRow]:
+        length, mode = len(found.labels), self._query.rows
+        remembered = Remembered()
+        view = View(state, start, found.labels, start, number, state.end, state.closed, remembered)
+        if not length:
+            if mode is not RowsPerMatch.OMIT_EMPTY:
+                yield self._output(view, 0)
+        elif mode is RowsPerMatch.ONE_ROW:
+            last = self._output(view, length - 1)
+            yield OutputRow(state.row(start), last.measures)
+        else:
+            pairs = zip(found.edges[::2], found.edges[1::2], strict=True)
+            excluded = {at for begin, end in pairs for at in range(begin, end)}
+            for at in range(length):
+                if at not in excluded:
+                    yield self._output(view, at)
+
+    def _output(self, view: View, place: int) -> OutputRow:
+        view.current = view.start + place
+        measures: tuple[Any, ...] = tuple(measure(view) for measure in self._measures)
+        return OutputRow(view.state.row(view.current), measures, place)
+
+
+def _drop_threads(attempt: Attempt) -> None:
+    attempt.dropped = attempt.threads[0] if attempt.threads else None
+    attempt.threads = []

@@ -1,0 +1,103 @@
+"""The packages that pyproject.toml declares are those that the code imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+SERVICE = ROOT / "service"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+#: Imported by us, and part of what another package promises: its version goes with that one's.
+BROUGHT = {"py4j": "pyspark", "llvmlite": "numba", "pydantic-core": "pydantic"}
+#: Required, and imported by others alone, or by a name in a string.
+NOT_IMPORTED = {
+    "protobuf": "PySpark's client of transformWithState",
+    "tzdata": "the standard library's zoneinfo",
+    "psycopg": "SQLAlchemy, for rules.sql.url of PostgreSQL",
+}
+#: Modules that import an extra's packages; what imports them asks for the extra first.
+EXTRAS = {
+    "sql": {"spark_cep/rules/sources/sql_table.py"},
+    "dot": {"spark_cep/compiler/explain/dot_text.py"},
+}
+
+
+def _name(requirement: str) -> str:
+    return re.sub(r"[-_.]+", "-", Requirement(requirement).name).lower()
+
+
+REQUIRED = [_name(each) for each in PROJECT["dependencies"]]
+OPTIONAL = {
+    extra: [_name(each) for each in PROJECT["optional-dependencies"][extra]] for extra in EXTRAS
+}
+
+
+@cache
+def imported() -> dict[str, set[str]]:
+    """The distributions that modules of the package import, each with these modules."""
+    found: dict[str, set[str]] = {}
+    distributions = packages_distributions()
+    for path in sorted(SERVICE.glob("**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                names = [node.module]
+            for top in {name.partition(".")[0] for name in names}:
+                if top not in sys.stdlib_module_names and top != "spark_cep":
+                    (distribution,) = set(distributions[top])
+                    module = path.relative_to(SERVICE).as_posix()
+                    found.setdefault(_name(distribution), set()).add(module)
+    return found
+
+
+def test_each_import_is_declared() -> None:
+    """As required, or as an extra's where one module alone imports it."""
+    in_extras = {name for names in OPTIONAL.values() for name in names}
+    undeclared = set(imported()) - set(REQUIRED) - in_extras - set(BROUGHT)
+    assert undeclared == set()
+    for extra, names in OPTIONAL.items():
+        for name in names:
+            assert imported().get(name, set()) <= EXTRAS[extra], name
+
+
+def test_each_declared_package_is_imported_or_has_its_reason() -> None:
+    """What is no longer imported is no longer declared; and no reason stays without its package."""
+    declared = {*REQUIRED, *(name for names in OPTIONAL.values() for name in names)}
+    assert declared - set(imported()) == set(NOT_IMPORTED)
+
+
+def test_what_another_package_brings_is_required_by_it() -> None:
+    """And by nobody but it."""
+    for name, by in BROUGHT.items():
+        assert by in REQUIRED
+        assert name in {_name(each) for each in requires(by) or ()}
+        assert name in imported()
+
+
+def test_no_package_is_declared_twice() -> None:
+    """In one place, with one range."""
+    declared = [*REQUIRED, *(name for names in OPTIONAL.values() for name in names)]
+    assert sorted(declared) == sorted(set(declared))
+
+
+def test_all_extras_are_in_all() -> None:
+    """The extra `all` names each extra of the run time."""
+    (whole,) = PROJECT["optional-dependencies"]["all"]
+    assert Requirement(whole).extras == set(OPTIONAL)
+    assert set(PROJECT["optional-dependencies"]) == {*OPTIONAL, "all", "dev"}
+
+
+def test_the_image_installs_all_extras() -> None:
+    """The lock that the image is made of holds each package, required or optional."""
+    lock = (ROOT / "requirements-runtime.lock").read_text("utf-8")
+    pinned = {_name(line.split("==")[0]) for line in re.findall(r"^[a-z]\S*==", lock, re.MULTILINE)}
+    assert {*REQUIRED, *(name for names in OPTIONAL.values() for name in names)} <= pinned
