@@ -7,13 +7,15 @@ from typing import Any
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.local import LocalJob
 from spark_cep.model import Match, MatchRow
 from spark_cep.pattern.expressions import parse
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.tree import Rule, Within
 from spark_cep.pattern.types import RecordType
+
+from tests.reference.local import LocalJob
+from tests.runner.job import RunnerJob
 
 
 def rule_of(query: Query, rule_id: str = "q", **fields: Any) -> Rule:
@@ -40,7 +42,7 @@ def job_of(rules: Sequence[Rule], event: RecordType, reads: str = "t") -> LocalJ
     return LocalJob(compile_rules(rules, types), types)
 
 
-def result_rows(job: LocalJob) -> list[tuple[str | None, tuple[Any, ...]]]:
+def result_rows(job: LocalJob | RunnerJob) -> list[tuple[str | None, tuple[Any, ...]]]:
     """What the job's rules have put out: key and columns of the result."""
     found: list[Match | MatchRow] = [*job.outputs.matches, *job.outputs.rows]
     return [

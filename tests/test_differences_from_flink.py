@@ -17,7 +17,6 @@ from itertools import product
 import pytest
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import RuleSetError
-from spark_cep.matcher.local import Record
 from spark_cep.model import Coordinates
 from spark_cep.pattern.checks.cautions import cautions
 from spark_cep.pattern.document.loading import load_rules
@@ -35,6 +34,7 @@ from tests.matcher.runs import (
     stream,
     written,
 )
+from tests.reference.local import Record
 
 
 def ours(pattern: str, feed: str) -> list[str]:

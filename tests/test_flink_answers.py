@@ -11,11 +11,11 @@ import json
 import pathlib
 
 import pytest
-from spark_cep.matcher.local import Record
 from spark_cep.pattern.document.loading import load_rules
 
 from tests.conformance import Case, cases, difference, document, feed, ververica_json
 from tests.oracle import Path, Seen, UndefinedError, answer_to
+from tests.reference.local import Record
 
 SPEC = pathlib.Path(__file__).parent / "spec"
 CASES = list(cases(SPEC / "flink-answers.jsonl"))

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from spark_cep.compiler.record_types import RecordTypes
-from spark_cep.compiler.rule_set import Partitioning
-from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.local import EventReader, Record
+from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan
 from spark_cep.model import Coordinates
+from spark_cep.pipeline.wire.event_packets import word
+from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
 
 from bench.matcher.scenarios import Scenario
 
@@ -106,13 +105,18 @@ def generate(scenario: Scenario, events: int, keys: int, batch: int, seed: int =
 
 def _bits_of_kinds(rule: Partitioning, kinds: Sequence[str]) -> Integers:
     """The mask of each kind. What no step wants would not have passed the filter."""
-    reader = EventReader(rule, RecordTypes())
+    inputs = ValueInputs()
+    event = inputs.number("events", None)
+    key = {path[0]: "k" for part in rule.key for path in part.columns}
+    records = [
+        ValueRecord.of(Coordinates("events", 0, number), event, 0, {**key, "kind": kind})
+        for number, kind in enumerate(kinds)
+    ]
+    (read,) = records_of(records)
+    decoded = inputs.packer(RuleSetPlan((rule,))).decoder.read(read, None).rows
+    masks: Integers = decoded.column(word(0, 0)).to_numpy()
     wanted = sum(1 << bit for bit in rule.rules[0].bits)
-    masks = []
-    for kind in kinds:
-        record = Record(Coordinates("events", 0, 0), 0, {"kind": kind}, "events")
-        mask = reader.event(record, Outputs()).bits
+    for kind, mask in zip(kinds, masks.tolist(), strict=True):
         if not mask & wanted:
             raise ValueError(f"rule {rule.rules[0].plan.rule.id}: no step wants kind {kind!r}")
-        masks.append(mask)
-    return np.array(masks, dtype=np.int64)
+    return masks

@@ -1,6 +1,6 @@
-"""What the job has written, held against a run of the core over the same events.
+"""What the job has written, held against a run of the batch runner over the same events.
 
-The core runs over the users in shards, one after the other, over records that are made again; what
+It runs over the users in shards, one after the other, over records that are made again; what
 is kept of an output is its id and a digest.
 """
 
@@ -22,9 +22,11 @@ from spark_cep.codecs.output.values import output_value
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.local import LocalJob
 from spark_cep.model import Match, Timeout
 from spark_cep.pattern.types import record_type
+from spark_cep.runner.batch import Batch, RunSettings
+from spark_cep.runner.runner import Runner
+from spark_cep.runner.values import ValueInputs, records_of
 
 from bench.outputs import committed_messages
 from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, SCHEMA, Fate, Stream
@@ -70,22 +72,24 @@ def expected(stream: Stream, plan: RuleSetPlan) -> Iterator[tuple[Name, bytes]]:
             yield ("dead_letter", where), _digest(planned.fate.value)
     types = RecordTypes(((INPUT, SCHEMA["name"], record_type(json.dumps(SCHEMA))),))
     for shard in range(_SHARDS):
-        job = LocalJob(plan, types)
+        inputs = ValueInputs(types)
+        event = inputs.number(INPUT, SCHEMA["name"])
+        runner = Runner(plan, inputs, RunSettings(key_groups=1))
         for start in range(0, stream.count, _CUT):
             end = min(start + _CUT, stream.count)
             records = [
-                planned.record
+                planned.record(event)
                 for planned in stream.records(start, end)
                 if planned.fate is Fate.EVENT
                 and crc32(planned.event["user"].encode()) % _SHARDS == shard
             ]
             # No later record is older than this, but for the late ones.
-            job.advance(records, stream.due_ms(end) - ALLOWED_DISORDER_MS)
-            yield from _names(job.outputs)
-            assert not job.late
-            job.outputs = Outputs()
-        job.advance([], stream.end_ms - ALLOWED_DISORDER_MS - 1)
-        yield from _names(job.outputs)
+            watermark = stream.due_ms(end) - ALLOWED_DISORDER_MS
+            found = runner.apply(Batch(records_of(records), watermark=watermark))
+            yield from _names(found.outputs)
+            assert not found.late
+        last = runner.apply(Batch(watermark=stream.end_ms - ALLOWED_DISORDER_MS - 1))
+        yield from _names(last.outputs)
 
 
 def _names(outputs: Outputs) -> Iterator[tuple[Name, bytes]]:

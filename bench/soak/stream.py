@@ -17,8 +17,8 @@ from typing import Any
 
 import fastavro
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.matcher.local import Record
 from spark_cep.model import Coordinates
+from spark_cep.runner.values import ValueRecord
 
 TOPIC = "soak"
 INPUT = "soak"
@@ -75,10 +75,9 @@ class Planned:
             return b"\x01" + framed[1:]
         return framed[:8] if self.fate is Fate.UNDECODABLE else framed
 
-    @property
-    def record(self) -> Record:
-        """The record as the core reads it."""
-        return Record(self.at, self.event["ts"], self.event, INPUT, SCHEMA["name"])
+    def record(self, number: int) -> ValueRecord:
+        """The record as the runner reads it; ``number``: of the record type."""
+        return ValueRecord.of(self.at, number, self.event["ts"] * 1_000, self.event)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from collections import Counter
 
 import pytest
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.local import LocalJob
 from spark_cep.pattern.document.loading import load_rules
 
 from bench.soak.comparison import compare, expected
@@ -17,6 +16,7 @@ from bench.soak.flatness import Watched, trend
 from bench.soak.report import markdown
 from bench.soak.run import RULES_FILE, Options, Result
 from bench.soak.stream import PARTITIONS, Fate, Stream
+from tests.reference.local import LocalJob, Record
 
 STREAM = Stream(start_ms=1_700_000_000_000, rate=200, late_from=1_000, count=6_000)
 FIGURE = Watched("memory", "MiB", floor=1.0)
@@ -41,7 +41,8 @@ def test_the_comparison_expects_what_the_core_finds() -> None:
     """In shards and cuts as in one go."""
     plan = compile_rules(one.rule for one in load_rules(RULES_FILE.read_text(), "rules"))
     job = LocalJob(plan)
-    job.advance((p.record for p in STREAM.records(0, STREAM.count) if p.fate is Fate.EVENT), 0)
+    events = [p for p in STREAM.records(0, STREAM.count) if p.fate is Fate.EVENT]
+    job.advance((Record(p.at, p.event["ts"], p.event) for p in events), 0)
     job.advance([], STREAM.end_ms)
     ids = {("match", match.match_id) for match in job.outputs.matches}
     ids |= {("timeout", timeout.match_id) for timeout in job.outputs.timeouts}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
@@ -17,6 +16,7 @@ from bench.events import closing, events
 from bench.outputs import row_line_of
 from bench.sql_rules import SCENARIOS, TYPES, Scenario, write_rule
 from tests.bench.test_whole_job_benchmark import as_record
+from tests.reference.local import LocalJob, Record
 from tests.sql_rules import job_of, sql_rule
 
 EVENT = RecordType({"user_id": STRING, "event_type": STRING, "amount": DOUBLE, "ts": BIGINT})

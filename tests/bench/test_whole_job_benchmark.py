@@ -15,7 +15,6 @@ import fastavro
 import pytest
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.config import Settings
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates, Match, Timeout
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.rules.sources.folder import read_rules
@@ -32,6 +31,7 @@ from bench.scaling import partition_cost
 from bench.side import Side, SideFailedError
 from bench.state_growth import fill, touch
 from bench.testbed import PARTITIONS, TestBed, equal_batches
+from tests.reference.local import LocalJob, Record
 
 JAVA_RULES = Path(__file__).parents[2] / "bench/flink/src/main/java/bench/job/LoginRules.java"
 RULES = ("fails", "relevant", "look_back", "open")

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
-from spark_cep.matcher.local import Record
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
+
+from tests.reference.local import Record
 
 Case = Mapping[str, Any]
 #: What writes a case as a rule document.

@@ -1,4 +1,4 @@
-"""Trino's answers to MATCH_RECOGNIZE, asked of the row pattern matcher in this process.
+"""Trino's answers to MATCH_RECOGNIZE, asked of the batch runner.
 
 A case has columns, rows, the text of the clause and of SELECT, and what Trino answers: rows, sorted
 by the partition key, or an error, before the query runs or while it does. The rows are given times
@@ -14,16 +14,19 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import RuleSetError
 from spark_cep.matcher.findings.partial import END_OF_TIME
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.matcher.row_pattern.results import SkipFault
 from spark_cep.model import Coordinates
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.sql.query import Query, Sort
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
 
-from tests.sql_rules import job_of, result_rows, rule_of
+from tests.reference.local import Record
+from tests.runner.job import RunnerJob
+from tests.sql_rules import result_rows, rule_of
 
 Case = Mapping[str, Any]
 
@@ -87,9 +90,10 @@ def _purpose(case: Case) -> str:
     return f" (on purpose: {reason})" if reason else ""
 
 
-def _run(query: Query, case: Case, *, at_once: bool) -> LocalJob:
+def _run(query: Query, case: Case, *, at_once: bool) -> RunnerJob:
     assert query.event is not None
-    job = job_of([rule_of(query)], query.event)
+    types = RecordTypes((("t", "Event", query.event),))
+    job = RunnerJob(compile_rules([rule_of(query)], types), types)
     records = list(_records(query, case))
     if at_once:
         job.advance(records[::-1], len(records))
@@ -101,7 +105,7 @@ def _run(query: Query, case: Case, *, at_once: bool) -> LocalJob:
     return job
 
 
-def _answer(query: Query, job: LocalJob) -> Mapping[str, Any]:
+def _answer(query: Query, job: RunnerJob) -> Mapping[str, Any]:
     failed = [each for each in job.outputs.dead_letters if each.reason == "skip_failed"]
     if failed:
         (fault,) = [each for each in SkipFault if each in failed[0].detail]

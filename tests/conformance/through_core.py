@@ -1,4 +1,4 @@
-"""The cases through rule loading, compiler, the matcher and its reference, in this process.
+"""The cases through rule loading, compiler, batch runner and naive matcher, in this process.
 
 The state is written to bytes and read back after every watermark.
 """
@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import RuleSetError
-from spark_cep.matcher.local import LocalJob
 from spark_cep.model import TakenEvent
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
 
 from tests.conformance.answer import Answer, compare
 from tests.conformance.case import Case, Writer, document, feed, plan_of
 from tests.reference.job import ReferenceJob
+from tests.runner.job import RunnerJob
 
 #: What a feed's events hold.
 TYPES = RecordTypes(
@@ -45,15 +45,15 @@ def _answer(case: Case, written: Writer) -> Answer:
         plan = plan_of(case, written)
     except RuleSetError as error:
         return Answer(refused=str(error))
-    jobs = LocalJob(plan, TYPES), ReferenceJob(plan, TYPES)
+    jobs = RunnerJob(plan, TYPES), ReferenceJob(plan, TYPES)
     answers = [_answer_of(job, case) for job in jobs]
     return next((answer for answer in answers if compare(case, answer)), answers[0])
 
 
-def _answer_of(job: LocalJob | ReferenceJob, case: Case) -> Answer:
+def _answer_of(job: RunnerJob | ReferenceJob, case: Case) -> Answer:
     for records, watermark in feed(case):
         job.advance(records, job.watermark if watermark is None else watermark)
-        if isinstance(job, LocalJob):
+        if isinstance(job, RunnerJob):
             job.reload()
     return Answer(
         [(_ids(match.steps), match.time) for match in job.outputs.matches],

@@ -28,7 +28,6 @@ from typing import Any
 
 from spark_cep.codecs.output.outputs import OFFSET_HEADER
 from spark_cep.errors import RuleSetError
-from spark_cep.matcher.local import BEFORE_TIME
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.type_check import type_check
 from spark_cep.pattern.types import record_type
@@ -42,6 +41,7 @@ from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import record
 from tests.kafka_access import KafkaAccess, Sent
 from tests.local_spark import local_spark
+from tests.reference.local import BEFORE_TIME
 
 _CASES_IN_A_QUERY = 1000
 _NO_CASE = -1

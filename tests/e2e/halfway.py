@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.config import Settings
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.service import Service
@@ -25,6 +24,7 @@ from spark_cep.rules.sources.folder import read_rules
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
+from tests.reference.local import LocalJob, Record
 
 EVENTS, BATCHES, KEYS = 400, 3, 25
 STATE: dict[str, Any] = {"key_groups": 8, "bucket_size": "1 KiB", "state_partitions": 2}

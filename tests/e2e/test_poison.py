@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import pytest
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.pipeline.wire.reports import Count
 from spark_cep.rules.sources.folder import read_rules
@@ -21,6 +20,7 @@ from tests.e2e.poison import Broken
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import at
 from tests.kafka_access import Sent
+from tests.reference.local import LocalJob, Record
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

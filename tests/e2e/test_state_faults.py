@@ -17,7 +17,7 @@ from spark_cep.errors import StateError
 from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.driver import dataflow
 from spark_cep.pipeline.match.match import Matching, MatchProcessor
-from spark_cep.pipeline.state.pipelined_map import PipelinedMap
+from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
 from spark_cep.rules.plans import plan_of
 
 from tests.e2e.halfway import Copy, Halfway
@@ -168,7 +168,7 @@ def test_a_bit_of_a_bucket(
     """What reached Spark's store with one bit changed is refused when it is read."""
 
     def change(processor: MatchProcessor) -> None:
-        entries = processor._entry_state
+        entries = processor.groups.entries
         put = entries.put
 
         def flipped(value: bytes | None) -> bytes | None:
@@ -195,7 +195,7 @@ def test_state_of_an_older_version(
     """Its format is named, and which version can read it."""
 
     def change(processor: MatchProcessor) -> None:
-        group = processor._group_state
+        group = processor.groups.value
         update = group.update
 
         def older(value: Any) -> None:

@@ -15,7 +15,6 @@ from itertools import pairwise
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.local import LocalJob
 from spark_cep.model import Match, Timeout
 from spark_cep.pattern.types import INT, STRING, RecordType
 from spark_cep.rules.plans import plan_for
@@ -28,6 +27,7 @@ from bench.soak.stream import PARTITIONS, TOPIC
 from tests.endurance.author import UNTOUCHED
 from tests.endurance.stream import ALLOWED_DISORDER_MS, SCHEMA, Stream
 from tests.pipeline.match.test_key_group import Store
+from tests.reference.local import LocalJob
 
 _TYPES = RecordTypes(
     (("", SCHEMA["name"], RecordType({"user": STRING, "kind": STRING, "v": INT})),)

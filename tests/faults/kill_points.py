@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 from spark_cep.cli.main import app
-from spark_cep.pipeline.decode.packing import PackBatch
 from spark_cep.pipeline.deliver.sink import PartitionWriter
 from spark_cep.pipeline.driver import dataflow
 from spark_cep.pipeline.driver.rules.rule_log import RuleLog
@@ -26,7 +25,8 @@ from spark_cep.pipeline.driver.rules.rule_topics import RuleTopics
 from spark_cep.pipeline.driver.rules.rules_at_start import RulesAtStart
 from spark_cep.pipeline.driver.supervisor import Supervisor
 from spark_cep.pipeline.driver.time_control import TimeControl
-from spark_cep.pipeline.match.match_operator import MatchOperator
+from spark_cep.pipeline.tasks.match_operator import MatchOperator
+from spark_cep.pipeline.tasks.pack_batch import PackBatch
 
 _LEADER, _FLAG = "TESTS_KILL_LEADER", "TESTS_KILL_FLAG"
 

@@ -12,7 +12,6 @@ from random import Random
 from typing import Any
 
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.rules.sources.folder import read_rules
 
@@ -20,6 +19,7 @@ from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
 from tests.kafka_access import Sent
+from tests.reference.local import LocalJob, Record
 
 PARTITIONS, DISORDER, BATCH = 3, 5.0, 400
 _KEYS = 200

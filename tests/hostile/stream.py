@@ -19,7 +19,6 @@ from confluent_kafka import Message, Producer
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.findings.outputs import Outputs as LocalOutputs
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.rules.sources.folder import read_rules
 
@@ -30,6 +29,7 @@ from tests.e2e.schemas import record
 from tests.e2e.stream import at, sequence
 from tests.hostile.texts import CONDITIONS
 from tests.kafka_access import Sent
+from tests.reference.local import LocalJob, Record
 
 HOUR = 3_600.0
 PARTITIONS = 2

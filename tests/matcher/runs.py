@@ -11,7 +11,6 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState, Taken
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates, LateEvent, TakenEvent
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import parse
@@ -20,6 +19,7 @@ from spark_cep.pattern.types import INT, STRING, RecordType
 
 from tests.oracle import Answer, Path, Seen
 from tests.reference.job import ReferenceJob
+from tests.reference.local import LocalJob, Record
 
 KEY = parse("key", steps=frozenset())
 END_OF_TIME = 1 << 60

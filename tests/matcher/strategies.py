@@ -7,13 +7,13 @@ from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
-from spark_cep.matcher.local import Record
 from spark_cep.model import Coordinates
 from spark_cep.pattern.checks.validation import refusals
 from spark_cep.pattern.expressions import Expression, parse
 from spark_cep.pattern.tree import AfterMatch, Contiguity, Loop, Rule, Skip, Step, Times, Within
 
 from tests.oracle import Seen
+from tests.reference.local import Record
 
 #: The most milliseconds by which an event may come after a later one.
 DISORDER = 3

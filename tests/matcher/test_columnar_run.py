@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.matcher.steps import keys, matcher, tables
 from spark_cep.matcher.steps.loops import kernel
 from spark_cep.model import Coordinates
@@ -32,6 +31,7 @@ from tests.matcher.runs import (
     written,
 )
 from tests.matcher.strategies import keyed_streams, rules
+from tests.reference.local import LocalJob, Record
 
 property_of = settings(
     max_examples=40,

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
-from spark_cep.matcher.local import Record
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Rule
 
@@ -25,6 +24,7 @@ from tests.matcher.strategies import (
     streams,
 )
 from tests.oracle import Seen, UndefinedError, answer_to
+from tests.reference.local import Record
 
 pytestmark = pytest.mark.slow
 

@@ -29,7 +29,6 @@ from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.batch.input_batch import InputBatch, batches_together, reached
 from spark_cep.matcher.keys import KeysMatcher, KeysState, rule_states
 from spark_cep.matcher.keys_state import chosen, joined
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.matcher.row_pattern.instances import INSTANCE as INSTANCE_IN_SQL
 from spark_cep.matcher.row_pattern.instances import ROW, RowPatternInstances
 from spark_cep.matcher.row_pattern.loops.tables import NODE as NODE_IN_SQL
@@ -53,6 +52,7 @@ from spark_cep.pattern.types import (
 from tests.matcher.runs import TYPES, found_by, job, remembered, written
 from tests.matcher.strategies import rules, streams
 from tests.matcher.texts import texts_in
+from tests.reference.local import LocalJob, Record
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "state"
 KEYS = "klmn"

@@ -23,7 +23,6 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.compiler.rule_set import Condition, compile_rules
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.local import LocalJob
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.expressions import bind, check_types, parse
@@ -48,6 +47,7 @@ from spark_cep.programs.loops import expression_loop as op
 
 from tests.matcher.runs import END_OF_TIME, KEY
 from tests.programs.test_programs import compiled_whole, moment, record, where
+from tests.reference.local import LocalJob
 from tests.reference.row_pattern.compiled import Loops
 
 Pair = tuple[Any, Any]

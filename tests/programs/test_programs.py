@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from spark_cep.compiler.plan import LookBackAtom
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.model import Coordinates
 from spark_cep.pattern.checks.validation import refusals
@@ -38,6 +37,7 @@ from spark_cep.pattern.types import (
 from spark_cep.programs.programs import Program
 
 from tests.matcher.runs import END_OF_TIME, KEY, BothMatchers
+from tests.reference.local import LocalJob, Record
 
 EVENT = RecordType(
     {

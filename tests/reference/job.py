@@ -1,5 +1,5 @@
 """A rule set run by the naive matcher, with the interface of
-:class:`spark_cep.matcher.local.LocalJob`."""
+:class:`tests.reference.local.LocalJob`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState
-from spark_cep.matcher.local import BEFORE_TIME, EventReader, Record, timely
 from spark_cep.model import LateEvent
 
 from tests.reference.keyed import KeyedMatcher, KeyState
+from tests.reference.local import BEFORE_TIME, EventReader, Record, timely
 
 
 @dataclass

@@ -21,16 +21,19 @@ from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.config.topics import KAFKA_TIMESTAMP
+from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pattern.document.loading import load_rules
-from spark_cep.pipeline.decode.decoder_plan import record_types
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
+from spark_cep.pipeline.decode.packing import Packing
+from spark_cep.runner.batch import Batch, RunSettings
+from spark_cep.runner.runner import Runner
 from spark_cep.testkit import RuleTest
 
 from tests.e2e.schemas import MILLIS, field, record
 from tests.pipeline.decode import schemas
-from tests.pipeline.decode.reference import Kafka
+from tests.pipeline.decode.lookups import lookup
+from tests.pipeline.decode.reference import Kafka, kafka_records
 from tests.pipeline.decode.test_decoder import CONDITIONS, KEYS, SHARED
-from tests.pipeline.without_spark import found
 
 START_MS = 1_767_225_600_000
 END_MS = START_MS + (1 << 40)
@@ -62,6 +65,13 @@ def of_kit(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
     )
 
 
+def encoded(schema_id: int, schema: AvroSchema, values: Mapping[str, Any]) -> bytes:
+    """An event as a producer writes it."""
+    body = BytesIO()
+    fastavro.schemaless_writer(body, fastavro.parse_schema(schema.json), dict(values))
+    return frame(schema_id, body.getvalue())
+
+
 def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) -> Any:
     """What the job finds."""
     numbers = {name: number for number, name in enumerate(known)}
@@ -74,16 +84,16 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
     }
     records = []
     for offset, event in enumerate(events):
-        body = BytesIO()
-        schema = fastavro.parse_schema(known[event.type].json)
-        fastavro.schemaless_writer(body, schema, dict(event.values))
-        value = frame(1 + numbers[event.type], body.getvalue())
+        value = encoded(1 + numbers[event.type], known[event.type], event.values)
         time = START_MS + event.after_ms
         records.append(Kafka(FULL[event.type], 0, offset, time, None, value))
     schemas = ResolvedSchemas(types, writers)
     loaded = load_rules(rules, "rules.yaml")
     plan = compile_rules((each.rule for each in loaded), record_types(schemas))
-    outputs = found(plan, schemas, records, END_MS)
+    settings = RunSettings("maximum")
+    packing = Packing(schemas, lookup(), DecodeOptions(settings.key_groups, None, keep_all=False))
+    batch = Batch(kafka_records(records), watermark=END_MS)
+    outputs = Runner(plan, packing, settings).apply(batch).outputs
     return (
         sorted(
             (m.rule_id, m.match_id, m.key or "", repr(dict(m.measures))) for m in outputs.matches

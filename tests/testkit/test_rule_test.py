@@ -14,7 +14,6 @@ from spark_cep import Pattern, to_yaml
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import RuleSetError, SchemaError
 from spark_cep.matcher.findings.live import live_partials
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Rule
@@ -22,6 +21,8 @@ from spark_cep.testkit import RuleTest
 
 from tests.matcher.strategies import arrivals, keyed_streams, rules
 from tests.reference.job import ReferenceJob
+from tests.reference.local import LocalJob, Record
+from tests.runner.job import RunnerJob
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FAIL, OK = {"event_type": "login_fail"}, {"event_type": "login_ok"}
@@ -575,7 +576,7 @@ def test_answers_are_those_of_the_job(rule: Rule, data: st.DataObject) -> None:
 def test_partial_matches_are_those_of_the_reference(rule: Rule, data: st.DataObject) -> None:
     """The matcher names the partial matches that the reference has."""
     records: list[Record] = data.draw(keyed_streams())
-    job, reference = LocalJob(compile_rules([rule])), ReferenceJob(compile_rules([rule]))
+    job, reference = RunnerJob(compile_rules([rule])), ReferenceJob(compile_rules([rule]))
     for record in records:
         job.advance([record], record.time - 1)
         reference.advance([record], record.time - 1)

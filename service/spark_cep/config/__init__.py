@@ -14,7 +14,6 @@ from spark_cep.config.redaction import spark_redaction_regex, without
 from spark_cep.config.rules import Rules, RulesTable, RulesTopic, RulesUrl
 from spark_cep.config.settings import Settings, load
 from spark_cep.config.topics import (
-    KAFKA_TIMESTAMP,
     Input,
     NewTopics,
     OutputSettings,
@@ -22,6 +21,7 @@ from spark_cep.config.topics import (
     ReaderSchema,
     SchemaRegistry,
 )
+from spark_cep.event_times import KAFKA_TIMESTAMP
 
 __all__ = [
     "KAFKA_TIMESTAMP",

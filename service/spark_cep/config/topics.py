@@ -10,9 +10,7 @@ from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
 from spark_cep.config.quantities import PositiveDuration, SettingsSection, Shown, setting
 from spark_cep.documents.values import contradiction, refused
-
-KAFKA_TIMESTAMP: Final = "kafka_timestamp"
-"""``event_time`` of an input whose events bear the time of their Kafka record."""
+from spark_cep.event_times import KAFKA_TIMESTAMP
 
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ALLOWED_URLS: Final = "http://… or https://…, several with commas between"

@@ -9,9 +9,14 @@ from typing import Any
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import Problem
 from spark_cep.matcher.findings.live import PartialMatch
-from spark_cep.matcher.local import BEFORE_TIME, LocalJob, Record
-from spark_cep.model import Coordinates, TakenEvent
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.model import Coordinates, LateEvent, TakenEvent
 from spark_cep.pattern.tree import Rule
+from spark_cep.pipeline.match.watermark import BEGINNING
+from spark_cep.pipeline.wire.control import ControlRecord
+from spark_cep.runner.batch import Batch, RunSettings
+from spark_cep.runner.runner import Runner
+from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
 from spark_cep.testkit.inputs import Inputs, Rules, Schema, rule_set
 from spark_cep.testkit.results import (
     FailedEvent,
@@ -33,6 +38,8 @@ from spark_cep.testkit.times import (
 
 _END_OF_TIME = 1 << 62
 _MOST_EXPLAINED = 100
+#: Results come in one order, so there is one key group.
+_SETTINGS = RunSettings(late_events="all", key_groups=1)
 
 
 class RuleTest:
@@ -71,15 +78,16 @@ class RuleTest:
         self._inputs = Inputs.of(self._rules, schema, schemas)
         self._now = instant_ms(start, 0)
         self._disorder = None if allowed_disorder is None else duration_ms(allowed_disorder)
-        self._job = LocalJob(
-            compile_rules(self._rules.enabled, self._inputs.record_types),
-            self._inputs.record_types,
-            watermark=self._followed(BEFORE_TIME),
-        )
-        self._step_names = {plan.rule.id: plan.steps for plan in self._job.plan.plans}
+        self._plan = compile_rules(self._rules.enabled, self._inputs.record_types)
+        self._values = ValueInputs(self._inputs.record_types)
+        self._runner = Runner(self._plan, self._values, _SETTINGS)
+        self._watermark = self._followed(BEGINNING)
+        self._outputs = Outputs()
+        self._late: list[LateEvent] = []
+        self._step_names = {plan.rule.id: plan.steps for plan in self._plan.plans}
         self._sent: list[SentEvent] = []
-        self._by_coordinates: dict[Coordinates, SentEvent] = {}
-        self._arrived: list[Record] = []
+        self._event_at: dict[Coordinates, SentEvent] = {}
+        self._arrived: list[ValueRecord] = []
 
     # What the test does.
 
@@ -101,17 +109,17 @@ class RuleTest:
         there is no such input, record type or column, or a value does not fit the schema.
         """
         given = {**(values or {}), **columns}
-        time, micros = self._now, 0
-        if at is not None:
-            time, micros = divmod(instant_micros(at, self._now), 1_000)
+        time = self._now * 1_000 if at is None else instant_micros(at, self._now)
         source = self._inputs.input(input)
         record, columns_read = self._inputs.read(source, of_type, given)
+        kind = self._number(source, record)
         number = len(self._sent)
         place = Coordinates(source or "events", 0, number)
-        event = SentEvent(number, moment(time), given, source, record, place)
+        value = ValueRecord.of(place, kind, time, columns_read)
+        event = SentEvent(number, moment(time // 1_000), given, source, record, place)
         self._sent.append(event)
-        self._by_coordinates[place] = event
-        self._arrived.append(Record(place, time, columns_read, source, record, micros))
+        self._event_at[place] = event
+        self._arrived.append(value)
         return event
 
     def advance(self, by: str | timedelta) -> None:
@@ -130,7 +138,7 @@ class RuleTest:
         """Move the watermark alone: events at or before ``at`` will be late from now on.
         ``ValueError`` when it has passed that already."""
         to = instant_ms(at, self._now)
-        if to < self._job.watermark:
+        if to < self._watermark:
             raise ValueError(f"{at!r} is before the watermark {instant_text(self.watermark_time)}")
         self._settle(to)
 
@@ -141,8 +149,8 @@ class RuleTest:
 
     def restart(self) -> None:
         """Write the state to bytes and read it back, as a stop or crash and a start would."""
-        self._settle(self._job.watermark)
-        self._job.reload()
+        self._settle(self._watermark)
+        self._runner = Runner(self._plan, self._values, _SETTINGS, self._runner.snapshot())
 
     # What the test looks at.
 
@@ -164,7 +172,7 @@ class RuleTest:
     @property
     def watermark_time(self) -> datetime:
         """The watermark."""
-        return moment(self._job.watermark)
+        return moment(self._watermark)
 
     def time(self, at: Instant) -> datetime:
         """The moment that ``at`` means now, to compare results with."""
@@ -185,7 +193,7 @@ class RuleTest:
     @property
     def matches(self) -> list[FoundMatch]:
         """The matches of all rules so far, in the order in which they were released."""
-        self._settle(self._job.watermark)
+        self._settle(self._watermark)
         return [
             FoundMatch(
                 match.rule_id,
@@ -197,13 +205,13 @@ class RuleTest:
                 moment(match.time),
                 match.measures,
             )
-            for match in self._job.outputs.matches
+            for match in self._outputs.matches
         ]
 
     @property
     def rows(self) -> list[FoundRow]:
         """The rows of rules with ALL ROWS PER MATCH so far, in the order of release."""
-        self._settle(self._job.watermark)
+        self._settle(self._watermark)
         return [
             FoundRow(
                 row.rule_id,
@@ -212,16 +220,16 @@ class RuleTest:
                 row.match_id,
                 row.row,
                 row.variable,
-                self._by_coordinates[row.event.at],
+                self._event_at[row.event.at],
                 row.columns,
             )
-            for row in self._job.outputs.rows
+            for row in self._outputs.rows
         ]
 
     @property
     def timeouts(self) -> list[FoundTimeout]:
         """The partial matches that ran out of time so far."""
-        self._settle(self._job.watermark)
+        self._settle(self._watermark)
         return [
             FoundTimeout(
                 timeout.rule_id,
@@ -234,30 +242,27 @@ class RuleTest:
                 timeout.already_matched,
                 timeout.measures,
             )
-            for timeout in self._job.outputs.timeouts
+            for timeout in self._outputs.timeouts
         ]
 
     @property
     def late(self) -> list[LateArrival]:
         """Every event that came late (``outputs.late_events: all``)."""
-        self._settle(self._job.watermark)
-        return [
-            LateArrival(self._by_coordinates[late.at], moment(late.watermark))
-            for late in self._job.late
-        ]
+        self._settle(self._watermark)
+        return [LateArrival(self._event_at[late.at], moment(late.watermark)) for late in self._late]
 
     @property
     def dead_letters(self) -> list[FailedEvent]:
         """Events without key, conditions and measures that failed, limits that were reached."""
-        self._settle(self._job.watermark)
+        self._settle(self._watermark)
         # An event is one dead letter, however many rules miss their key in it.
         letters = {
             letter.at if letter.reason == "missing_key" else number: letter
-            for number, letter in enumerate(self._job.outputs.dead_letters)
+            for number, letter in enumerate(self._outputs.dead_letters)
         }
         return [
             FailedEvent(
-                self._by_coordinates[letter.at],
+                self._event_at[letter.at],
                 letter.reason,
                 letter.detail,
                 letter.rule_id,
@@ -317,26 +322,38 @@ class RuleTest:
         return before if self._disorder is None else max(before, self._now - self._disorder - 1)
 
     def _move(self, to: int) -> None:
-        # What was sent arrived before the clock moved.
-        self._settle(self._job.watermark)
+        # What was sent arrived before the watermark moves.
         self._now = to
-        self._settle(self._followed(self._job.watermark))
+        self._settle(self._followed(self._watermark))
+
+    def _number(self, source: str, record: str | None) -> int:
+        """The number of a record type, which the runner is told of when it is new."""
+        known = len(self._values)
+        number = self._values.number(source, record)
+        if number == known:
+            self._runner.use(self._plan, self._values)
+        return number
 
     def _settle(self, watermark: int) -> None:
         """Hand over what has arrived, and move the watermark."""
-        if self._arrived or watermark > self._job.watermark:
-            self._job.advance(self._arrived, watermark)
-            self._arrived = []
+        if self._arrived or watermark > self._watermark:
+            arrived, self._arrived = self._arrived, []
+            before = ControlRecord(lower_bound=self._watermark)
+            found = self._runner.apply(Batch(records_of(arrived), before, watermark))
+            self._watermark = max(self._watermark, watermark)
+            found.outputs.dead_letters.sort(key=lambda letter: self._event_at[letter.at].number)
+            self._outputs.add(found.outputs)
+            self._late += found.late
 
     def _steps(self, steps: Mapping[str, Sequence[TakenEvent]]) -> dict[str, tuple[SentEvent, ...]]:
         return {
-            name: tuple(self._by_coordinates[event.at] for event in taken)
+            name: tuple(self._event_at[event.at] for event in taken)
             for name, taken in steps.items()
         }
 
     def _open_matches(self) -> list[OpenMatch]:
-        self._settle(self._job.watermark)
-        return [self._open_match(partial) for partial in self._job.partial_matches()]
+        self._settle(self._watermark)
+        return [self._open_match(partial) for partial in self._runner.partial_matches()]
 
     def _open_match(self, partial: PartialMatch) -> OpenMatch:
         return OpenMatch(

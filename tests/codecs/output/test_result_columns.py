@@ -19,7 +19,6 @@ from spark_cep.codecs.output.result_columns import EncodedResults
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.matcher.findings.results import ResultKind
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.model import Coordinates, Match, Timeout
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
@@ -27,6 +26,7 @@ from spark_cep.pattern.types import BIGINT, STRING, RecordType
 from tests.codecs.output.test_outputs import noon
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import keyed_streams, rules
+from tests.reference.local import LocalJob, Record
 from tests.sql_rules import sql_rule
 
 TOPICS = ["t", "тема", "x" * 200]

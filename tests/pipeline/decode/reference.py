@@ -28,7 +28,7 @@ from spark_cep.compiler.key_text import key_text
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Condition, Partitioning, RuleSetPlan
 from spark_cep.compiler.slot_types import slot_type
-from spark_cep.config.topics import KAFKA_TIMESTAMP
+from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.matcher.batch.events import SlotType
 from spark_cep.pattern.expressions import ColumnPath, Expression, bind
 from spark_cep.pattern.expressions.canonical import expression as expression_of

@@ -26,8 +26,8 @@ from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry import resolved_schemas
 from spark_cep.codecs.registry.framing import frame, read_schema_id
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
-from spark_cep.config.topics import KAFKA_TIMESTAMP
 from spark_cep.errors import SchemaError
+from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 
 from tests.codecs.registry.test_resolved_schemas import FakeRegistry, record

@@ -21,10 +21,7 @@ import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from spark_cep.codecs.avro.schema import parse
-from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.dead_letters import Reason, decoding_fault
-from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
-from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.record_faults import OF_RECORDS, Fault
 from spark_cep.codecs.registry.framing import FramingError, frame, read_schema_id
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
@@ -143,20 +140,16 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
         unknown_ids={},
         lookup=lookup(),
         unreadable={},
-        encoder=OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4)),
         time_columns=("ts",),
         key_texts=(("k",),),
         max_ahead_ms=DAY,
         decoder=setting.decoder,
     )
     reasons: dict[int, str] = {}
-    letter_schema = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
-    for _, _, value, _ in packer._judge(rows):
-        assert value is not None
-        letter: Any = fastavro.schemaless_reader(BytesIO(value[5:]), letter_schema, None)
-        assert letter["offset"] not in reasons
-        assert letter["record_value"] == values[letter["offset"]]
-        reasons[letter["offset"]] = letter["reason"]
+    for letter in packer._judge(rows):
+        assert letter.at.offset not in reasons
+        assert letter.record_value == values[letter.at.offset]
+        reasons[letter.at.offset] = letter.reason
     return [Judged(value, *faults[n], reasons.get(n)) for n, value in enumerate(values)]
 
 

@@ -26,8 +26,8 @@ from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchema
 from spark_cep.columns.loops.byte_loops import copy_bytes
 from spark_cep.columns.loops.text_hash import text_hashes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
-from spark_cep.config.topics import KAFKA_TIMESTAMP
 from spark_cep.errors import SchemaError
+from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import column_type
 from spark_cep.pipeline.compiled_code import prepare

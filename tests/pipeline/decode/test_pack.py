@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Any, ClassVar
+from typing import Any
 
 import fastavro
 import pyarrow as pa
@@ -21,6 +21,7 @@ from spark_cep.codecs.registry.schema_lookup import MOST_ASKED
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.pack import _BYTES_WAITING, Packer
 from spark_cep.pipeline.decode.tallies import Tally
+from spark_cep.pipeline.tasks.pack_batch import rows_of_task
 from spark_cep.pipeline.wire.event_packets import (
     TYPE_COLUMN,
     PackedPartitioning,
@@ -43,6 +44,7 @@ from tests.pipeline.decode.lookups import lookup
 
 MIB = 2**20
 GROUPS = 3
+_TOLD = TaskProperties(0, None)
 ENCODER = OutputEncoder(
     OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4), largest=9 * MIB
 )
@@ -64,22 +66,19 @@ class AsTheyAre:
         return [], table, self.failures
 
 
-class OutsideSpark(Packer):
-    """A packer that no task tells anything, but for the schema ids of its batch."""
-
-    told: ClassVar = TaskProperties(0, None)
-
-    @classmethod
-    def _told(cls) -> TaskProperties:
-        return cls.told
-
-
 def packer(decoder: Any, asked: Any = None, unknown: dict[int, int] | None = None) -> Packer:
     """For one partitioning."""
-    return OutsideSpark(
+    return Packer(
         (PackedPartitioning(0, 1, 0, keeps_payload=True),), GROUPS, {},
-        unknown or {}, asked or lookup(), {}, ENCODER, ("ts",), (("k",),), None, decoder,
+        unknown or {}, asked or lookup(), {}, ("ts",), (("k",),), None, decoder,
     )  # fmt: skip
+
+
+def run(
+    packer: Packer, read: Iterable[Any], told: TaskProperties = _TOLD
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a task."""
+    return rows_of_task(packer, ENCODER, read, told)
 
 
 def rows(sizes: Sequence[int], fault: Fault = Fault.NONE) -> pa.RecordBatch:
@@ -112,7 +111,7 @@ def packets_of(made: Iterator[pa.RecordBatch], kind: int) -> list[bytes]:
 def test_packets_end_with_the_row_that_fills_them() -> None:
     """Small events in a row of large ones do not make them larger, and all arrive."""
     sizes = [100, 5 * MIB, 2_000, 300_000, 300_000, 50] * 4
-    made = packets_of(packer(AsTheyAre())(iter([rows(sizes)])), PacketKind.EVENTS)
+    made = packets_of(run(packer(AsTheyAre()), [rows(sizes)]), PacketKind.EVENTS)
     found = [rows_of(packet) for packet in made]
     assert sorted(n for each in found for n in each.column("offset").to_pylist()) == list(range(24))
     for each in found:
@@ -123,7 +122,7 @@ def test_what_waits_is_bounded() -> None:
     """Packets leave when 16 MiB wait, not at the end: whatever a task reads, it holds no more."""
     records = AsTheyAre()
     packed = 0
-    for batch in packer(records)(rows([100_000] * 60) for _ in range(40)):
+    for batch in run(packer(records), (rows([100_000] * 60) for _ in range(40))):
         packed += batch.nbytes
         assert records.size - packed <= _BYTES_WAITING + 2 * 16 * MIB
     assert packed > 40 * 60 * 100_000
@@ -141,7 +140,7 @@ def test_refused_records_travel_in_packets_of_the_same_size(fault: Fault) -> Non
             for offset, size in enumerate(sizes)
         ]
     kind = PacketKind.UNKEYED if fault is Fault.MISSING_KEY else PacketKind.RECORDS
-    made = packets_of(packer(decoder)(iter([rows(sizes, fault)])), kind)
+    made = packets_of(run(packer(decoder), [rows(sizes, fault)]), kind)
     assert all(len(packet) <= BYTES_PER_PACKET + 300_000 for packet in made)
     if fault is Fault.MISSING_KEY:
         events = [event for packet in made for event in UnkeyedEvents.decode(packet).events]
@@ -156,7 +155,7 @@ def test_null_is_a_key_to_some_rules() -> None:
     batch = rows([5, 5], Fault.MISSING_KEY)
     groups = pa.array([2, None], pa.int32())
     batch = batch.set_column(batch.schema.get_field_index("group_0"), "group_0", groups)
-    made = list(packer(AsTheyAre())(iter([batch])))
+    made = list(run(packer(AsTheyAre()), [batch]))
     (events,) = map(rows_of, packets_of(iter(made), PacketKind.EVENTS))
     assert events.select(["key_0", "offset", "first"]).to_pylist() == [
         {"key_0": None, "offset": 0, "first": False}
@@ -176,7 +175,7 @@ def test_conditions_that_fail_count_for_their_rules() -> None:
         )
         for version in (1, 2, 2)
     ]
-    made = packets_of(packer(decoder)(iter([rows([1])])), PacketKind.REPORT)
+    made = packets_of(run(packer(decoder), [rows([1])]), PacketKind.REPORT)
     counts: Counts = sum((Report.decode(packet).counts for packet in made), Counter())
     assert counts[Count.DEAD_LETTERS, "condition_failed"] == 3
     assert [counts[Count.RULE_DEAD_LETTERS, "r", v, "condition_failed"] for v in "12"] == [1, 2]
@@ -204,26 +203,26 @@ def letters(made: Iterator[pa.RecordBatch]) -> list[str]:
 def test_ids_without_schema_are_dead_letters_and_end_nothing() -> None:
     """The registry is asked for each of them once, and for a bounded number."""
     asked = lookup()
-    told = letters(packer(AsTheyAre(), asked)(iter([of_ids(5, 6, 5)])))
+    told = letters(run(packer(AsTheyAre(), asked), [of_ids(5, 6, 5)]))
     no_schema = "the registry has no schema with id"
     assert told == [f"{no_schema} 5", f"{no_schema} 6", f"{no_schema} 5"]
     assert asked.asked == [5, 6]
     many = range(1, MOST_ASKED + 101)
-    told = letters(packer(AsTheyAre(), asked)(iter([of_ids(*many)])))
+    told = letters(run(packer(AsTheyAre(), asked), [of_ids(*many)]))
     assert [f"{no_schema} {n}" in told for n in many].count(True) == MOST_ASKED
     assert sum("the registry was not asked for it" in each for each in told) == 100
 
 
-def test_an_id_with_a_schema_ends_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_with_a_schema_ends_the_batch() -> None:
     """The plan must be built again for it; what the driver found out before counts for 30 s."""
-    monkeypatch.setattr(OutsideSpark, "told", TaskProperties(100_000, None))
+    told = TaskProperties(100_000, None)
     unknown = {7: 70_001, 8: 70_000}
     with pytest.raises(NewSchemaIdsError) as raised:
-        list(packer(AsTheyAre(), lookup(6, 7, 8), unknown)(iter([of_ids(5, 6, 7, 8)])))
+        list(run(packer(AsTheyAre(), lookup(6, 7, 8), unknown), [of_ids(5, 6, 7, 8)], told))
     assert decode_ids(str(raised.value)) == (6, 8)
 
 
-def test_a_batch_that_is_there_in_part_learns_no_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_is_there_in_part_learns_no_ids() -> None:
     """What it did not know then is not known now, though the registry has it by now."""
 
     @dataclass
@@ -235,9 +234,9 @@ def test_a_batch_that_is_there_in_part_learns_no_ids(monkeypatch: pytest.MonkeyP
             assert ids == {1, 2}
             return "those"
 
-    monkeypatch.setattr(OutsideSpark, "told", TaskProperties(0, None, schema_ids=frozenset({1, 2})))
+    told = TaskProperties(0, None, schema_ids=frozenset({1, 2}))
     asked = lookup(6)
-    assert letters(packer(Known(reader=Reader()), asked)(iter([of_ids(6)]))) == [
+    assert letters(run(packer(Known(reader=Reader()), asked), [of_ids(6)], told)) == [
         "the registry has no schema with id 6"
     ]
     assert asked.asked == []

@@ -21,7 +21,6 @@ from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import Partial, Taken
 from spark_cep.matcher.keys import KeysMatcher, KeysState, rule_states
-from spark_cep.matcher.local import EventReader, Record
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.document.canonical import to_yaml
 from spark_cep.pattern.document.loading import load_rules
@@ -34,6 +33,7 @@ from tests.matcher.strategies import rules
 from tests.matcher.texts import texts_in
 from tests.pipeline.match.test_key_group import LEFT, Store, batches, property_of
 from tests.reference.job import ReferenceJob
+from tests.reference.local import EventReader, Record
 
 Stream = list[tuple[list[Record], int]]
 #: ``last``: 1 where the event meets the last condition of the version that it belongs to.

@@ -15,7 +15,6 @@ from spark_cep.compiler.rule_set import AnyPlan, DrainTime, RuleSetPlan, compile
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
-from spark_cep.matcher.local import LocalJob, Record
 from spark_cep.matcher.steps.transitions import Outcome, Transitions
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
@@ -33,6 +32,7 @@ from tests.pipeline.match.test_key_group import (
     without_payload,
 )
 from tests.reference.job import ReferenceJob
+from tests.reference.local import LocalJob, Record
 from tests.sql_rules import sql_rule
 
 #: Behind every event time.

@@ -27,7 +27,6 @@ from spark_cep.errors import StateError
 from spark_cep.matcher.batch.events import SlotType
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
-from spark_cep.matcher.local import EventReader, LocalJob, Record
 from spark_cep.model import Coordinates, LateEvent
 from spark_cep.packing import pack, unpack
 from spark_cep.pattern.document.loading import load_rules
@@ -51,6 +50,7 @@ from spark_cep.pipeline.wire.packets import Unkeyed
 
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
+from tests.reference.local import EventReader, LocalJob, Record
 from tests.sql_rules import sql_rule
 
 #: So small that buckets are split.

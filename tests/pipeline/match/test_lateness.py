@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,6 @@ from spark_cep.codecs.record_faults import Fault
 from spark_cep.errors import StateError
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
-from spark_cep.matcher.local import EventReader, LocalJob, Record
 from spark_cep.model import Coordinates
 from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.decode.decoder import Decoded
@@ -30,6 +29,7 @@ from spark_cep.pipeline.decode.tallies import tallies
 from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING, Policy
 from spark_cep.pipeline.state.key_group_labels import group_of
+from spark_cep.pipeline.tasks.pack_batch import rows_of_task
 from spark_cep.pipeline.wire.event_packets import TYPE_COLUMN, PackedPartitioning, rows_of, word
 from spark_cep.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
 from spark_cep.pipeline.wire.task_properties import TaskProperties
@@ -43,6 +43,7 @@ from tests.pipeline.match.test_key_group import (
     plan_of,
     without_payload,
 )
+from tests.reference.local import EventReader, LocalJob, Record
 
 GROUPS = 3
 DISORDER = 2
@@ -82,16 +83,6 @@ ARRIVALS = st.builds(
 )
 
 
-class ToldPacker(Packer):
-    """A packer that is told up to when events may be late."""
-
-    until: ClassVar[int | None] = None
-
-    @staticmethod
-    def _told() -> TaskProperties:
-        return TaskProperties(0, ToldPacker.until)
-
-
 class AsDecoded:
     """Stands for the decoder: its batches are rows already. Those that cannot be late leave their
     record's bytes behind."""
@@ -120,6 +111,8 @@ class Groups:
         self.late: Counter[Coordinates] = Counter()
         self.late_count = 0
         self.watermarks: set[int] = set()
+        #: Up to when the packer takes events for late.
+        self.late_until: int | None = None
         self._options = MatchOptions(GROUPS, 1_000, policy, DISORDER, emit_late, TYPE_NAMES, TYPES)
         self._matchers = [KeysMatcher(part, TYPES) for part in PLAN.partitionings]
         self._readers = [EventReader(part, TYPES) for part in PLAN.partitionings]
@@ -131,7 +124,8 @@ class Groups:
         packets: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
         for partition in sorted({record.at.partition for record in records}):
             rows = self._decoded([r for r in records if r.at.partition == partition])
-            for made in self._packer()(iter([rows])):
+            told = TaskProperties(0, self.late_until)
+            for made in rows_of_task(self._packer(), ENCODER, [rows], told):
                 for row in made.to_pylist():
                     packets[group_of(row["label"])].append((row["kind"], row["packet"]))
         for number in range(GROUPS):
@@ -167,7 +161,7 @@ class Groups:
         self._values[number] = pack(group.packed())
 
     def _packer(self) -> Packer:
-        return ToldPacker(
+        return Packer(
             partitionings=tuple(
                 PackedPartitioning.of(n, p) for n, p in enumerate(PLAN.partitionings)
             ),
@@ -176,7 +170,6 @@ class Groups:
             unknown_ids={},
             lookup=lookup(),
             unreadable={},
-            encoder=ENCODER,
             time_columns=("time",),
             key_texts=(("key",),),
             max_ahead_ms=None,
@@ -281,7 +274,7 @@ def test_one_verdict_for_an_event(
             maxima[arrival.partition] = max(maxima.get(arrival.partition, 0), arrival.time)
         newest = (max if policy == "maximum" else min)(maxima.values())
         known = beyond is not None and watermark > BEGINNING
-        ToldPacker.until = watermark + (beyond or 0) if known else None
+        groups.late_until = watermark + (beyond or 0) if known else None
         watermark = max(watermark, newest - DISORDER - 1)
         groups.watermarks.clear()
         groups.advance(records)
@@ -299,12 +292,12 @@ def test_a_watermark_that_the_packer_did_not_know_of_is_no_loss() -> None:
     groups = Groups("maximum", emit_late=True)
     values = {"key": "k", "name": "a", "price": 1}
     at = [Coordinates("t", 0, offset) for offset in range(3)]
-    ToldPacker.until = None
+    groups.late_until = None
     groups.advance([Record(at[0], 20, values, type="Event")])
     late = [Record(at[1], 5, values, type="Event"), Record(at[2], 30, values, type="Event")]
-    ToldPacker.until = 20 - DISORDER - 2
+    groups.late_until = 20 - DISORDER - 2
     with pytest.raises(StateError, match="the watermark is 17, and the driver took it for 16"):
         groups.advance(late)
-    ToldPacker.until = None
+    groups.late_until = None
     groups.advance(late)
     assert groups.late == Counter([at[1]])

@@ -20,7 +20,6 @@ from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
 from spark_cep.pipeline.match.match import MatchProcessor
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning, packet_of
-from spark_cep.pipeline.wire.fragments import fragments, whole
 from spark_cep.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
@@ -85,10 +84,8 @@ class Group:
 
     def batch(self, *packets: tuple[int, bytes]) -> tuple[list[tuple[int, bytes]], Report]:
         """What comes out, and the group's own report, which is the last."""
-        rows = [row for packet in packets for row in fragments(*packet)]
         before, now = str(self.batches or ""), str(self.batches + 1)
-        made = self.processor.process(0, iter(rows), now, before)
-        out = list(whole(made))
+        out = list(self.processor.process(0, packets, now, before))
         assert out[-1][0] == PacketKind.REPORT
         self.batches += 1
         return out[:-1], Report.decode(out[-1][1])

@@ -10,8 +10,8 @@ from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, Slot
 from spark_cep.compiler.slot_types import slot_type
-from spark_cep.config.topics import KAFKA_TIMESTAMP
 from spark_cep.errors import SchemaError
+from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pattern.expressions import ColumnPath, Expression
 from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.nodes import Cast, Column, Literal

@@ -2,8 +2,8 @@
 
 A task's events are cut by key group, and each cut crosses the shuffle as one opaque packet: Python
 and Spark then handle a few packets instead of many rows. Records with a fault are judged here,
-few as they are, and leave as dead letters. Each task also tells every key group how far event time
-has come in the partitions that it read, and the driver what else is worth knowing of them.
+few as they are, and become dead letters. Of each task it is also known how far event time has come
+in the partitions that it read, and what else the driver counts.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_cep.codecs.avro.loops.record_bytes import MOST_DEEP
 from spark_cep.codecs.output.dead_letters import Reason, explain_undecodable
-from spark_cep.codecs.output.outputs import OutputEncoder, OutputRecord
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import FramingError, read_schema_id
 from spark_cep.codecs.registry.schema_lookup import (
@@ -30,10 +29,8 @@ from spark_cep.codecs.registry.schema_lookup import (
 )
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.decoder import Decoder, pieces
-from spark_cep.pipeline.decode.packet_rows import packet_rows
 from spark_cep.pipeline.decode.tallies import Tally
 from spark_cep.pipeline.read.records import KafkaRecords
-from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.wire.event_packets import (
     TYPE_COLUMN,
     PackedPartitioning,
@@ -47,11 +44,17 @@ from spark_cep.pipeline.wire.packets import (
     EventTimes,
     PacketKind,
     PartitionTime,
-    RecordPackets,
     Unkeyed,
     UnkeyedEvents,
 )
-from spark_cep.pipeline.wire.reports import Count, Counts, PartitionRead, Report, count_dead_letter
+from spark_cep.pipeline.wire.reports import (
+    Count,
+    Counts,
+    PartitionRead,
+    ProcessMemory,
+    Report,
+    count_dead_letter,
+)
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 #: Rows of a partitioning, and bytes of all of them, that wait to be cut into packets.
@@ -76,10 +79,18 @@ class RecordReader:
     readers: dict[int, str]
 
 
+class Packed(NamedTuple):
+    """What goes on of some records: packets, each with its key group and kind, and dead letters."""
+
+    packets: list[tuple[int, int, bytes]]
+    letters: list[DeadLetter]
+
+
 @dataclass
 class Packer:
-    """``mapInArrow`` function; picklable. ``readers`` by schema id; ``unknown_ids``: what counts
-    for a while where ``lookup`` gets no answer, with when the registry said so (ms since 1970);
+    """Makes packets of records; picklable. ``readers`` by schema id; ``unknown_ids``: what counts
+    for a while where ``lookup`` (``None``: no format has ids) gets no answer, with when the
+    registry said so (ms since 1970);
     ``time_columns`` and ``key_texts``, by number of the record type, say in dead letters what was
     missing."""
 
@@ -87,9 +98,8 @@ class Packer:
     key_groups: int
     readers: dict[int, RecordReader]
     unknown_ids: dict[int, int]
-    lookup: SchemaLookup
+    lookup: SchemaLookup | None
     unreadable: dict[int, str]
-    encoder: OutputEncoder
     time_columns: tuple[str, ...]
     key_texts: tuple[tuple[str, ...], ...]
     max_ahead_ms: int | None
@@ -109,14 +119,14 @@ class Packer:
     _late_until: int | None = None
     _planned_at: int = 0
 
-    def __call__(self, read: Iterator[KafkaRecords]) -> Iterator[pa.RecordBatch]:
-        """One task: its records in, packets out."""
+    def pack(self, read: Iterable[KafkaRecords], told: TaskProperties) -> Iterator[Packed]:
+        """One task: its records in, packets out. :attr:`times` and :meth:`report` are about all of
+        them, when they have been taken."""
         self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
         self._waiting, self._bytes_waiting = [[] for _ in self.partitionings], 0
         self._no_schema, self._asked = {}, 0
         busy = decoding = waited = 0
         asked = perf_counter_ns()
-        told = self._told()
         latest = None if self.max_ahead_ms is None else told.planned_at + self.max_ahead_ms
         self._late_until = told.late_until
         self._planned_at = told.planned_at
@@ -131,12 +141,11 @@ class Packer:
                 decoded = perf_counter_ns()
                 decoding += decoded - began
                 self._count(tallies)
+                self._count_failures(failures)
+                letters = self._judged(rows) if rows.num_rows else []
                 packets = list(self._take(rows)) if rows.num_rows else []
-                if failures:
-                    letters = RecordPackets.of(self._failed(failures))
-                    packets += [packet_rows([(0, PacketKind.RECORDS, each)]) for each in letters]
                 busy += perf_counter_ns() - decoded
-                yield from packets
+                yield Packed(packets, letters + failures)
                 began = asked = perf_counter_ns()
             if len(self._new_ids) >= _MOST_NEW_IDS:
                 break
@@ -144,29 +153,37 @@ class Packer:
             # All of them at once: each failure costs a start of the query.
             raise NewSchemaIdsError(sorted(self._new_ids)[:_MOST_NEW_IDS])
         for number in range(len(self.partitionings)):
-            yield from self._flush(number)
+            yield Packed(list(self._flush(number)), [])
         waited += perf_counter_ns() - asked
         if self._counts:
             self._counts[Count.BUSY_US, "decode"] += decoding // 1000
             self._counts[Count.BUSY_US, "pack"] += busy // 1000
             self._counts[Count.BUSY_US, "source"] += waited // 1000
-        # Also without records: each batch writes each key group.
-        yield from self._tell()
 
-    @staticmethod
-    def _told() -> TaskProperties:
-        return TaskProperties.of_task()
+    @property
+    def times(self) -> EventTimes:
+        """How far event time has come in the partitions of the records."""
+        return EventTimes(tuple(PartitionTime(t, p, ms) for (t, p), ms in self._maxima.items()))
 
-    def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        faults = batch.column("fault")
+    def report(self, processes: Sequence[ProcessMemory] = ()) -> Report:
+        """What is counted of the records. ``processes``: memory, as the task sees it."""
+        read = tuple(
+            PartitionRead(t, p, self._arrived[t, p], ms) for (t, p), ms in self._maxima.items()
+        )
+        return Report(self._counts, read, tuple(processes))
+
+    def _judged(self, batch: pa.RecordBatch) -> list[DeadLetter]:
+        """Dead letters of a batch."""
+        return list(self._judge(batch)) if _has_faults(batch) else []
+
+    def _take(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int, bytes]]:
         usable = unkeyed = None
-        if pc.max(faults).as_py() > Fault.NOT_READ:
-            for packet in RecordPackets.of(self._judge(batch)):
-                yield packet_rows([(0, PacketKind.RECORDS, packet)])
+        if _has_faults(batch):
+            faults = batch.column("fault")
             unkeyed = pc.equal(faults, int(Fault.MISSING_KEY))
             if pc.any(unkeyed).as_py():
                 for events in UnkeyedEvents.several(self._unkeyed(batch.filter(unkeyed))):
-                    yield packet_rows([(0, PacketKind.UNKEYED, events.encode())])
+                    yield 0, PacketKind.UNKEYED, events.encode()
             usable = pc.or_(pc.equal(faults, int(Fault.NONE)), unkeyed)
         first = None
         for part in self.partitionings:
@@ -223,7 +240,7 @@ class Packer:
                 self._maxima[at] = newest
             self._arrived[at] = max(self._arrived.get(at, -1), tally.kafka_time)
 
-    def _flush(self, number: int) -> Iterator[pa.RecordBatch]:
+    def _flush(self, number: int) -> Iterator[tuple[int, int, bytes]]:
         waiting, self._waiting[number] = self._waiting[number], []
         if not waiting:
             return
@@ -240,23 +257,11 @@ class Packer:
         cuts = [0, *changes.tolist(), len(groups)]
         for start, end in pairwise(cuts):
             packet = packet_of(rows.slice(start, end - start))
-            yield packet_rows([(int(groups[start]), PacketKind.EVENTS + number, packet)])
-
-    def _tell(self) -> Iterator[pa.RecordBatch]:
-        """Event times for every key group, and the task's report, which the first one passes on."""
-        times = EventTimes(tuple(PartitionTime(t, p, ms) for (t, p), ms in self._maxima.items()))
-        read = tuple(
-            PartitionRead(t, p, self._arrived[t, p], ms) for (t, p), ms in self._maxima.items()
-        )
-        report = Report(self._counts, read, tuple(memory_of_task()))
-        packet = times.encode()
-        packets = [(g, int(PacketKind.EVENT_TIMES), packet) for g in range(self.key_groups)]
-        yield packet_rows([*packets, (0, PacketKind.REPORT, report.encode())])
+            yield int(groups[start]), PacketKind.EVENTS + number, packet
 
     # Records with a fault.
 
-    def _judge(self, batch: pa.RecordBatch) -> Iterator[OutputRecord]:
-        """Dead letters of a batch."""
+    def _judge(self, batch: pa.RecordBatch) -> Iterator[DeadLetter]:
         faults = batch.column("fault").to_pylist()
         names = ("topic", "partition", "offset", TYPE_COLUMN, "record_key", "value", "fault")
         judged = set(Fault) - {Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.MISSING_KEY}
@@ -269,23 +274,25 @@ class Packer:
             return
         for row in rows:
             reason, detail = self._reason(Fault(row["fault"]), row)
-            letter = DeadLetter(
+            self._counts[Count.DEAD_LETTERS, reason.value] += 1
+            yield DeadLetter(
                 at=Coordinates(row["topic"], row["partition"], row["offset"]),
                 reason=reason.value,
                 detail=detail,
                 record_key=row["record_key"],
                 record_value=row["value"],
             )
-            self._counts[Count.DEAD_LETTERS, reason.value] += 1
-            yield self.encoder.dead_letter(letter)
 
     def _look_up(self, ids: Counter[int]) -> None:
         """Find out which of the ids that the plan does not know have a schema."""
         for known in self._no_schema:
             ids.pop(known, None)
+        if not ids:
+            return
         if self._decided:
             self._no_schema |= {each: _NO_SCHEMA.format(each) for each in ids}
             return
+        assert self.lookup is not None
         answers = self.lookup.ask(ids, MOST_ASKED - self._asked)
         self._asked += answers.asked
         # It may have been registered since; a batch that runs again comes to the same.
@@ -297,11 +304,10 @@ class Packer:
                 _NOT_ASKED if each in answers.not_asked else _NO_SCHEMA
             ).format(each)
 
-    def _failed(self, letters: Sequence[DeadLetter]) -> list[OutputRecord]:
-        """Dead letters of conditions."""
+    def _count_failures(self, letters: Iterable[DeadLetter]) -> None:
+        """Count dead letters of conditions."""
         for letter in letters:
             count_dead_letter(self._counts, letter.reason, letter.rule_id, letter.rule_version)
-        return [self.encoder.dead_letter(letter) for letter in letters]
 
     def _unkeyed(self, rows: pa.RecordBatch) -> Iterator[Unkeyed]:
         """Events whose key, or a part of it, is null, though a rule of steps needs it."""
@@ -344,6 +350,10 @@ class Packer:
             f"the event time is more than {self.max_ahead_ms} ms ahead of the record's timestamp or"
             f" of the clock; or {years[15:]}"
         )
+
+
+def _has_faults(batch: pa.RecordBatch) -> bool:
+    return bool(pc.max(batch.column("fault")).as_py() > Fault.NOT_READ)
 
 
 def _framing_fault(value: bytes) -> str:

@@ -29,8 +29,10 @@ from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 from spark_cep.pipeline.match.key_group import MatchOptions
 from spark_cep.pipeline.match.match import Matching
-from spark_cep.pipeline.match.match_operator import MatchOperator
 from spark_cep.pipeline.spark.private_api import offset_log, spark_type
+from spark_cep.pipeline.tasks.batch_properties import tell_tasks
+from spark_cep.pipeline.tasks.match_operator import MatchOperator
+from spark_cep.pipeline.tasks.pack_batch import PackBatch
 from spark_cep.pipeline.wire.packets import OUTPUT_SCHEMA
 from spark_cep.pipeline.wire.schema_ids import ranges_of
 from spark_cep.pipeline.wire.task_properties import TaskProperties
@@ -66,7 +68,8 @@ class Dataflow:
         """Input packets of all key groups: events, and what is known of time."""
         # Schemas are learnt between two starts of the query.
         limit_reads(self._files.limit, self.limit.records)
-        return input_packets(spark, self.settings, self.packing, self._files, self.input_start)
+        pack = PackBatch(self.packing, self.encoder)
+        return input_packets(spark, self.settings, pack, self._files, self.input_start)
 
     def start(
         self,
@@ -109,8 +112,9 @@ class Dataflow:
                 known = decided = partly_written.schema_ids
             offsets, before_it = (batch_offsets(spark, query, n) for n in (batch, batch - 1))
             planned = planned_at(spark, query, batch)
-            TaskProperties(planned, late_until, offsets, before_it, decided, rules.text).set_on(
-                context
+            tell_tasks(
+                context,
+                TaskProperties(planned, late_until, offsets, before_it, decided, rules.text),
             )
             output = Batch(query, batch, ranges_of(known), offsets)
             writer = PartitionWriter(self.delivery, output, first=not begun)
@@ -148,7 +152,7 @@ class Dataflow:
     def packing(self) -> Packing:
         """The packing of events, with the schemas that are known by now."""
         lookup = SchemaLookup(registry_settings(self.settings))
-        return Packing(self.schemas.snapshot(), lookup, self.encoder, self._options)
+        return Packing(self.schemas.snapshot(), lookup, self._options)
 
     def _match_options(self) -> MatchOptions:
         time = self.settings.time

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.texts import TextSet
+from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan
 from spark_cep.errors import StateError
@@ -29,7 +30,7 @@ from spark_cep.matcher.batch.events import EventTable, Names, micros_or_none
 from spark_cep.matcher.batch.input_batch import InputBatch, batches_together, reached
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER
-from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.matcher.snapshot import decode_batch, encode_batch
 from spark_cep.model import LateEvent
 from spark_cep.pipeline.match.batch_events import BatchEvents, Sized
@@ -80,7 +81,7 @@ class MatchOptions:
     policy: Policy
     allowed_disorder_ms: int
     emit_late: bool
-    type_names: tuple[str, ...]
+    type_names: tuple[str | None, ...]
     types: RecordTypes
     slice_bytes: int = SLICE
 
@@ -108,7 +109,8 @@ class KeyGroup:
         self.processing: Counter[str] = Counter()
         self._options = options
         self._matchers = matchers
-        self._names = Names() if stored is None else Names(stored["topics"], stored["types"])
+        #: Numbers of topics and record types.
+        self.names = Names() if stored is None else Names(stored["topics"], stored["types"])
         by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
         self._rules = KnownRules(plan, by_prefix, stored, self.clock.watermark)
         drains = {} if stored is None else stored.get("drains", {})
@@ -134,8 +136,8 @@ class KeyGroup:
             "format": FORMAT,
             "key_groups": self._options.key_groups,
             "clock": self.clock.packed(),
-            "topics": self._names.topics,
-            "types": self._names.types,
+            "topics": self.names.topics,
+            "types": self.names.types,
             "drains": self._drains.packed(),
             **self._rules.packed(self._entries.meanings_needed()),
             **self._entries.packed(),
@@ -157,6 +159,15 @@ class KeyGroup:
     def drained(self) -> list[str]:
         """Fingerprints of versions that drain and have nothing to do any more in this group."""
         return self._drains.done(self.clock.watermark)
+
+    def states(self, load: Load) -> Iterator[tuple[KeysMatcher, KeysState]]:
+        """All that is remembered of keys, by partitioning; the group is of no use afterwards."""
+        every = TextSet(no_texts())
+        for matcher in self._matchers:
+            spread = self._entries.spread(_prefix(matcher.partitioning), self._options.bucket_size)
+            storage = BucketStorage(self._entries, spread, matcher.fingerprints, self._rules)
+            for portion in self._entries.portions(spread, range(spread.before), _PORTION):
+                yield matcher, storage.read(portion, load).take(every, FOREVER)
 
     def run(
         self,
@@ -248,7 +259,7 @@ class KeyGroup:
         state = replace(keys.take(wanted, watermark))
         self._rules.count(fingerprints, state, -1)
         counts, spent, began = [], 0, perf_counter_ns()
-        for outputs in matcher.advance(state, batch, watermark, self._names):
+        for outputs in matcher.advance(state, batch, watermark, self.names):
             counts.append(outputs.counts)
             spent += perf_counter_ns() - began
             yield outputs
@@ -317,10 +328,10 @@ class KeyGroup:
             mask = np.where(without_key, mask + len(masks), mask)
             masks += [each | unseen for each in masks]
         topics, topic = _encoded(rows.column("topic"))
-        topic_numbers = np.array([self._names.topic(name) for name in topics], np.int32)
+        topic_numbers = np.array([self.names.topic(name) for name in topics], np.int32)
         type_names = self._options.type_names
         types, kind = _encoded(rows.column(TYPE_COLUMN))
-        type_numbers = np.array([self._names.type(type_names[n]) for n in types], np.int32)
+        type_numbers = np.array([self.names.type(type_names[n]) for n in types], np.int32)
         columns = [
             vector_of(rows.column(f"slot_{number}_{place}"), slot)
             for place, slot in enumerate(matcher.slots)

@@ -1,9 +1,4 @@
-"""The matcher between packets and state: what the stateful operator does with a key group.
-
-The thin adapter between :class:`spark_cep.pipeline.match.match_operator.MatchOperator` and
-:class:`spark_cep.pipeline.match.key_group.KeyGroup`. The state of a key group carries a checksum,
-names the batch that wrote it, and has the checksums of its entries: what is damaged, or of another
-batch than the one before, is refused, never decoded.
+"""The match stage between packets in and packets out: what a task does with a key group.
 
 All deadlines up to the batch's watermark are decided in the batch: they need no later event of
 their key. Output leaves in packets while the group is still at work, so that what is found is
@@ -13,12 +8,9 @@ never all in memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from time import perf_counter_ns
-
-import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import ValueState
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputRecord
@@ -26,79 +18,28 @@ from spark_cep.codecs.output.result_columns import EncodedResults
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.results import ResultKind
-from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.model import Match, MatchRow, Timeout
-from spark_cep.packing import pack, sealed, unpack, unsealed
-from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.match.batch_input import BatchInput
+from spark_cep.pipeline.match.group_matcher import EntryMap, GroupMatcher, GroupValue
+from spark_cep.pipeline.match.key_group import MatchOptions
 from spark_cep.pipeline.match.latency import Ages
-from spark_cep.pipeline.match.spool import Spool
-from spark_cep.pipeline.spark.memory import memory_of_task
-from spark_cep.pipeline.state.group_format import WRITTEN_IN, check_written
-from spark_cep.pipeline.state.pipelined_map import PipelinedMap
-from spark_cep.pipeline.wire.control import ControlRecord
-from spark_cep.pipeline.wire.event_packets import rows_of
-from spark_cep.pipeline.wire.fragments import fragments, whole
-from spark_cep.pipeline.wire.packets import (
-    EventTimes,
-    PacketKind,
-    RecordPackets,
-    ResultColumns,
-    Unkeyed,
-    UnkeyedEvents,
-)
+from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets, ResultColumns
 from spark_cep.pipeline.wire.reports import (
     Count,
     Counts,
     EventTime,
     GoneRule,
+    ProcessMemory,
     Report,
     count_dead_letter,
 )
 from spark_cep.rules.plans import plan_of
 
+#: A packet with its kind.
+_Packet = tuple[int, bytes]
 #: Of what the matcher counts of a rule: the first only serves to share out time, and failures are
 #: dead letters.
 _NOT_REPORTED = frozenset({"tested", "failed"})
-#: Bytes of entries that wait to be written together.
-_MOST_UNWRITTEN = 1 << 20
-#: Kind and content.
-Row = tuple[int, bytes]
-
-
-@dataclass
-class _Input:
-    """What one batch brings to a key group."""
-
-    events: Spool[tuple[int, pa.RecordBatch]] = field(
-        default_factory=lambda: Spool(lambda number, packet: [(number, rows_of(packet))])
-    )
-    unkeyed: Spool[Unkeyed] = field(
-        default_factory=lambda: Spool(lambda _, packet: UnkeyedEvents.decode(packet).events)
-    )
-    times: list[EventTimes] = field(default_factory=list)
-    control: ControlRecord = field(default_factory=ControlRecord)
-
-    def take(self, kind: int, packet: bytes) -> bool:
-        """Take in one of the group's packets; False for what is not its own, but goes on to writers
-        and driver."""
-        if kind >= PacketKind.EVENTS:
-            self.events.add(kind - PacketKind.EVENTS, packet)
-            return True
-        match PacketKind(kind):
-            case PacketKind.EVENT_TIMES:
-                self.times.append(EventTimes.decode(packet))
-            case PacketKind.CONTROL:
-                self.control = ControlRecord.decode(packet)
-            case PacketKind.UNKEYED:
-                self.unkeyed.add(0, packet)
-            case _:
-                return False
-        return True
-
-    def close(self) -> None:
-        """Let go of all packets."""
-        self.events.close()
-        self.unkeyed.close()
 
 
 @dataclass(frozen=True)
@@ -117,59 +58,41 @@ class MatchProcessor:
     """Applies all partitionings of a rule set to the packets of one key group at a time."""
 
     def __init__(self, plan: RuleSetPlan, encoder: OutputEncoder, options: MatchOptions) -> None:
-        self._plan = plan
         self._encoder = encoder
-        self._options = options
-        self._matchers = [
-            KeysMatcher(part, options.types, columns=True) for part in plan.partitionings
-        ]
+        self.groups = GroupMatcher(plan, options, columns=True)
         rules = (each.rule for each in plan.plans)
         self._shadow = frozenset((rule.id, rule.version) for rule in rules if rule.shadow)
-        self._read_ns = self._write_ns = 0
-        self._unwritten: list[tuple[str, bytes | None]] = []
-        self._unwritten_bytes = 0
-        self._told_of_process = False
 
-    def open(self, group: ValueState, entries: PipelinedMap) -> None:
+    def open(self, group: GroupValue, entries: EntryMap) -> None:
         """Use this state, which is that of the key group that is at work."""
-        self._group_state = group
-        self._entry_state = entries
-
-    def _group(self, number: int, batch: _Input, offsets_before: str) -> KeyGroup:
-        """The key group as the batch finds it."""
-        began = perf_counter_ns()
-        value = self._group_state.get()
-        self._read_ns += perf_counter_ns() - began
-        stored = None if value is None else unpack(unsealed(bytes(value[0])))
-        check_written(stored, number, offsets_before, self._options.key_groups)
-        group = KeyGroup(number, self._plan, self._options, self._matchers, stored)
-        # Partitions to wait for, before what was read of them.
-        group.clock.control(batch.control)
-        for times in batch.times:
-            group.clock.read(times.partitions)
-        return group
+        self.groups.open(group, entries)
 
     def process(
-        self, number: int, rows: Iterator[Row], offsets: str, offsets_before: str
-    ) -> Iterator[Row]:
-        """The packets of key group ``number`` in one batch in, output packets out. ``offsets``:
-        digests of the batch and of the one before. StateError when the state is not that of the
-        batch before."""
-        self._read_ns = self._write_ns = matching = encoding = 0
+        self,
+        number: int,
+        packets: Iterable[_Packet],
+        offsets: str,
+        offsets_before: str,
+        processes: Callable[[], Iterable[ProcessMemory]] = tuple,
+    ) -> Iterator[_Packet]:
+        """The packets, with their kinds, of key group ``number`` in one batch in, output packets
+        out. ``offsets``: digests of the batch and of the one before; ``processes``: memory, for the
+        report. StateError when the state is not that of the batch before."""
+        matching = encoding = 0
+        groups = self.groups
         asked = perf_counter_ns()
-        batch = _Input()
-        for kind, packet in whole(rows):
+        batch = BatchInput()
+        for kind, packet in packets:
             if not batch.take(kind, packet):
-                yield from _rows(kind, packet)
+                yield kind, packet
         waited = perf_counter_ns() - asked
-        group = self._group(number, batch, offsets_before)
+        group = groups.begin(number, batch, offsets_before)
         records = RecordPackets()
         counts: Counts = Counter()
-        self._unwritten, self._unwritten_bytes = [], 0
         ages = Ages()
-        before = self._read_ns
+        before = groups.read_ns
         began = perf_counter_ns()
-        for outputs in group.run(batch.events, batch.unkeyed, self._load, self._store):
+        for outputs in groups.run(group, batch):
             matched = perf_counter_ns()
             matching += matched - began
             began = matched
@@ -184,15 +107,9 @@ class MatchProcessor:
             encoded = perf_counter_ns()
             encoding += encoded - began
             began = encoded
-        self._write()
+        groups.end(group, offsets)
         matching += perf_counter_ns() - began
-        matching -= self._read_ns - before + self._write_ns
-        began = perf_counter_ns()
-        packed = sealed(pack({**group.packed(), WRITTEN_IN: offsets}))
-        stored = perf_counter_ns()
-        matching += stored - began
-        self._group_state.update((packed,))
-        self._write_ns += perf_counter_ns() - stored
+        matching -= groups.read_ns - before + groups.write_ns
         for topic, count in group.late.items():
             counts[Count.LATE_EVENTS, topic] += count
         for event in group.late_events():
@@ -201,29 +118,30 @@ class MatchProcessor:
         batch.close()
         for stage, spent in (
             ("shuffle", waited),
-            ("state_read", self._read_ns),
+            ("state_read", groups.read_ns),
             ("match", matching),
             ("encode", encoding),
-            ("state_write", self._write_ns),
+            ("state_write", groups.write_ns),
         ):
             counts[Count.BUSY_US, stage] = spent // 1000
         for rule, spent in group.processing.items():
             counts[Count.PROCESSING_NS, rule] = round(spent)
-        # One key group tells of time for all, and of a task's process once.
+        # One key group tells of time for all.
         clock = group.clock
         report = Report(
             counts=counts,
-            processes=() if self._told_of_process else tuple(memory_of_task()),
+            processes=tuple(processes()),
             live=group.live(),
             gone=tuple(GoneRule(*rule) for rule in group.gone),
             match_times=ages.times(),
             time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
             drained=tuple(group.drained()),
         )
-        self._told_of_process = True
-        yield from _rows(PacketKind.REPORT, report.encode())
+        yield PacketKind.REPORT, report.encode()
 
-    def _encode(self, outputs: Outputs, records: RecordPackets, counts: Counts) -> Iterator[Row]:
+    def _encode(
+        self, outputs: Outputs, records: RecordPackets, counts: Counts
+    ) -> Iterator[_Packet]:
         """What is found as packets; a part of it stays in ``records``."""
         encoder = self._encoder
         for (rule, what), number in outputs.counts.items():
@@ -257,7 +175,7 @@ class MatchProcessor:
     def _is_shadow(self, result: Match | MatchRow | Timeout) -> bool:
         return (result.rule_id, result.rule_version) in self._shadow
 
-    def _columns(self, encoded: EncodedResults, *, shadow: bool = False) -> Iterator[Row]:
+    def _columns(self, encoded: EncodedResults, *, shadow: bool = False) -> Iterator[_Packet]:
         if not len(encoded.rule):
             return
         columns = ResultColumns(
@@ -269,7 +187,7 @@ class MatchProcessor:
             encoded.ids,
             encoded.values,
         )
-        yield from _rows(PacketKind.RESULTS, columns.encode())
+        yield PacketKind.RESULTS, columns.encode()
 
     def _add(
         self,
@@ -277,36 +195,12 @@ class MatchProcessor:
         records: RecordPackets,
         counts: Counts,
         rule: tuple[str, int] | tuple[()] = (),
-    ) -> Iterator[Row]:
+    ) -> Iterator[_Packet]:
         if self._encoder.is_dead_letter(record):
             count_dead_letter(counts, Reason.OUTPUT_TOO_LARGE.value, *rule)
         return _records(records.add(record))
 
-    def _load(self, names: Sequence[str]) -> list[bytes | None]:
-        self._write()
-        began = perf_counter_ns()
-        found = self._entry_state.get(names)
-        self._read_ns += perf_counter_ns() - began
-        return found
 
-    def _store(self, name: str, value: bytes | None) -> None:
-        self._unwritten.append((name, value))
-        self._unwritten_bytes += 0 if value is None else len(value)
-        if self._unwritten_bytes >= _MOST_UNWRITTEN:
-            self._write()
-
-    def _write(self) -> None:
-        began = perf_counter_ns()
-        self._entry_state.put(self._unwritten)
-        self._unwritten, self._unwritten_bytes = [], 0
-        self._write_ns += perf_counter_ns() - began
-
-
-def _rows(kind: int, packet: bytes) -> Iterator[Row]:
-    for of, content in fragments(kind, packet):
-        yield int(of), content
-
-
-def _records(packets: Iterable[bytes]) -> Iterator[Row]:
+def _records(packets: Iterable[bytes]) -> Iterator[_Packet]:
     for packet in packets:
-        yield from _rows(PacketKind.RECORDS, packet)
+        yield PacketKind.RECORDS, packet

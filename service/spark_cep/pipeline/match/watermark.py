@@ -35,6 +35,7 @@ class Clock:
     allowed_disorder_ms: int
     watermark: int = BEGINNING
     maxima: dict[Partition, int | None] = field(default_factory=dict)
+    _reaches: int = BEGINNING
 
     def read(self, maxima: Iterable[tuple[str, int, int | None]]) -> None:
         """Take in largest event times ``(topic, partition, ms)`` of this batch; ``None`` where no
@@ -53,8 +54,14 @@ class Clock:
         if record.lower_bound is not None:
             self.watermark = max(self.watermark, record.lower_bound)
 
+    def reach(self, watermark: int) -> None:
+        """Let this batch end with ``watermark``, at least, whatever was read: for a clock of the
+        caller's own, who has no partitions."""
+        self._reaches = watermark
+
     def advance(self) -> int:
         """Move the watermark to where everything read so far allows it to be."""
+        self.watermark = max(self.watermark, self._reaches)
         times = list(self.maxima.values())
         if self.policy == "maximum":
             times = [time for time in times if time is not None]

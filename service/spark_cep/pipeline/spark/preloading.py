@@ -29,8 +29,8 @@ _LOADED: Final = (
     "pyarrow.dataset",
     "spark_cep.pipeline.deliver.exactly_once",
     "spark_cep.pipeline.match.match",
-    "spark_cep.pipeline.match.match_operator",
-    "spark_cep.pipeline.decode.packing",
+    "spark_cep.pipeline.tasks.match_operator",
+    "spark_cep.pipeline.tasks.pack_batch",
     "spark_cep.pipeline.deliver.sink",
     "spark_cep.pipeline.driver.input.source",
 )

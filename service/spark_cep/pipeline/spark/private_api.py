@@ -4,7 +4,7 @@ Another version of Spark may change them. ``tests/pipeline/spark/test_private_ap
 installed version for each by name, and for those that only one module can use: the gateway
 (:mod:`~spark_cep.pipeline.spark.jvm`), the worker's daemon
 (:mod:`~spark_cep.pipeline.spark.worker_daemon`) and the state's connection
-(:mod:`~spark_cep.pipeline.state.pipelined_map`).
+(:mod:`~spark_cep.pipeline.tasks.pipelined_map`).
 """
 
 from __future__ import annotations

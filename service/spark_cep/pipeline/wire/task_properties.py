@@ -1,11 +1,10 @@
-"""What the driver tells every task of a batch, as local properties of Spark's."""
+"""What the driver tells every task of a batch, as properties of text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
-
-from pyspark import SparkContext, TaskContext
 
 from spark_cep.pipeline.wire.schema_ids import ids_in, ranges_of
 
@@ -38,31 +37,30 @@ class TaskProperties:
     schema_ids: frozenset[int] | None = None
     rules: str = ""
 
-    def set_on(self, context: SparkContext) -> None:
-        """Tell all tasks of the jobs that this thread starts from now on."""
-        late_until = "" if self.late_until is None else str(self.late_until)
-        context.setLocalProperty(PLANNED_AT, str(self.planned_at))
-        context.setLocalProperty(LATE_UNTIL, late_until)
-        context.setLocalProperty(OFFSETS, self.offsets)
-        context.setLocalProperty(OFFSETS_BEFORE, self.offsets_before)
-        known = None if self.schema_ids is None else ranges_of(self.schema_ids)
-        context.setLocalProperty(SCHEMA_IDS, known)  # type: ignore[arg-type]  # None: not told
-        context.setLocalProperty(RULES, self.rules)
+    def told(self) -> dict[str, str | None]:
+        """The properties by name; ``None``: not told."""
+        return {
+            PLANNED_AT: str(self.planned_at),
+            LATE_UNTIL: "" if self.late_until is None else str(self.late_until),
+            OFFSETS: self.offsets,
+            OFFSETS_BEFORE: self.offsets_before,
+            SCHEMA_IDS: None if self.schema_ids is None else ranges_of(self.schema_ids),
+            RULES: self.rules,
+        }
 
     @classmethod
-    def of_task(cls) -> TaskProperties:
-        """What the driver told the task that runs here. Raises ValueError when it told nothing."""
-        task = TaskContext.get()
-        planned = None if task is None else task.getLocalProperty(PLANNED_AT)
-        if task is None or planned is None:
+    def of(cls, told: Callable[[str], str | None]) -> TaskProperties:
+        """What :meth:`told` gave, asked for by name. Raises ValueError where nothing was told."""
+        planned = told(PLANNED_AT)
+        if planned is None:
             raise ValueError(f"the task was not told {PLANNED_AT}")
-        late_until = task.getLocalProperty(LATE_UNTIL)
-        known = task.getLocalProperty(SCHEMA_IDS)
+        late_until = told(LATE_UNTIL)
+        known = told(SCHEMA_IDS)
         return cls(
             int(planned),
             int(late_until) if late_until else None,
-            task.getLocalProperty(OFFSETS) or "",
-            task.getLocalProperty(OFFSETS_BEFORE) or "",
+            told(OFFSETS) or "",
+            told(OFFSETS_BEFORE) or "",
             None if known is None else ids_in(known),
-            task.getLocalProperty(RULES) or "",
+            told(RULES) or "",
         )

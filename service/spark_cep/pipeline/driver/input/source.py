@@ -23,14 +23,14 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from spark_cep.pipeline.decode.packet_rows import packet_rows
-from spark_cep.pipeline.decode.packing import PackBatch, Packing
 from spark_cep.pipeline.driver.control.control_file import newest, record_between
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_atomically
 from spark_cep.pipeline.read.ranges import Range, records_of
 from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
 from spark_cep.pipeline.spark.source_runner import no_trace_of_a_stop
+from spark_cep.pipeline.tasks.pack_batch import PackBatch
+from spark_cep.pipeline.tasks.packet_rows import packet_rows
 from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ _Reading = tuple[dict[str, Any], PackBatch, int]
 def input_packets(
     spark: SparkSession,
     settings: Settings,
-    packing: Packing,
+    pack: PackBatch,
     files: DriverFiles,
     start: Ends | None,
 ) -> DataFrame:
@@ -69,7 +69,7 @@ def input_packets(
     first batch begins, if it is not done."""
     # Spark warns of two with the same name.
     name = f"spark_cep_input_{next(_numbers)}"
-    reading = (settings.reader_config(), PackBatch(packing), settings.state.key_groups)
+    reading = (settings.reader_config(), pack, settings.state.key_groups)
     spark.dataSource.register(input_source(name, (settings, files, start), reading))
     return spark.readStream.format(name).load()
 

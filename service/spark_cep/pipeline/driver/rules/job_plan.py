@@ -14,9 +14,9 @@ from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.codecs.registry.schema_resolution import topics_of
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.config import Settings
-from spark_cep.config.topics import KAFKA_TIMESTAMP
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, Problem, RuleSetError
+from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import at_input, check_statement, endless

@@ -1,7 +1,7 @@
-"""Runs a whole rule set over records in this process: no Spark, the same matcher, same answers.
+"""Runs a rule set over records with the compiled matcher, and nothing else of the job: conditions
+are evaluated one by one for each event, keys are in one table, and the watermark is the caller's.
 
-Conditions are evaluated one by one, and the watermark is the caller's. For tests, test kits and
-short back-tests; the service itself evaluates conditions over columns.
+What the job's own two stages (:mod:`spark_cep.runner`) are held against.
 """
 
 from __future__ import annotations

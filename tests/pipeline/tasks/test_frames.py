@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from spark_cep.pipeline.match.frames import MOST_BYTES, frames_of, rows_of
+from spark_cep.pipeline.tasks.frames import MOST_BYTES, frames_of, rows_of
 
 
 def test_frames_are_bounded_and_come_early() -> None:

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from spark_cep.pipeline.wire import task_properties
+from spark_cep.pipeline.tasks import batch_properties
+from spark_cep.pipeline.tasks.batch_properties import tell_tasks, told_to_task
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 
@@ -15,7 +16,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Local properties, as the driver sets them and a task reads them."""
     properties: dict[str, str] = {}
     task = SimpleNamespace(getLocalProperty=properties.get)
-    monkeypatch.setattr(task_properties, "TaskContext", SimpleNamespace(get=lambda: task))
+    monkeypatch.setattr(batch_properties, "TaskContext", SimpleNamespace(get=lambda: task))
     return properties
 
 
@@ -23,14 +24,14 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_they_come_back(told: dict[str, str], late_until: int | None) -> None:
     """Also a time of which nothing is known, and what was told of the batch before is gone."""
     context: Any = SimpleNamespace(setLocalProperty=told.__setitem__)
-    TaskProperties(1, 2, "a", "b").set_on(context)
+    tell_tasks(context, TaskProperties(1, 2, "a", "b"))
     sent = TaskProperties(1_700_000_000_123, late_until, "b")
-    sent.set_on(context)
-    assert TaskProperties.of_task() == sent
+    tell_tasks(context, sent)
+    assert told_to_task() == sent
 
 
 @pytest.mark.usefixtures("told")
 def test_a_task_that_was_told_nothing() -> None:
     """It does not guess."""
     with pytest.raises(ValueError, match=r"was not told spark_cep\.planned_at"):
-        TaskProperties.of_task()
+        told_to_task()

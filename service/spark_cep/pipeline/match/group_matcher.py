@@ -1,0 +1,115 @@
+"""Applies batches to key groups whose state is stored: by Spark, or in memory.
+
+The state of a key group carries a checksum, names the batch that wrote it, and has the checksums of
+its entries: what is damaged, or of another batch than the one before, is refused, never decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import perf_counter_ns
+from typing import Protocol
+
+from spark_cep.compiler.rule_set import RuleSetPlan
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.packing import pack, sealed, unpack, unsealed
+from spark_cep.pipeline.match.batch_input import BatchInput
+from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.state.group_format import WRITTEN_IN, check_written
+
+#: Bytes of entries that wait to be written together.
+_MOST_UNWRITTEN = 1 << 20
+
+
+class GroupValue(Protocol):
+    """The value of the key group that is at work, as Spark's value state has it: a row of one."""
+
+    def get(self) -> Sequence[bytes] | None:
+        """The row, if there is one."""
+
+    def update(self, row: tuple[bytes], /) -> None:
+        """Replace it."""
+
+
+class EntryMap(Protocol):
+    """The entries of the key group that is at work."""
+
+    def get(self, names: Sequence[str], /) -> Sequence[bytes | None]:
+        """The values of these names; ``None`` for those that there are not."""
+
+    def put(self, values: Sequence[tuple[str, bytes | None]], /) -> None:
+        """Write values, and remove the names without one."""
+
+
+class GroupMatcher:
+    """Applies all partitionings of a rule set to one key group at a time.
+
+    With ``columns``, what rules find stays columns where they emit nothing but coordinates.
+    ``read_ns`` and ``write_ns`` are the nanoseconds that the state of the group took.
+    """
+
+    def __init__(self, plan: RuleSetPlan, options: MatchOptions, *, columns: bool) -> None:
+        self._plan = plan
+        self._options = options
+        self.matchers = [KeysMatcher(part, options.types, columns) for part in plan.partitionings]
+        self.read_ns = self.write_ns = 0
+        self._unwritten: list[tuple[str, bytes | None]] = []
+        self._unwritten_bytes = 0
+
+    def open(self, value: GroupValue, entries: EntryMap) -> None:
+        """Use this state, which is that of the key group that is at work."""
+        self.value, self.entries = value, entries
+
+    def begin(self, number: int, batch: BatchInput, offsets_before: str) -> KeyGroup:
+        """The key group as the batch finds it. ``offsets_before``: digest of the batch before.
+        StateError when the state is not that of the batch before."""
+        self.read_ns = self.write_ns = 0
+        self._unwritten, self._unwritten_bytes = [], 0
+        group = self.stored(number, offsets_before)
+        # Partitions to wait for, before what was read of them.
+        group.clock.control(batch.control)
+        for times in batch.times:
+            group.clock.read(times.partitions)
+        return group
+
+    def stored(self, number: int, offsets_before: str) -> KeyGroup:
+        """The key group as it is stored."""
+        began = perf_counter_ns()
+        row = self.value.get()
+        self.read_ns += perf_counter_ns() - began
+        stored = None if row is None else unpack(unsealed(bytes(row[0])))
+        check_written(stored, number, offsets_before, self._options.key_groups)
+        return KeyGroup(number, self._plan, self._options, self.matchers, stored)
+
+    def run(self, group: KeyGroup, batch: BatchInput) -> Iterator[Outputs]:
+        """Apply the batch; what is found, in pieces of bounded size."""
+        yield from group.run(batch.events, batch.unkeyed, self.load, self._store)
+        self._write()
+
+    def end(self, group: KeyGroup, offsets: str) -> None:
+        """Write the group's value. ``offsets``: digest of the batch."""
+        packed = sealed(pack({**group.packed(), WRITTEN_IN: offsets}))
+        began = perf_counter_ns()
+        self.value.update((packed,))
+        self.write_ns += perf_counter_ns() - began
+
+    def load(self, names: Sequence[str]) -> Sequence[bytes | None]:
+        """The values of entries."""
+        self._write()
+        began = perf_counter_ns()
+        found = self.entries.get(names)
+        self.read_ns += perf_counter_ns() - began
+        return found
+
+    def _store(self, name: str, value: bytes | None) -> None:
+        self._unwritten.append((name, value))
+        self._unwritten_bytes += 0 if value is None else len(value)
+        if self._unwritten_bytes >= _MOST_UNWRITTEN:
+            self._write()
+
+    def _write(self) -> None:
+        began = perf_counter_ns()
+        self.entries.put(self._unwritten)
+        self._unwritten, self._unwritten_bytes = [], 0
+        self.write_ns += perf_counter_ns() - began

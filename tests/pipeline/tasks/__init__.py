@@ -1,0 +1,1 @@
+"""Tests of Spark's side of the two stages."""
