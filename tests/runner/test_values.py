@@ -23,7 +23,7 @@ EVENT = RecordType({"id": BIGINT, "who": RecordType({"name": STRING})})
 SETTINGS = RunSettings(key_groups=1)
 
 
-def measured(expression: str, *events: dict[str, Any], types: RecordTypes | None = None) -> Any:
+def measured(expression: str, *events: Any, types: RecordTypes | None = None) -> Any:
     """A measure over all events, which match one after the other."""
     rule = f"""{{id: r, pattern: [{{step: a, where: "{expression} IS NOT NULL"}}],
       emit: {{measures: {{m: "LAST(a.{expression})"}}}}}}"""
