@@ -43,6 +43,7 @@ def test_sockets_are_only_used_where_their_paths_are_short_enough() -> None:
     assert found[100] == (False, False)
 
 
+@pytest.mark.java
 @pytest.mark.parametrize(
     ("extra", "environment", "driver", "executor"),
     [

@@ -173,6 +173,7 @@ public class Says {
 """
 
 
+@pytest.mark.java
 def test_log4j_writes_such_lines(out: io.StringIO, tmp_path: Path) -> None:
     """One line for an event with its trace, by Spark's own libraries and our configuration."""
     program = tmp_path / "Says.java"
