@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.matcher.findings.outputs import Outputs
@@ -29,7 +29,7 @@ from tests.testkit.test_as_the_job import START_MS, encoded, some_events, some_r
 READER = schemas.reader()
 SCHEMAS = ResolvedSchemas(
     (EventType(0, "t", "t.Event", READER, ("t",), KAFKA_TIMESTAMP, "auto"),),
-    {1: (Writer(1, READER, None, 0),)},
+    {1: (WriterSchema(1, READER, None, 0),)},
 )
 HOUR = 3_600_000
 

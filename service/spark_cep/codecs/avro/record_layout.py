@@ -23,8 +23,8 @@ from spark_cep.codecs.avro.resolved import (
     Action,
     Fields,
     Items,
-    Member,
     Nothing,
+    ResolvedMember,
     Scalar,
     Skipped,
     Symbols,
@@ -260,7 +260,7 @@ class _Layout:
             case Union(branches):
                 bodies = [partial(self._read, b, path, vector, look=look) for b in branches]
                 return self._union(bodies, [isinstance(b, Nothing) for b in branches])
-            case Member(number, _, value, written):
+            case ResolvedMember(number, _, value, written):
                 below = None if path is None else (*path, f"member{number}")
                 self._part(value, written, below, look=look)
             case Fields():

@@ -37,7 +37,7 @@ class Chosen(NamedTuple):
         return int(self.texts.sizes(self.numbers).sum())
 
 
-class ResultColumns:
+class FieldColumns:
     """The columns that the fields of ``results`` are made of: numbers, and texts in UTF-8 by
     number.
 

@@ -36,7 +36,7 @@ class KeyRows:
         return self._at[number - self._base]
 
 
-class Calls(PythonCalls):
+class RowPatternCalls(PythonCalls):
     """The calls of one run; the compiled loop is handed this. ``rows`` gives those of a key,
     ``nodes`` the table of nodes as it is now."""
 

@@ -46,7 +46,7 @@ class Running:
 
 
 @dataclass(slots=True)
-class Remembered:
+class MeasureResults:
     """Results of measures of one match, so that each row does not look through all rows before it
     again: aggregates by number, and the places of rows by variables."""
 
@@ -76,7 +76,7 @@ class View:
     number: int
     end: int
     ended: bool
-    remembered: Remembered | None = None
+    remembered: MeasureResults | None = None
 
     def row(self, number: int) -> Event | None:
         """A row of the partition, ``None`` outside; ``NotYetKnownError`` if it may still come."""

@@ -15,7 +15,7 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.row_pattern.calls import KeyRows, places
-from spark_cep.matcher.row_pattern.evaluation import Remembered, Value, View
+from spark_cep.matcher.row_pattern.evaluation import MeasureResults, Value, View
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.loops.found_loops import (
     count_rows,
@@ -96,7 +96,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class Found:
+class RunFindings:
     """A piece of what a run found, in the order of keys, and of each key in the order in which it
     became final. ``results`` is a table of ``tables.RESULT``, ``labels`` are the variables of their
     rows; ``events`` are all rows of the run, ``rows`` those of each key, of which the first has the
@@ -242,7 +242,9 @@ class Found:
         begin = int(result["labels"])
         labels = self.labels[begin : begin + int(result["length"])] & (tables.EXCLUDED - 1)
         rows, match = self._key_rows(key), int(result["number"])
-        return View(rows, first, labels.tolist(), first, match, rows.end, self.closed, Remembered())
+        return View(
+            rows, first, labels.tolist(), first, match, rows.end, self.closed, MeasureResults()
+        )
 
     def _key_rows(self, key: int) -> KeyRows:
         if key not in self._rows_by_key:

@@ -90,7 +90,7 @@ class Registers:
 
 
 @dataclass(frozen=True)
-class Leaf:
+class LeafProgram:
     """A part of a condition as a program, with its loads."""
 
     program: Program
@@ -102,11 +102,11 @@ def leaf_program(
     event: RecordType | None,
     columns: Callable[[ColumnPath], int],
     registers: Registers,
-) -> Leaf | None:
+) -> LeafProgram | None:
     """The part as a program; ``None`` where Python computes it. ``columns`` numbers its columns."""
     writer = _LeafWriter(event, columns, registers)
     program = writer.program(expression)
-    return None if program is None else Leaf(program, tuple(writer.loads))
+    return None if program is None else LeafProgram(program, tuple(writer.loads))
 
 
 class _LeafWriter(Writer):

@@ -87,7 +87,7 @@ class _Walk:
         self.read = bind(argument, {path: place for place, path in enumerate(paths)}, {}, event)
 
 
-class Calls(PythonCalls):
+class StepCalls(PythonCalls):
     """The calls of one run; the compiled loop is handed this.
 
     ``stack`` is what the loop works on, and ``nodes`` gives the table of nodes as it is now.

@@ -134,7 +134,7 @@ class _Request(NamedTuple):
         runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-class _Server:
+class _ForkServer:
     """Forks a process for each request, until the process that it was forked from has ended."""
 
     def __init__(self, listening: socket.socket) -> None:
@@ -242,6 +242,6 @@ def _serve(listening: socket.socket, output: int) -> None:
         stream.reconfigure(write_through=True)
     logs.leave()
     become_worker()
-    server = _Server(listening)
+    server = _ForkServer(listening)
     server.let_go()
     server.run().run()

@@ -39,10 +39,10 @@ class Packets(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         """The reader that Spark runs in a process of its own, and in tasks."""
         no_trace_of_a_stop()
-        return _Reader()
+        return _NoRecords()
 
 
-class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class _NoRecords(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self) -> None:
         self._last: int | None = None
 
