@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.compilation import FOREVER, NEVER
 from spark_cep.columns.packed_columns import PackedColumn, PackedColumns, blocks
 from spark_cep.columns.texts import TextSet

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.packed_columns import PackedColumn, PackedColumns, blocks
 from spark_cep.columns.representation import Representation, representation
 from spark_cep.columns.vectors import (

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
 from spark_cep.documents.model_errors import HIDDEN, Explainer, ModelFault
 from spark_cep.documents.places import Path
 from spark_cep.documents.shapes import Form, Shape

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.cli.exit_codes import exit_code
 from spark_cep.errors import StateError
 from spark_cep.packing import pack, sealed, unpack, unsealed
@@ -18,7 +19,6 @@ from spark_cep.pipeline.driver import dataflow
 from spark_cep.pipeline.match.group_matcher import EntryMap, GroupValue
 from spark_cep.pipeline.match.match import Matching, MatchProcessor
 from spark_cep.rules.plans import plan_of
-
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
 from tests.e2e.small_disk import small_disk

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.steps import keys, matcher, tables
 from spark_cep.matcher.steps.loops import kernel
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Limits, OnLimit, Rule
-
 from tests.matcher.runs import (
     END_OF_TIME,
     TYPES,

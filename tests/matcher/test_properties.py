@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Rule
-
 from tests.matcher.runs import END_OF_TIME, BothMatchers, answers
 from tests.matcher.strategies import (
     DISORDER,

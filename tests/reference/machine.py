@@ -34,7 +34,6 @@ from spark_cep.matcher.findings.partial import (
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import OnLimit
-
 from tests.reference.limits import beyond, enforce, keep, pause
 from tests.reference.look_back_tests import LookBackTests
 from tests.reference.skip import release

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.event_times import KAFKA_TIMESTAMP
@@ -20,7 +21,6 @@ from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.runner import Runner
-
 from tests.pipeline.decode import schemas
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, kafka_records

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.model import Coordinates

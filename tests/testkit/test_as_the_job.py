@@ -17,6 +17,7 @@ import pytest
 import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
@@ -28,7 +29,6 @@ from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
 from spark_cep.testkit import RuleTest
-
 from tests.e2e.schemas import MILLIS, field, record
 from tests.pipeline.decode import schemas
 from tests.pipeline.decode.lookups import lookup

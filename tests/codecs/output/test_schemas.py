@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from spark_cep.codecs.output.fields import RECORDS, Contract, Record
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import schema_text, with_tables
 from spark_cep.columns.byte_column import ByteColumn
-
 from tests.codecs.output.test_outputs import noon
 from tests.codecs.output.test_result_columns import OUTPUT_TOPICS, both, plan, stream
 

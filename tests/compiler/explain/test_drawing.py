@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.compiler.explain.dot_text import dot_text
 from spark_cep.compiler.explain.drawing import Drawing, DrawnEdge, DrawnState, draw
 from spark_cep.compiler.explain.mermaid_text import mermaid_text
@@ -21,7 +22,6 @@ from spark_cep.compiler.plan import Action, StateKind
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Rule
-
 from tests.compiler.drawn_text import Drawn, read_dot, read_mermaid
 from tests.compiler.test_plan_text import plan_of
 from tests.matcher.strategies import rules

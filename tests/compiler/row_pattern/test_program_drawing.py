@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.compiler.explain.dot_text import dot_text
 from spark_cep.compiler.explain.mermaid_text import mermaid_text
 from spark_cep.compiler.explain.row_pattern_drawing import draw_program
 from spark_cep.compiler.plan import Action, StateKind
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.pattern.sql import load_query
-
 from tests.compiler.drawn_text import read_dot, read_mermaid
 
 TEXT = """SELECT * FROM t MATCH_RECOGNIZE (

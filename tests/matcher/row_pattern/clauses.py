@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
@@ -23,7 +24,6 @@ from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, RecordType
-
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 from tests.row_pattern_oracle import Clause, Condition, OpenError, Seen
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.loops.tables import TRIED_AGAIN
@@ -12,7 +13,6 @@ from spark_cep.matcher.row_pattern.results import GivenUp, MatchFound, Unmatched
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
-
 from tests.matcher.row_pattern.clauses import EVENT, row
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.compilation import FOREVER
 from spark_cep.columns.vectors import Objects
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
@@ -36,7 +37,6 @@ from spark_cep.pattern.types import (
     DecimalType,
     RecordType,
 )
-
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 
 EVENT = RecordType(

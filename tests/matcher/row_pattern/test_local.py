@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.matcher.findings.partial import END_OF_TIME
 from spark_cep.model import Coordinates, Match, MatchRow, Timeout
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
-
 from tests.reference.local import LocalJob, Record
 from tests.sql_rules import job_of, result_rows, sql_rule
 

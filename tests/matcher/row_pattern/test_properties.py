@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from tests.matcher.row_pattern.clauses import (
     CONDITIONS,
     CompiledMachine,

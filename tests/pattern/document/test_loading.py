@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import examine_rules, load_rules, write_schema
 from spark_cep.pattern.expressions import parse

@@ -20,6 +20,7 @@ import pytest
 import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.dead_letters import Reason, decoding_fault
 from spark_cep.codecs.record_faults import OF_RECORDS, Fault
@@ -30,7 +31,6 @@ from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packer, WriterOfId
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
-
 from tests.e2e import poison
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, Setting, read

@@ -15,6 +15,7 @@ import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.serializers import CPickleSerializer
+
 from spark_cep.codecs.avro.loops.record_bytes import read_records
 from spark_cep.codecs.avro.reader_schemas import project
 from spark_cep.codecs.avro.resolution import resolves
@@ -35,7 +36,6 @@ from spark_cep.pipeline.decode import evaluation
 from spark_cep.pipeline.decode.decoder import MOST_FAILURES
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, check_columns, record_types
 from spark_cep.programs.loops.event_mask_loops import number_texts, set_masks
-
 from tests.e2e import poison
 from tests.e2e.schemas import record as avro_record
 from tests.pipeline.decode import schemas

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 from pyspark.serializers import CPickleSerializer
+
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, RecordFormat, Wanted
@@ -27,7 +28,6 @@ from spark_cep.pattern.types import RecordType, record_type
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
 from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
-
 from tests.e2e.schemas import field, record
 from tests.pipeline.decode.reference import Kafka, kafka_records, read
 from tests.pipeline.decode.test_decoder import planned, rule

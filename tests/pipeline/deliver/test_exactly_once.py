@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
+
+from examples.embedded import EmbeddedBroker
 from spark_cep.config.kafka import Kafka
 from spark_cep.errors import (
     ConfigurationError,
@@ -26,8 +28,6 @@ from spark_cep.pipeline.driver.checkpoint.fencing import disagreement, fence_ear
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten, partly_written
 from spark_cep.pipeline.librdkafka.messages import Messages
-
-from examples.embedded import EmbeddedBroker
 from tests.conftest import JARS
 from tests.kafka_access import KafkaAccess
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.pipeline.deliver import sink
 from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
@@ -21,7 +22,6 @@ from spark_cep.pipeline.wire.packets import (
     ResultColumns,
 )
 from spark_cep.pipeline.wire.reports import Count, Report
-
 from tests.pipeline.librdkafka.records import records_of
 
 RECORDS = OutputRecords((("late", b"k", b"vv", [("h", None)]), ("late", None, None, [])))

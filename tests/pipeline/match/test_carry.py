@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from spark_cep.compiler.carrying import NOWHERE, same_states
 from spark_cep.compiler.formula import TRUE
 from spark_cep.compiler.plan import Plan, StateKind
@@ -28,7 +29,6 @@ from spark_cep.pattern.expressions import parse
 from spark_cep.pattern.tree import Contiguity, Rule, Step, walk
 from spark_cep.pattern.types import INT, STRING, RecordType
 from spark_cep.pipeline.state.carried import Carry, moved
-
 from tests.matcher.strategies import rules
 from tests.matcher.texts import texts_in
 from tests.pipeline.match.test_key_group import LEFT, Store, batches, property_of

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyspark
 import pytest
+
 from spark_cep.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
 from spark_cep.pipeline.spark.session import class_path
-
 from supply_chain.java import find_java
 
 _OPTIONS = "spark.driver.defaultJavaOptions"

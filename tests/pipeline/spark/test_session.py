@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.pipeline.spark.session import collectors, may_have_sockets
 
+from spark_cep.pipeline.spark.session import collectors, may_have_sockets
 from supply_chain.java import find_java
 from tests.conftest import JARS
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import pyspark
 import pytest
-import spark_cep.pipeline.spark
 import structlog
+
+import spark_cep.pipeline.spark
 from spark_cep.observability.logs import bound, configure, configured
 from spark_cep.pipeline.spark import spark_output
 from spark_cep.pipeline.spark.spark_output import as_text, take_in, tell

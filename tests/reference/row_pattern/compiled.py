@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+
 from spark_cep.columns.compilation import I64, NONE
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names
@@ -15,7 +16,6 @@ from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import bind
-
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
 _LIMITS = {"rows": tables.ROWS_LIMIT, "threads": tables.THREADS_LIMIT}

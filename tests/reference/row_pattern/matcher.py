@@ -21,7 +21,6 @@ from spark_cep.matcher.row_pattern.results import (
 )
 from spark_cep.model import Event
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
-
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 from tests.reference.row_pattern.threads import ThreadRunner
 

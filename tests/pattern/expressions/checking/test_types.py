@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.pattern.expressions import ExpressionError, check_types, parse
 from spark_cep.pattern.types import UNKNOWN, RecordType, record_type
-
 from tests.pattern.expressions.samples import EVENT
 
 LOGIN = record_type(
