@@ -25,6 +25,6 @@ def test_modules_exist(name: str) -> None:
 
 def test_every_package_is_in_the_table() -> None:
     """The table has each part of the package."""
-    (table,) = re.findall(r"^\| package \|.*?\n\n", _PAGE, re.M | re.S)
+    (table,) = re.findall(r"^\| package \|.*?\n\n", _PAGE, re.MULTILINE | re.DOTALL)
     parts = {path.stem for path in _PACKAGE.iterdir() if not path.name.startswith("_")}
     assert parts - {"py", "schemas"} <= set(re.findall(r"`(?:spark_cep\.)?([a-z_]+)`", table))
