@@ -126,3 +126,38 @@ def test_code_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_code, "prepare_matcher", fail)
     with pytest.raises(StartError, match=r"NUMBA_CACHE_DIR.*Read-only file system: '/opt/kernel'"):
         prepare()
+
+
+def test_types_that_have_another_name_now(tmp_path: Path) -> None:
+    """What another version compiled for them is compiled again."""
+    source = (
+        "from typing import NamedTuple\n"
+        "from spark_cep.columns.compilation import compiled\n"
+        "class {0}(NamedTuple):\n"
+        "    number: int\n"
+        "@compiled\n"
+        "def number(given):\n"
+        "    return given.number\n"
+        "def answer():\n"
+        "    return number({0}(42)), number.stats.cache_hits.total()\n"
+    )
+
+    def run() -> str:
+        code = "import versions; print(versions.answer())"
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "service")]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout.strip()
+
+    for name in ("Before", "After"):
+        (tmp_path / "versions.py").write_text(source.format(name), "utf-8")
+        assert [run(), run()] == ["(42, 0)", "(42, 1)"]

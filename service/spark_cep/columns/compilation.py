@@ -48,6 +48,7 @@ def compiled(function: Callable[..., Any]) -> Any:
         OPEN_FOLDERS.add(folder)
         return njit(function, **_COMPILER)
     _stamp(dispatcher)
+    _load_if_possible(dispatcher)
     _save_if_possible(dispatcher)
     return dispatcher
 
@@ -79,6 +80,24 @@ def _save_if_possible(dispatcher: Any) -> None:
                 raise
 
     kept.save_overload = saved
+
+
+def _load_if_possible(dispatcher: Any) -> None:
+    """Compile again where the cache was written by a version with other types of arguments.
+
+    Numba unpickles the index of a function, which names these types, before it compares stamps.
+    """
+    kept = dispatcher._cache  # noqa: SLF001  as in _stamp
+    load = kept.load_overload
+
+    def loaded(*signature: Any) -> Any:
+        try:
+            return load(*signature)
+        except (AttributeError, ImportError):
+            kept.flush()
+            return None
+
+    kept.load_overload = loaded
 
 
 #: Folders of compiled code that other users can write, and that are not used therefore.

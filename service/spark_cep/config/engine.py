@@ -324,7 +324,7 @@ class CircuitBreakerLimits(SettingsSection):
     )
     window: PositiveDuration = setting(
         300_000,
-        description="What the shares are of: the batches of so long, at least the newest one.",
+        description="Length of the sliding window over which the shares are computed.",
     )
     min_records: int = setting(
         1000,

@@ -224,8 +224,9 @@ class OutputSettings(SettingsSection):
     late_events: Literal["relevant", "all", "drop"] = setting(
         "relevant",
         description=(
-            "Late events to write: those that some rule could have used, every one of an input "
-            "that a rule reads, or none. Those that some rule could have used are always counted."
+            "Late events to write. `relevant`: those that a rule could have used. `all`: every "
+            "late event of an input that a rule reads. `drop`: none. Those that a rule could have "
+            "used are counted in any case."
         ),
     )
 
