@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spark_cep.config.engine import Source
-
 from bench.comparison import Contender, Run
 from bench.outputs import (
     DisagreementError,
@@ -22,6 +20,7 @@ from bench.outputs import (
 )
 from bench.side import Side
 from bench.testbed import OUTPUTS, TestBed, Topic, equal_batches, output_topic
+from spark_cep.config.engine import Source
 
 MINUTE_MS = 60_000
 #: As the service comes.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
+
 from spark_cep.codecs.registry.framing import frame
 
 # librdkafka's name for it: the key decides.

@@ -30,6 +30,7 @@ from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
 from spark_cep.config import Settings
 from spark_cep.errors import RuleSetError
 from spark_cep.observability.logs import configure
@@ -40,7 +41,6 @@ from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.service import Service
 from spark_cep.pipeline.spark.session import spark_session
 from spark_cep.pipeline.wire.reports import Count
-
 from supply_chain.jars import resolve
 
 #: So many batches of a query Spark remembers.

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
-from spark_cep.codecs.registry.framing import frame
 
 from bench.avro_pieces import double, long, text
 from bench.events import SCHEMA, logins
@@ -26,6 +25,7 @@ from bench.outputs import decoder
 from bench.rules import write_rules
 from bench.side import Side
 from bench.testbed import DISORDER_MS, OUTPUTS, PARTITIONS, TestBed, output_topic
+from spark_cep.codecs.registry.framing import frame
 
 _WITHIN_MS = 20_000
 _USERS = 10_000

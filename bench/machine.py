@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from spark_cep import __version__
 
+from spark_cep import __version__
 from supply_chain.java import find_java
 
 _ROOT = Path(__file__).parents[1]

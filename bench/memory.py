@@ -26,7 +26,6 @@ from typing import Any
 import fastavro
 from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from spark_cep.codecs.registry.framing import frame
 
 from bench.command import Command
 from bench.memory_watch import share
@@ -34,6 +33,7 @@ from bench.report import table
 from bench.soak.sampling import members, totals
 from bench.testbed import OUTPUTS, TestBed, output_topic
 from examples.embedded.process import free_ports, tail
+from spark_cep.codecs.registry.framing import frame
 
 #: Bytes of a record by name: one size, or sizes and their weights.
 SIZES: dict[str, Mapping[int, int]] = {

@@ -15,14 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_cep.codecs.registry.framing import frame
-
 from bench.events import SCHEMA, encoded
 from bench.feed import Feed
 from bench.flink_program import FlinkProgram
 from bench.memory_watch import MemoryWatch
 from bench.rules import write_rules
 from bench.testbed import PARTITIONS, TestBed
+from spark_cep.codecs.registry.framing import frame
 
 _WITHIN_MS = 10 * 3_600_000
 _FIRST_MS = 1_700_000_000_000

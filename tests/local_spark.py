@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+
 from spark_cep.config import Settings
 from spark_cep.pipeline.spark.session import spark_session
 

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 from spark_cep.pattern.expressions import ALL_STEPS, Expression, aggregate, bind
 from spark_cep.pattern.tree import Contiguity, Rule, Skip, Step
-
 from tests.oracle_lines import Guards, Slot, uncovered, written_out
 
 NEVER = 1 << 60

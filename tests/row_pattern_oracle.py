@@ -24,10 +24,10 @@ from spark_cep.pattern.sql.row_pattern import (
     Concatenation,
     Empty,
     Exclusion,
+    PatternVariable,
     Permutation,
     Quantified,
     RowPattern,
-    Variable,
 )
 
 MOST_STEPS = 30_000
@@ -228,7 +228,7 @@ class _Walk:
             raise TooLongError
         row = self.start + len(taken)
         match node:
-            case Variable(name=name):
+            case PatternVariable(name=name):
                 yield from self._row(name, taken, excluded)
             case Empty():
                 yield taken

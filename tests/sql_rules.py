@@ -13,7 +13,6 @@ from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.tree import Rule, Within
 from spark_cep.pattern.types import RecordType
-
 from tests.reference.local import LocalJob
 from tests.runner.job import RunnerJob
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import RuleSetError
 from spark_cep.model import Coordinates
@@ -23,7 +24,6 @@ from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import Expression, parse
 from spark_cep.pattern.fluent import Pattern
 from spark_cep.pattern.tree import Contiguity, Rule, Step, Within
-
 from tests.matcher.runs import (
     END_OF_TIME,
     BothMatchers,

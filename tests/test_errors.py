@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.errors import MOST_SHOWN, Problem, Span
 
 

@@ -11,8 +11,8 @@ import json
 import pathlib
 
 import pytest
-from spark_cep.pattern.document.loading import load_rules
 
+from spark_cep.pattern.document.loading import load_rules
 from tests.conformance import Case, cases, difference, document, feed, ververica_json
 from tests.oracle import Path, Seen, UndefinedError, answer_to
 from tests.reference.local import Record

@@ -8,9 +8,9 @@ import pyspark
 import pytest
 from confluent_kafka import KafkaError
 from py4j.java_gateway import JavaGateway, is_instance_of
+
 from spark_cep.errors import KafkaUnavailableError, OutputError
 from spark_cep.kafka_errors import KINDS, ErrorKind, kind_of, may_pass, unavailable_or
-
 from tests.conftest import JARS
 
 #: Every code that librdkafka knows, by its name.

@@ -54,6 +54,12 @@ def test_every_file_is_in_one_lane(commands: list[list[str]]) -> None:
         assert marks == ["not unit", "unit"], file
 
 
+def test_every_place_is_there(commands: list[list[str]]) -> None:
+    """No lane names a file or folder that is gone."""
+    named = {word for words in commands for word in words if word.startswith("tests/")}
+    assert [place for place in sorted(named) if not (ROOT / place).exists()] == []
+
+
 def test_a_unit_test_has_no_other_mark(request: pytest.FixtureRequest) -> None:
     """The mark is given to what has none; this test has none."""
     assert request.node.get_closest_marker("unit") is not None

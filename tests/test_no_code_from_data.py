@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgpack
 import pytest
+
 from spark_cep.errors import StateError
 from spark_cep.packing import unpack
-
 from tests.conftest import ROOT
 
 MODULES = sorted((ROOT / "service").rglob("*.py"))

@@ -10,6 +10,7 @@ import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.errors import StateError
 from spark_cep.packing import pack, sealed, unpack, unsealed
 

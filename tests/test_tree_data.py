@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
+
 from spark_cep.errors import StateError
 from spark_cep.packing import pack, unpack
 from spark_cep.tree_data import TreeFormat

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+from bench.matcher.stream import Batch
 from spark_cep.columns.vectors import Bytes, Numbers, Vector
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
@@ -17,8 +19,6 @@ from spark_cep.matcher.batch.events import EventTable, together
 from spark_cep.matcher.steps.held import Held
 from spark_cep.matcher.steps.matcher import ColumnarMatcher
 from spark_cep.pattern.types import DOUBLE, STRING, RecordType
-
-from bench.matcher.stream import Batch
 
 #: What the events hold.
 TYPES = RecordTypes(

@@ -16,6 +16,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+
+from bench.matcher.engines import Counts, Kernel
+from bench.matcher.measurement import DisagreementError, stay_on_one_core
+from bench.matcher.scenarios import Scenario
+from bench.matcher.stream import Stream, generate
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Numbers, Vector, nulls_of
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
@@ -26,11 +31,6 @@ from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.pattern.expressions import bind
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import DOUBLE, STRING, RecordType
-
-from bench.matcher.engines import Counts, Kernel
-from bench.matcher.measurement import DisagreementError, stay_on_one_core
-from bench.matcher.scenarios import Scenario
-from bench.matcher.stream import Stream, generate
 
 _EVENT = RecordType({"kind": STRING, "amount": DOUBLE})
 

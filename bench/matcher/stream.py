@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from bench.matcher.scenarios import Scenario
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan
 from spark_cep.model import Coordinates
 from spark_cep.pipeline.wire.event_packets import word
 from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
-
-from bench.matcher.scenarios import Scenario
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]

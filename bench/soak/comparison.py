@@ -16,6 +16,9 @@ from typing import Any
 from zlib import crc32
 
 import fastavro
+
+from bench.outputs import committed_messages
+from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, SCHEMA, Fate, Stream
 from spark_cep.codecs.output.fields import Contract
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.output.values import output_value
@@ -27,9 +30,6 @@ from spark_cep.pattern.types import record_type
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
 from spark_cep.runner.values import ValueInputs, records_of
-
-from bench.outputs import committed_messages
-from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, SCHEMA, Fate, Stream
 
 #: Kind of output and id, or coordinates for records that are passed on.
 Name = tuple[str, str]

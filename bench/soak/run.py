@@ -18,8 +18,6 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.pattern.document.loading import load_rules
 
 from bench.soak.comparison import Verdict, compare, expected, written
 from bench.soak.flatness import Trend, Watched, trend
@@ -27,6 +25,8 @@ from bench.soak.job import TOPICS, SoakJob
 from bench.soak.sampling import sample, with_batch_times
 from bench.soak.stream import PARTITIONS, SCHEMA, TOPIC, Planned, Stream
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.pattern.document.loading import load_rules
 
 WATCHED = (
     Watched("driver_memory_mib", "MiB", 8.0),

@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Any
 
 import fastavro
+
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.model import Coordinates
 from spark_cep.runner.values import ValueRecord

@@ -11,10 +11,10 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from spark_cep.codecs.output.outputs import EVENT_TIME_HEADER, TOPIC_HEADER, WATERMARK_HEADER
-from spark_cep.errors import StartError
 
 from examples.demo.expected import Counts
+from spark_cep.codecs.output.outputs import EVENT_TIME_HEADER, TOPIC_HEADER, WATERMARK_HEADER
+from spark_cep.errors import StartError
 
 Kind = Literal["match", "timeout", "late", "dead letter"]
 

@@ -20,12 +20,12 @@ import fastavro
 from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema as RegisteredSchema
 from confluent_kafka.schema_registry import SchemaRegistryClient
-from spark_cep.codecs.registry.framing import frame
-from spark_cep.errors import StartError
 
 from examples.demo.interruption import Interruption
 from examples.demo.metrics import Progress
 from examples.demo.stream import LOGIN_3, UNKNOWN_SCHEMA_ID, Damage, Item, Schema, Wave
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.errors import StartError
 
 SCHEMAS = Path(__file__).parent / "schemas"
 _ADDED = Path(__file__).parent / "rules"

@@ -15,11 +15,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from spark_cep.errors import StartError
-
 from examples.demo.interruption import Interruption
 from examples.embedded import ChildProcess
 from examples.embedded.process import tail
+from spark_cep.errors import StartError
 
 _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 30.0

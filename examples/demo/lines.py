@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from examples.demo.arrivals import Arrival, lateness
 from spark_cep.codecs.output.outputs import TOPIC_HEADER
 from spark_cep.durations import format_duration
-
-from examples.demo.arrivals import Arrival, lateness
 
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)?")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 
 from prometheus_client.parser import text_string_to_metric_families
+
 from spark_cep.observability import metric_names as names
 
 _SECONDS = 2.0

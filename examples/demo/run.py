@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
-from spark_cep.errors import SparkCepError, StartError
 
 from examples.demo.arrivals import Arrivals
 from examples.demo.expected import expected
@@ -29,6 +28,7 @@ from examples.demo.servers import Servers, servers
 from examples.demo.stream import TOPICS
 from examples.demo.summary import Result, tables
 from examples.embedded.process import free_ports
+from spark_cep.errors import SparkCepError, StartError
 from supply_chain.errors import DependencyError
 
 _TEMPLATE = Path(__file__).with_name("config.yaml")

@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_cep.errors import StartError
-
 from examples.demo.interruption import Interruption
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from examples.embedded.process import tail
+from spark_cep.errors import StartError
 
 _LOOK_SECONDS = 0.05
 _TAIL_LINES = 15

@@ -18,10 +18,10 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from spark_cep.errors import StartError
 
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
+from spark_cep.errors import StartError
 from supply_chain.jars import resolve
 from supply_chain.java import find_java
 

@@ -13,10 +13,9 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from spark_cep.errors import StartError
-
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
+from spark_cep.errors import StartError
 from supply_chain.jars import resolve
 from supply_chain.java import find_java
 

@@ -10,9 +10,6 @@ from typing import Any
 
 import fastavro
 import pytest
-from spark_cep.pattern.document.loading import load_rules
-from spark_cep.rules.sources.folder import read_rules
-from spark_cep.testkit import RuleTest
 
 from bench.cliff_events import Columns, all_types, cliff_logins, cliff_payments, of_two_types
 from bench.cliff_kinds import KINDS, PLAIN, Kind, Shape
@@ -21,6 +18,9 @@ from bench.events import logins
 from bench.feed import Stream
 from bench.payments import payments
 from bench.report import text
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.rules.sources.folder import read_rules
+from spark_cep.testkit import RuleTest
 
 Make = Callable[[int, Columns], Stream]
 EVENTS, KEYS = 1_500, 20

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spark_cep.compiler.rule_set import Partitioning
-from spark_cep.model import Coordinates
 
 from bench.matcher import row_pattern
 from bench.matcher.engines import ENGINES, Counts, Engine
@@ -16,6 +14,8 @@ from bench.matcher.measurement import FLINK, DisagreementError, compare, run_onc
 from bench.matcher.report import json_lines, table
 from bench.matcher.scenarios import SCENARIOS, Scenario
 from bench.matcher.stream import Batch, Stream, generate
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.model import Coordinates
 from tests.reference.local import LocalJob, Record
 
 EVENTS, KEYS, BATCH = 2_000, 40, 300

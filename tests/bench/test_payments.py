@@ -13,16 +13,16 @@ from typing import Any
 import fastavro
 import numpy as np
 import pytest
-from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.model import Coordinates
-from spark_cep.pattern.document.loading import load_rules
-from spark_cep.rules.sources.folder import read_rules
 
 from bench import avro_pieces
 from bench.feed import Stream
 from bench.outputs import DisagreementError, Found, check_same, full_line_of, without_ended
 from bench.payments import Amount, payments
 from bench.rules import PAYMENTS, payments_rules
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.model import Coordinates
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.rules.sources.folder import read_rules
 from tests.reference.local import LocalJob, Record
 
 JAVA_RULES = Path(__file__).parents[2] / "bench/flink/src/main/java/bench/job/PaymentRules.java"

@@ -8,14 +8,14 @@ import random
 from collections import Counter
 
 import pytest
-from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.pattern.document.loading import load_rules
 
 from bench.soak.comparison import compare, expected
 from bench.soak.flatness import Watched, trend
 from bench.soak.report import markdown
 from bench.soak.run import RULES_FILE, Options, Result
 from bench.soak.stream import PARTITIONS, Fate, Stream
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.pattern.document.loading import load_rules
 from tests.reference.local import LocalJob, Record
 
 STREAM = Stream(start_ms=1_700_000_000_000, rate=200, late_from=1_000, count=6_000)

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+
+from bench.events import closing, events
+from bench.outputs import row_line_of
+from bench.sql_rules import SCENARIOS, TYPES, Scenario, write_rule
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
 from spark_cep.rules.sources.folder import read_rules
-
-from bench.events import closing, events
-from bench.outputs import row_line_of
-from bench.sql_rules import SCENARIOS, TYPES, Scenario, write_rule
 from tests.bench.test_whole_job_benchmark import as_record
 from tests.reference.local import LocalJob, Record
 from tests.sql_rules import job_of, sql_rule

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from spark_cep.observability.start_clock import Phase
-
 from bench.report import starts
 from bench.start import AIMS, _median
+from spark_cep.observability.start_clock import Phase
 
 
 def test_starts_are_shown_by_phase() -> None:

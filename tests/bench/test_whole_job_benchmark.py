@@ -13,11 +13,6 @@ from typing import Any
 
 import fastavro
 import pytest
-from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.config import Settings
-from spark_cep.model import Coordinates, Match, Timeout
-from spark_cep.pattern.document.loading import load_rules
-from spark_cep.rules.sources.folder import read_rules
 
 from bench import history
 from bench.comparison import Contender, Run, in_turn, profile, ratio
@@ -31,6 +26,11 @@ from bench.scaling import partition_cost
 from bench.side import Side, SideFailedError
 from bench.state_growth import fill, touch
 from bench.testbed import PARTITIONS, TestBed, equal_batches
+from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.config import Settings
+from spark_cep.model import Coordinates, Match, Timeout
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.rules.sources.folder import read_rules
 from tests.reference.local import LocalJob, Record
 
 JAVA_RULES = Path(__file__).parents[2] / "bench/flink/src/main/java/bench/job/LoginRules.java"

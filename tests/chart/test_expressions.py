@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from spark_cep.observability.metric_names import METRICS, Histogram, Metric
 
+from spark_cep.observability.metric_names import METRICS, Histogram, Metric
 from tests.chart.files import DASHBOARD, alerts, panels
 
 #: What a scrape adds, as the chart's monitors set it up.

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from spark_cep.cli.main import app
 from typer.testing import CliRunner
 
+from spark_cep.cli.main import app
 from tests.chart.files import CHART, ROOT, one, render, tool
 from tests.docs.operations_page import commands
 

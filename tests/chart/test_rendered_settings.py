@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
+
 from spark_cep import __version__
 from spark_cep.config import Settings, load
 from spark_cep.config.reference import with_settings
 from spark_cep.rules.sources.folder import read_rules
-
 from tests.chart.files import CHART, VALUES, one, render
 
 MOUNTED = "/etc/spark-cep"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from spark_cep.cli.checking import check_rules
 from spark_cep.errors import RuleSetError
 

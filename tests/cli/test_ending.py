@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from spark_cep.cli.exit_codes import ADVICE, ExitCode
 from spark_cep.pipeline.spark import jvm
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from spark_cep import errors
 from spark_cep.cli.exit_codes import ADVICE, ExitCode, exit_code
 from spark_cep.errors import SparkCepError

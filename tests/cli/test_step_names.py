@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from spark_cep.cli.state_text import step_names
-
 from tests.rules.sources.test_folder import rule
 from tests.rules.stores import SqliteStore, settings
 

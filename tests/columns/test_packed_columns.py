@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.compilation import FOREVER, NEVER
-from spark_cep.columns.packed_columns import Column, PackedColumns, blocks
+from spark_cep.columns.packed_columns import PackedColumn, PackedColumns, blocks
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Vector, reader, texts_of, vector
 from spark_cep.errors import StateError
@@ -55,7 +56,7 @@ def test_any_rows_come_back(
     """Of all blocks together, in their order; each block alone holds its own."""
     sizes, columns = given_
     ends = [np.cumsum(each, dtype=np.int64) for each in sizes]
-    made = [Column(table, vector(values, kind, "x")) for table, kind, values in columns]
+    made = [PackedColumn(table, vector(values, kind, "x")) for table, kind, values in columns]
     stored = blocks(7, made, ends)
     assert len(stored) == len(sizes[0])
     packed = PackedColumns(7, stored, [table for table, *_ in columns])
@@ -106,7 +107,7 @@ def test_any_rows_come_back(
 def test_numbers_take_the_bytes_of_their_range(values: list[int], size: int) -> None:
     """However large they are themselves."""
     column = np.array(values, np.int64)
-    (block,) = blocks(1, [Column(0, column)], [np.array([len(values)])])
+    (block,) = blocks(1, [PackedColumn(0, column)], [np.array([len(values)])])
     assert len(block) == HEADER + 2 + size
     packed = PackedColumns(1, [block], [0])
     assert packed.numbers(0, packed.rows(0)).tolist() == values
@@ -115,9 +116,11 @@ def test_numbers_take_the_bytes_of_their_range(values: list[int], size: int) -> 
 def test_a_block_with_fewer_columns() -> None:
     """What it lacks is NULL."""
     full = blocks(
-        1, [Column(0, np.array([1, 2])), Column(0, Bytes.of([b"a", b"b"]))], [np.array([2])]
+        1,
+        [PackedColumn(0, np.array([1, 2])), PackedColumn(0, Bytes.of([b"a", b"b"]))],
+        [np.array([2])],
     )
-    less = blocks(1, [Column(0, np.array([3]))], [np.array([1])])
+    less = blocks(1, [PackedColumn(0, np.array([3]))], [np.array([1])])
     packed = PackedColumns(1, [*less, *full, *less], [0])
     assert packed.columns == 2
     texts = packed.vector(1, packed.rows(0))
@@ -133,7 +136,7 @@ def test_blocks_of_another_form(
     """What is cut, lengthened, or of another format is a StateError."""
     sizes, columns = given_
     ends = [np.cumsum(each, dtype=np.int64) for each in sizes]
-    made = [Column(table, vector(values, kind, "x")) for table, kind, values in columns]
+    made = [PackedColumn(table, vector(values, kind, "x")) for table, kind, values in columns]
     places = [table for table, *_ in columns]
     for block in blocks(7, made, ends):
         cut = data.draw(st.integers(0, len(block) - 1))

@@ -13,6 +13,7 @@ from typing import Any
 import numba
 import pytest
 from numba.core.caching import UserProvidedCacheLocator
+
 from spark_cep.columns.compilation import open_to_others
 from spark_cep.columns.prepared_cache import PreparedCache
 from spark_cep.errors import StartError

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.texts import Texts
 from spark_cep.columns.vectors import Bytes
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spark_cep.columns.packed_columns import Column, PackedColumns, blocks
+
+from spark_cep.columns.packed_columns import PackedColumn, PackedColumns, blocks
 from spark_cep.columns.representation import Representation, representation
 from spark_cep.columns.vectors import (
     Bytes,
@@ -64,7 +65,7 @@ def values_of(column: Vector, kind: SqlType | None) -> list[Any]:
 
 def written(column: Vector) -> bytes:
     """A vector as bytes."""
-    (block,) = blocks(1, [Column(0, column)], [np.array([len(column)])])
+    (block,) = blocks(1, [PackedColumn(0, column)], [np.array([len(column)])])
     return block
 
 

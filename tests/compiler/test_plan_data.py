@@ -13,6 +13,10 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from bench.rules import PAYMENTS
+from bench.rules import document as bench_rule
+from bench.sql_rules import SCENARIOS
 from spark_cep.compiler.formula import All, AnyOf, Atom, Constant, Formula, Not
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.plan_data import PLAN_DATA
@@ -33,10 +37,6 @@ from spark_cep.pattern.types import (
     SqlType,
 )
 from spark_cep.rules.sources.folder import read_rules
-
-from bench.rules import PAYMENTS
-from bench.rules import document as bench_rule
-from bench.sql_rules import SCENARIOS
 from tests.conformance import cases, plan_of
 from tests.conformance.match_recognize import query_of
 from tests.conftest import ROOT

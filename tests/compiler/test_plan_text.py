@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from spark_cep.compiler.plan import LookBackAtom, Plan
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.compiler.steps.lowering import lower

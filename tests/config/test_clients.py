@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from pydantic import ValidationError
+
 from spark_cep.config import Kafka, SchemaRegistry
 from spark_cep.errors import ConfigurationError
 from spark_cep.pipeline.librdkafka.consumer import check

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+
 from spark_cep.config import Settings, load
 
 K8S = "k8s://https://kubernetes.default.svc"

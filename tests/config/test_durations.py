@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.durations import MAX_DURATION_MS, format_duration, parse_duration
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+
 from spark_cep.config import Settings, load
 from spark_cep.documents.shapes import FREE_KEY, walk
 from spark_cep.errors import ConfigurationError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.config.redaction import MASK, redact_text, without_login
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from spark_cep.config import spark_redaction_regex, without
 
 

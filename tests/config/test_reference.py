@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from spark_cep.config import Settings
 from spark_cep.config.__main__ import main
 from spark_cep.config.quantities import format_size, parse_size

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from spark_cep.config import load
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.folder import FolderSource
-
 from tests.config.test_load import MINIMAL, refusal, write
 
 SQL = "sql: {url: 'postgresql://db/rules'"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spark_cep.observability.logs import configure
 
+from spark_cep.observability.logs import configure
 from tests.conformance import match_recognize, through_core, ververica_json
 from tests.conformance.answer import Answer, compare
 from tests.conformance.case import Case, Writer, cases, document

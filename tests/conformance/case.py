@@ -11,7 +11,6 @@ from typing import Any
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
-
 from tests.reference.local import Record
 
 Case = Mapping[str, Any]

@@ -23,7 +23,6 @@ from spark_cep.model import Coordinates
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.sql.query import Query, Sort
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
-
 from tests.reference.local import Record
 from tests.runner.job import RunnerJob
 from tests.sql_rules import result_rows, rule_of

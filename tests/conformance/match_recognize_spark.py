@@ -19,7 +19,6 @@ from typing import Any
 from spark_cep.errors import RuleSetError
 from spark_cep.matcher.row_pattern.results import SkipFault
 from spark_cep.pattern.sql.syntax import read_statement
-
 from tests.conformance.match_recognize import (
     Case,
     by_key,

@@ -11,7 +11,6 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import RuleSetError
 from spark_cep.model import TakenEvent
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
-
 from tests.conformance.answer import Answer, compare
 from tests.conformance.case import Case, Writer, document, feed, plan_of
 from tests.reference.job import ReferenceJob

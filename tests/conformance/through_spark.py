@@ -26,13 +26,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from spark_cep.codecs.output.outputs import OFFSET_HEADER
 from spark_cep.errors import RuleSetError
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.type_check import type_check
 from spark_cep.pattern.types import record_type
-
-from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from tests.conformance.answer import Answer, Taken
 from tests.conformance.case import Case, Writer, document, feed
 from tests.conftest import JARS

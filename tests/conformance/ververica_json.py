@@ -14,7 +14,6 @@ from zlib import crc32
 
 from spark_cep.pattern.expressions import parse
 from spark_cep.pattern.expressions.nodes import Call, Column, Literal, Node
-
 from tests.conformance.case import Case
 
 _EDGES: Final = {

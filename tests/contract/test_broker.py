@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
 from spark_cep.config import Settings
 from spark_cep.errors import KafkaUnavailableError, StartError
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
-
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka

@@ -17,12 +17,12 @@ from confluent_kafka.schema_registry import (
     ServerConfig,
 )
 from confluent_kafka.schema_registry.error import SchemaRegistryError
+
 from spark_cep.codecs.output.fields import Contract
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.errors import SchemaNotFoundError
-
 from tests.e2e.schemas import field, record
 
 pytestmark = pytest.mark.kafka

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from spark_cep.cli.main import app
 from typer.testing import CliRunner
+
+from spark_cep.cli.main import app
 
 PROJECT = Path(__file__).parents[2]
 PAGE = PROJECT / "docs" / "rules.md"

@@ -6,10 +6,11 @@ import pathlib
 import re
 
 import pytest
+from typer.testing import CliRunner
+
 from spark_cep.cli.main import app
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.pattern.sql import load_query, stream_refusals, stream_warnings
-from typer.testing import CliRunner
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "match-recognize.md").read_text("utf-8")
 

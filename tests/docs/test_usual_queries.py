@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.testkit import FoundMatch, FoundRow, FoundTimeout, RuleTest
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
 from spark_cep.cli.main import app
 from spark_cep.pattern.ververica.aviator_functions import FUNCTIONS
-from typer.testing import CliRunner
 
 PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs" / "ververica.md").read_text("utf-8")

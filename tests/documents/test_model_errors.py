@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from spark_cep.documents.model_errors import HIDDEN, Explainer, Fault
+
+from spark_cep.documents.model_errors import HIDDEN, Explainer, ModelFault
 from spark_cep.documents.places import Path
 from spark_cep.documents.shapes import Form, Shape
 from spark_cep.documents.values import duration
@@ -38,7 +39,7 @@ class Whole(BaseModel):
     wait: Annotated[int, BeforeValidator(duration)] = 0
 
 
-def faults(shown: Any = lambda _, value: value, **given: Any) -> list[Fault]:
+def faults(shown: Any = lambda _, value: value, **given: Any) -> list[ModelFault]:
     """What is wrong with a document of these fields."""
     name = ".".join
     explainer = Explainer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.documents.places import Path, Places, field_of
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import load_rules

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.documents.places import Path
 from spark_cep.documents.shapes import Form, Shape, at_location, shape_below
 from spark_cep.pattern.document.shape import RuleShape

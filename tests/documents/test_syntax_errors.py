@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.documents.reading import UNREADABLE, read_documents
 from spark_cep.errors import Problem
 

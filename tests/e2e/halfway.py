@@ -20,7 +20,6 @@ from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.service import Service
 from spark_cep.pipeline.wire.reports import Count
 from spark_cep.rules.sources.folder import read_rules
-
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

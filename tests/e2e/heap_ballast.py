@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkContext
+
 from spark_cep.cli.main import app
 
 #: Above what the alert compares with, and with room for the job to go on.

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import fastavro
 from confluent_kafka import Message
+
 from spark_cep.codecs.output.fields import Contract
 from spark_cep.codecs.output.outputs import KIND_HEADER
 from spark_cep.codecs.output.schemas import schema_text
-
 from tests.kafka_access import KafkaAccess
 
 

@@ -12,8 +12,8 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 import fastavro
-from spark_cep.codecs.registry.framing import frame
 
+from spark_cep.codecs.registry.framing import frame
 from tests.e2e.schemas import MICROS, MILLIS, field, record
 from tests.e2e.stream import at, sequence
 from tests.kafka_access import Sent

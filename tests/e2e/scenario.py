@@ -22,6 +22,7 @@ import fastavro
 import yaml
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from pyspark.sql import SparkSession
+
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.config import Settings
 from spark_cep.observability.metrics import Metrics
@@ -29,7 +30,6 @@ from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.service import Service
 from spark_cep.pipeline.spark.starting import StartingSpark
 from spark_cep.pipeline.wire.reports import Count
-
 from tests.e2e.outputs import Outputs
 from tests.kafka_access import KafkaAccess, Sent
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from spark_cep.codecs.registry.framing import frame
-
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import MILLIS, record
 from tests.kafka_access import Sent

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 from confluent_kafka import Producer
-from spark_cep.pipeline.wire.reports import Count
 
+from spark_cep.pipeline.wire.reports import Count
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

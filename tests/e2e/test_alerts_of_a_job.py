@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
-from spark_cep.config import Settings
-from spark_cep.pipeline.driver.lifecycle.outage import _BRIDGED_SECONDS
-from spark_cep.rules.overrides import Override, PauseOrder, write_override
 
 from examples.embedded import EmbeddedBroker
 from examples.embedded.process import free_ports
+from spark_cep.config import Settings
+from spark_cep.pipeline.driver.lifecycle.outage import _BRIDGED_SECONDS
+from spark_cep.rules.overrides import Override, PauseOrder, write_override
 from tests.chart.files import tool
 from tests.conftest import CLASSES, JARS
 from tests.e2e.command import Command, running

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from spark_cep.pipeline.driver import service
-from spark_cep.pipeline.wire.reports import Count
 
 from examples.embedded.process import free_ports
+from spark_cep.pipeline.driver import service
+from spark_cep.pipeline.wire.reports import Count
 from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.scenario import Scenario

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.pipeline.wire.reports import Count
-
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import MILLIS, record

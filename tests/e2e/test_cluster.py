@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.observability import metric_names as names
 
 from examples.embedded.process import free_ports
+from spark_cep.observability import metric_names as names
 from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import Outputs

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from spark_cep.cli.main import app
 from typer.testing import CliRunner, Result
 
+from spark_cep.cli.main import app
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess

@@ -12,6 +12,8 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from typer.testing import CliRunner, Result
+
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.main import app
 from spark_cep.codecs.output.avro_results import AvroResults
@@ -20,8 +22,6 @@ from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.driver.kafka import partition_reader
-from typer.testing import CliRunner, Result
-
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka

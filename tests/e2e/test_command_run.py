@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_cep.observability.log_events import EVENTS
-from spark_cep.observability.start_clock import Phase
 
 from examples.embedded.process import free_ports
+from spark_cep.observability.log_events import EVENTS
+from spark_cep.observability.start_clock import Phase
 from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_cep.cli.exit_codes import ExitCode
 
 from examples.embedded.process import free_ports
+from spark_cep.cli.exit_codes import ExitCode
 from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found

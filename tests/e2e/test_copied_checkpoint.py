@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from spark_cep.cli.exit_codes import exit_code
 from spark_cep.errors import StateError
-
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from spark_cep.errors import SparkCepError, StateError
 from spark_cep.pipeline.driver.observe.progress import BatchReport
-
 from tests.conftest import CLASSES
 from tests.e2e.command import running
 from tests.e2e.scenario import Scenario

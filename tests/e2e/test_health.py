@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+
 from spark_cep.observability.health import HealthServer
 from spark_cep.pipeline.driver.supervisor import Supervisor
-
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 

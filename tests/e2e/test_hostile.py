@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from spark_cep.pipeline.wire.reports import Count
 
+from spark_cep.pipeline.wire.reports import Count
 from tests.e2e.scenario import Scenario
 from tests.hostile.stream import HostileStream
 

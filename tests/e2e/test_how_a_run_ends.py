@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_cep.cli.exit_codes import ADVICE, ExitCode
 
 from examples.embedded.process import free_ports
+from spark_cep.cli.exit_codes import ADVICE, ExitCode
 from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.scenario import Scenario

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
-from spark_cep.pipeline.wire.reports import Count
 
+from spark_cep.pipeline.wire.reports import Count
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

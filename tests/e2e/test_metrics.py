@@ -11,9 +11,9 @@ import httpx
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
+
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.health import Health, HealthServer
-
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import field, record

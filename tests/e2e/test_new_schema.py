@@ -8,11 +8,11 @@ from io import BytesIO
 
 import fastavro
 import pytest
+
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.errors import SparkCepError
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.wire.reports import Count
-
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import field, record

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
+
+from examples.embedded import EmbeddedBroker, EmbeddedRegistry
+from examples.embedded.process import free_ports
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.errors import KafkaUnavailableError, RegistryUnavailableError
 from spark_cep.observability.health import Health
 from spark_cep.pipeline.wire.reports import Count
-
-from examples.embedded import EmbeddedBroker, EmbeddedRegistry
-from examples.embedded.process import free_ports
 from tests.conftest import CLASSES, JARS
 from tests.e2e.command import running
 from tests.e2e.outputs import found

@@ -8,12 +8,12 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.model import Coordinates
 from spark_cep.pipeline.wire.reports import Count
 from spark_cep.rules.sources.folder import read_rules
-
 from tests.e2e import poison
 from tests.e2e.outputs import Outputs
 from tests.e2e.poison import Broken

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.errors import ConfigurationError, RegistryUnavailableError, RuleSetError, StateError
-from spark_cep.pipeline.spark.starting import StartingSpark
 
 from examples.embedded.process import free_ports
+from spark_cep.errors import ConfigurationError, RegistryUnavailableError, RuleSetError, StateError
+from spark_cep.pipeline.spark.starting import StartingSpark
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess

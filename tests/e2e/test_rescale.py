@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+
 from spark_cep.errors import ConfigurationError, StateError
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.driver.commands.rescale import Rescaled, rescale
-
 from tests.e2e.halfway import BATCHES, STATE, Copy, Halfway
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

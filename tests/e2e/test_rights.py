@@ -18,11 +18,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 from pyspark.sql import SparkSession
+
+from examples.embedded import EmbeddedBroker
 from spark_cep.errors import ConfigurationError, RuleSetError, SparkCepError
 from spark_cep.rules.overrides import Override, write_override
 from spark_cep.rules.sources.configured import source_of
-
-from examples.embedded import EmbeddedBroker
 from tests.conftest import JARS
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario

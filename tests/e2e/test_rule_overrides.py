@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from spark_cep.cli.main import app
-from spark_cep.pipeline.driver.service import Service
 from typer.testing import CliRunner
 
+from spark_cep.cli.main import app
+from spark_cep.pipeline.driver.service import Service
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

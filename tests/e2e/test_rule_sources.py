@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from spark_cep.errors import RuleSetError
-from spark_cep.pipeline.driver.service import Service
 
 from examples.embedded import EmbeddedBroker
+from spark_cep.errors import RuleSetError
+from spark_cep.pipeline.driver.service import Service
 from tests.conftest import JARS
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario

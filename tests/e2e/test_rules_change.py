@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from pyspark import TaskContext
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import RuleSetError
 from spark_cep.pipeline.deliver.sink import PartitionWriter
@@ -19,7 +20,6 @@ from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.pipeline.driver.service import Service
 from spark_cep.rules.rule_set import RuleSet
-
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

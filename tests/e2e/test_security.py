@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.errors import ConfigurationError, SparkCepError
 
+from spark_cep.errors import ConfigurationError, SparkCepError
 from tests.certificates import STORE_PASSWORD, Authority, encrypted
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from spark_cep.errors import RuleSetError
 from spark_cep.pipeline.driver.service import Service
-
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import record
 from tests.kafka_access import Sent

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.stateful_processor import ValueState
+
 from spark_cep.cli.exit_codes import exit_code
 from spark_cep.errors import StateError
 from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.driver import dataflow
+from spark_cep.pipeline.match.group_matcher import EntryMap, GroupValue
 from spark_cep.pipeline.match.match import Matching, MatchProcessor
-from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
 from spark_cep.rules.plans import plan_of
-
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
 from tests.e2e.small_disk import small_disk
@@ -151,7 +150,7 @@ def writing(change: Callable[[MatchProcessor], None]) -> type[Matching]:
     workers by value."""
 
     class Changed(MatchProcessor):
-        def open(self, group: ValueState, entries: PipelinedMap) -> None:
+        def open(self, group: GroupValue, entries: EntryMap) -> None:
             super().open(group, entries)
             change(self)
 
@@ -201,7 +200,7 @@ def test_state_of_an_older_version(
         def older(value: Any) -> None:
             update((sealed(pack({**unpack(unsealed(value[0])), "format": 1})),))
 
-        group.update = older  # type: ignore[assignment]
+        group.update = older  # type: ignore[method-assign]
 
     copy = halfway.copy(tmp_path)
     monkeypatch.setattr(dataflow, "Matching", writing(change))

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 from pyspark.sql import SparkSession
+
 from spark_cep.cli.state_text import as_json, step_names
 from spark_cep.errors import StateError
 from spark_cep.pipeline.driver.commands.state_report import read_state
-
 from tests.conftest import CLASSES, ROOT
 from tests.e2e.halfway import STATE, Halfway
 from tests.e2e.stream import at

@@ -7,10 +7,10 @@ import shutil
 import time
 
 import pytest
+
 from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
 from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.wire.reports import Count
-
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from spark_cep.errors import StateError
 
+from spark_cep.errors import StateError
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

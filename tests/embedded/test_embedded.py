@@ -17,9 +17,9 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from spark_cep.errors import StartError
 
 from examples.embedded import ChildProcess, EmbeddedBroker, EmbeddedRegistry
+from spark_cep.errors import StartError
 
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / ".work" / "jars"

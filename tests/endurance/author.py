@@ -14,9 +14,9 @@ from random import Random
 from typing import Any
 
 import yaml
+
 from spark_cep.config import Kafka
 from spark_cep.rules.overrides import Override, PauseOrder, write_override
-
 from tests.endurance.stream import KINDS
 
 UNTOUCHED = "untouched"

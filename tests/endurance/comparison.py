@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from bench.outputs import committed_messages
+from bench.soak.comparison import Name, digest_of, digest_of_body, reader
+from bench.soak.stream import PARTITIONS, TOPIC
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.findings.outputs import Outputs
@@ -20,10 +23,6 @@ from spark_cep.pattern.types import INT, STRING, RecordType
 from spark_cep.rules.plans import plan_for
 from spark_cep.rules.rule_set import RuleSet
 from spark_cep.rules.topic_records import Decision, SetBegins, audit_record, rule_sets
-
-from bench.outputs import committed_messages
-from bench.soak.comparison import Name, digest_of, digest_of_body, reader
-from bench.soak.stream import PARTITIONS, TOPIC
 from tests.endurance.author import UNTOUCHED
 from tests.endurance.stream import ALLOWED_DISORDER_MS, SCHEMA, Stream
 from tests.pipeline.match.test_key_group import Store

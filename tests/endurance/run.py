@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from spark_cep.config import Kafka
-from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
-from spark_cep.pipeline.driver.control.source_offset import SourceOffset
-from spark_cep.rules.topic_records import Decision
 
 from bench.soak.comparison import Verdict, compare
 from bench.soak.job import SoakJob
 from bench.soak.sampling import heap_in_use, members, sample, series, totals, with_batch_times
 from bench.soak.stream import PARTITIONS, TOPIC
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
+from spark_cep.config import Kafka
+from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
+from spark_cep.pipeline.driver.control.source_offset import SourceOffset
+from spark_cep.rules.topic_records import Decision
 from tests.endurance.author import Author, Change
 from tests.endurance.comparison import audited, epochs, expected, written
 from tests.endurance.stream import ALLOWED_DISORDER_MS, SCHEMA, Feed, Stream

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from confluent_kafka import KafkaError, Message, Producer
 from numpy.typing import NDArray
-from spark_cep.codecs.registry.framing import frame
-from spark_cep.model import Coordinates
 
 from bench.avro_pieces import longs, text
 from bench.soak.stream import PARTITIONS, TOPIC
+from spark_cep.codecs.registry.framing import frame
+from spark_cep.model import Coordinates
 from tests.reference.local import Record
 
 SCHEMA: dict[str, Any] = {

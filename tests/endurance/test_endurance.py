@@ -7,10 +7,10 @@ from typing import Any
 
 import fastavro
 import yaml
-from spark_cep.pattern.document.loading import load_rules
-from spark_cep.rules.rule_set import RuleSet, assemble
 
 from bench.soak.stream import PARTITIONS
+from spark_cep.pattern.document.loading import load_rules
+from spark_cep.rules.rule_set import RuleSet, assemble
 from tests.endurance.author import UNTOUCHED, untouched
 from tests.endurance.comparison import Epoch, expected
 from tests.endurance.run import Waited

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
 from spark_cep.cli.main import app
 from spark_cep.pipeline.deliver.sink import PartitionWriter
 from spark_cep.pipeline.driver import dataflow

@@ -24,6 +24,7 @@ from unittest import mock
 
 import yaml
 from pyspark.sql import SparkSession
+
 from spark_cep.config import Settings
 from spark_cep.pattern.tree import PreviousVersion
 from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
@@ -34,7 +35,6 @@ from spark_cep.pipeline.driver.rules.rule_log import RuleHistory
 from spark_cep.pipeline.driver.service import Service
 from spark_cep.rules.overrides import Override, PauseOrder, write_override
 from spark_cep.rules.rule_set import RuleSet
-
 from tests.e2e.command import Command
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import at, sequence

@@ -14,7 +14,6 @@ from typing import Any
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.model import Coordinates
 from spark_cep.rules.sources.folder import read_rules
-
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence

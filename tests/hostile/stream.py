@@ -16,12 +16,12 @@ from random import Random
 from typing import Any, NamedTuple
 
 from confluent_kafka import Message, Producer
+
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.findings.outputs import Outputs as LocalOutputs
 from spark_cep.model import Coordinates
 from spark_cep.rules.sources.folder import read_rules
-
 from tests.e2e import poison
 from tests.e2e.outputs import each_output
 from tests.e2e.scenario import Scenario

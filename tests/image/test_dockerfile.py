@@ -8,7 +8,6 @@ import shlex
 from pathlib import Path
 
 from spark_cep.config import load
-
 from tests.config.test_load import MINIMAL, write
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.config import Observability
 from spark_cep.observability.access import access_to
 from spark_cep.observability.health import Health, HealthServer
 from spark_cep.observability.metrics import Metrics
-
 from tests.certificates import Authority
 
 CHECK = Path(__file__).parents[2] / "image" / "livez.py"

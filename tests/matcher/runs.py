@@ -16,7 +16,6 @@ from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import parse
 from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.types import INT, STRING, RecordType
-
 from tests.oracle import Answer, Path, Seen
 from tests.reference.job import ReferenceJob
 from tests.reference.local import LocalJob, Record

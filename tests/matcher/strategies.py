@@ -7,11 +7,11 @@ from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
+
 from spark_cep.model import Coordinates
 from spark_cep.pattern.checks.validation import refusals
 from spark_cep.pattern.expressions import Expression, parse
 from spark_cep.pattern.tree import AfterMatch, Contiguity, Loop, Rule, Skip, Step, Times, Within
-
 from tests.oracle import Seen
 from tests.reference.local import Record
 

@@ -7,6 +7,7 @@ shows the same in the running job, with the columns of events too.
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, compile_rules
 from spark_cep.matcher.batch.events import Names
@@ -16,7 +17,6 @@ from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.matcher.snapshot import decode, decode_batch, encode, encode_batch
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.state.known_rules import Translation
-
 from tests.matcher.runs import END_OF_TIME, written
 from tests.reference.local import EventReader
 

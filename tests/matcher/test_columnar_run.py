@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.steps import keys, matcher, tables
 from spark_cep.matcher.steps.loops import kernel
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Limits, OnLimit, Rule
-
 from tests.matcher.runs import (
     END_OF_TIME,
     TYPES,
@@ -139,14 +139,14 @@ def test_findings_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """No piece has more than what one event can find beyond the bound."""
     monkeypatch.setattr(matcher, "_DRAIN_AT", 10)
     sizes: list[int] = []
-    findings = matcher.Run._findings
+    findings = matcher.StepLoopRun._findings
 
-    def noted(run: matcher.Run) -> matcher.Findings:
+    def noted(run: matcher.StepLoopRun) -> matcher.Findings:
         found = findings(run)
         sizes.append(len(found.match_key) + len(found.timeout_key) + len(found.failure_key))
         return found
 
-    monkeypatch.setattr(matcher.Run, "_findings", noted)
+    monkeypatch.setattr(matcher.StepLoopRun, "_findings", noted)
     pairs = " ".join(f"a@{2 * n} b@{2 * n + 1}" for n in range(200))
     both = job("""
 pattern:
@@ -168,12 +168,12 @@ class Nodes:
         self.sizes: list[int] = []
         #: How many nodes the last instance's last collection left; 0 where there was none.
         self.lived: list[int] = []
-        monkeypatch.setattr(matcher.Run, "_settle", self._noted())
+        monkeypatch.setattr(matcher.StepLoopRun, "_settle", self._noted())
 
     def _noted(self) -> Any:
-        settle = matcher.Run._settle
+        settle = matcher.StepLoopRun._settle
 
-        def noted(run: matcher.Run) -> None:
+        def noted(run: matcher.StepLoopRun) -> None:
             self.sizes.append(len(run._out.nodes))
             self.lived.append(int(run._controls["live_nodes"][0]))
             settle(run)

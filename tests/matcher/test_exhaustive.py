@@ -8,10 +8,10 @@ from itertools import product
 from typing import Any
 
 import pytest
+
 from spark_cep.pattern.checks.validation import refusals
 from spark_cep.pattern.expressions import parse
 from spark_cep.pattern.tree import AfterMatch, Contiguity, Loop, Rule, Skip, Step, Times, Within
-
 from tests.matcher.runs import answers, stream
 from tests.oracle import UndefinedError, answer_to
 from tests.oracle_lines import uncovered

@@ -6,13 +6,13 @@ import random
 import time
 
 import pytest
+
 from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.pattern.tree import Limits
-
 from tests.matcher.runs import END_OF_TIME, TYPES, BothMatchers, job, matched, timed_out, written
 from tests.reference.limits import held_events
 from tests.reference.local import EventReader

@@ -6,20 +6,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import Finished, Partial, RuleState
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Limits, OnLimit, Rule, Skip
-
 from tests.matcher.runs import END_OF_TIME, records
 from tests.matcher.strategies import rules, streams
 from tests.oracle import Seen
 from tests.reference.keyed import KeyedMatcher, KeyState
 from tests.reference.local import EventReader, Record
+
+pytestmark = pytest.mark.slow
 
 property_of = settings(
     max_examples=150,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
-
 from tests.matcher.runs import END_OF_TIME, BothMatchers, compiled, job, matched, timed_out, written
 from tests.reference.local import LocalJob, Record
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER
 from spark_cep.model import Coordinates, Event
-
 from tests.matcher.runs import (
     END_OF_TIME,
     BothMatchers,

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Rule
-
 from tests.matcher.runs import END_OF_TIME, BothMatchers, answers
 from tests.matcher.strategies import (
     DISORDER,
@@ -24,6 +25,8 @@ from tests.matcher.strategies import (
 )
 from tests.oracle import Seen, UndefinedError, answer_to
 from tests.reference.local import Record
+
+pytestmark = pytest.mark.slow
 
 #: Per property.
 EXAMPLES = 150

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
 from spark_cep.columns.compilation import FOREVER, NEVER
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Numbers, Objects, texts_of
@@ -48,7 +49,6 @@ from spark_cep.pattern.types import (
     TIMESTAMP,
     DecimalType,
 )
-
 from tests.matcher.runs import TYPES, found_by, job, remembered, written
 from tests.matcher.strategies import rules, streams
 from tests.matcher.texts import texts_in

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+
 from spark_cep.config import Observability
 from spark_cep.errors import ConfigurationError
 from spark_cep.observability.access import Access, access_to
 from spark_cep.observability.health import Health, HealthServer
 from spark_cep.observability.metrics import Metrics
-
 from tests.certificates import Authority, encrypted
 
 SECRET = "pa:ss wörd"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from email.message import Message
 
 import pytest
+
 from spark_cep.errors import StartError
 from spark_cep.observability.health import Health, HealthServer, LifePhase
 from spark_cep.observability.metric_names import EVENTS_RELEVANT

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import structlog
 from pydantic import SecretStr
+
 from spark_cep.observability import logs
 from spark_cep.observability.logs import bound, configure, identify, logger
 

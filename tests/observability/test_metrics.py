@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
+
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.metrics import Metrics
 

@@ -11,12 +11,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+
 from spark_cep.config import Observability
 from spark_cep.observability import health as module
 from spark_cep.observability.access import access_to
 from spark_cep.observability.health import Health, HealthServer
 from spark_cep.observability.metrics import Metrics
-
 from tests.certificates import Authority
 
 Start = Callable[..., HealthServer]

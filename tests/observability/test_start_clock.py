@@ -7,6 +7,7 @@ import json
 import time
 
 import pytest
+
 from spark_cep.observability.logs import configure
 from spark_cep.observability.start_clock import Phase, StartClock, of_this_process
 

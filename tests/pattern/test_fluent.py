@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+
 from spark_cep import Pattern, to_yaml
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.checks.validation import check_rule
@@ -15,7 +16,6 @@ from spark_cep.pattern.document.canonical import to_data
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.document.plain_data import load_data
 from spark_cep.pattern.tree import Contiguity, Loop, Rule, Skip, Step
-
 from tests.matcher.strategies import rules
 from tests.pattern.document.test_canonical import rules as document_rules
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.documents.reading import MOST_CHARACTERS
 from spark_cep.errors import RuleSetError
 from spark_cep.pattern.document import loading as document
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import Expression, parse
 from spark_cep.rules.sources.folder import read_rules
-
 from tests.pattern.expressions.test_security import HOSTILE
 
 PLACES = {

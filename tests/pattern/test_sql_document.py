@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.checks.sql_rule import SAID_BY_STATEMENT
 from spark_cep.pattern.checks.validation import check_rule
@@ -25,7 +26,6 @@ from spark_cep.pattern.document.schema import rule_schema
 from spark_cep.pattern.sql import plain_text
 from spark_cep.pattern.sql_types import endless as ends_of
 from spark_cep.pattern.tree import PreviousVersion, Within
-
 from tests.matcher.row_pattern.clauses import clauses
 
 STATEMENT = """SELECT * FROM logins MATCH_RECOGNIZE (

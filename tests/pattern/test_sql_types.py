@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import LoadedRule, examine_rules, load_rules
 from spark_cep.pattern.sql import load_query, spelled_out
 from spark_cep.pattern.sql_types import check_statement
 from spark_cep.pattern.type_check import type_check, type_warnings, with_columns_of
 from spark_cep.pattern.types import DOUBLE, INT, STRING, TIMESTAMP, RecordType, record_type
-
 from tests.pattern.test_sql_document import document, underlined
 
 TICK = RecordType(

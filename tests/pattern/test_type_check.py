@@ -6,6 +6,7 @@ import textwrap
 from typing import Any
 
 import pytest
+
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.several_types import merged

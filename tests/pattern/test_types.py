@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from spark_cep.errors import SchemaError
 from spark_cep.pattern.types import RecordType, record_type
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from numba.core.caching import IndexDataCacheFile
+
 from spark_cep.columns.compilation import all_kept
 from spark_cep.pipeline.compiled_code import prepare
 

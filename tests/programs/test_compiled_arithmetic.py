@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
 from spark_cep.compiler.record_types import RecordTypes
@@ -44,7 +45,6 @@ from spark_cep.pattern.types import (
 )
 from spark_cep.programs.event_masks import Bit, EventMasks, event_masks
 from spark_cep.programs.loops import expression_loop as op
-
 from tests.matcher.runs import END_OF_TIME, KEY
 from tests.programs.test_programs import compiled_whole, moment, record, where
 from tests.reference.local import LocalJob

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.plan import LookBackAtom
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
@@ -35,7 +36,6 @@ from spark_cep.pattern.types import (
     RecordType,
 )
 from spark_cep.programs.programs import Program
-
 from tests.matcher.runs import END_OF_TIME, KEY, BothMatchers
 from tests.reference.local import LocalJob, Record
 

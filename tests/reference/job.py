@@ -12,7 +12,6 @@ from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.model import LateEvent
-
 from tests.reference.keyed import KeyedMatcher, KeyState
 from tests.reference.local import BEFORE_TIME, EventReader, Record, timely
 

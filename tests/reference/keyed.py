@@ -20,7 +20,6 @@ from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER, RuleState, order
 from spark_cep.matcher.steps.reporting import StepReporter
 from spark_cep.model import Event
-
 from tests.reference.machine import Machine
 
 _MOST_ENTRIES = 65_536

@@ -10,7 +10,7 @@ jumps.
 
 from __future__ import annotations
 
-from spark_cep.compiler.plan import GapAtom, Kind, Plan
+from spark_cep.compiler.plan import GapAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Slot
 from spark_cep.matcher.findings.found import (
@@ -34,7 +34,6 @@ from spark_cep.matcher.findings.partial import (
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import OnLimit
-
 from tests.reference.limits import beyond, enforce, keep, pause
 from tests.reference.look_back_tests import LookBackTests
 from tests.reference.skip import release
@@ -54,7 +53,9 @@ class Machine:
         self._transitions = Transitions(plan)
         self._gaps = tuple(state.gap_ms for state in plan.states)
         self._absence = tuple(state.absence for state in plan.states)
-        self._live = tuple(state.kind in (Kind.START, Kind.NORMAL) for state in plan.states)
+        self._live = tuple(
+            state.kind in (StateKind.START, StateKind.NORMAL) for state in plan.states
+        )
         self._taking = tuple(state.taking_gap_ms for state in plan.states)
         self._step_gaps = any(isinstance(atom, GapAtom) for atom in plan.atoms)
         self._window = plan.window_ms
@@ -152,7 +153,7 @@ class Machine:
                 continue
             if completes and (step != PASS or matched != ITSELF_MATCHED):
                 state.finished.append(Finished(first, last, event.time))
-            if outcome.stops or self.plan.states[target].kind is Kind.FINAL:
+            if outcome.stops or self.plan.states[target].kind is StateKind.FINAL:
                 continue
             deadline = self._deadline(target, first, last)
             if step != PASS:

@@ -11,12 +11,12 @@ from typing import Any
 
 import sqlalchemy as sa
 from confluent_kafka import Producer
+
+from examples.embedded import EmbeddedBroker
 from spark_cep.config import Settings
 from spark_cep.errors import RuleSetError, RulesTopicUnavailableError, RulesUnavailableError
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
-
-from examples.embedded import EmbeddedBroker
 from tests.postgres import PASSWORD, USER, Postgres
 from tests.rules.served import TOKEN, Served
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import LoadedRule, examine_rules
 from spark_cep.rules.change import Change, next_rules

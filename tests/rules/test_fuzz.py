@@ -16,6 +16,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import RuleSetError
 from spark_cep.pattern.type_check import type_check

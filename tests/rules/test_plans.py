@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from spark_cep.compiler.plan_data import PLAN_DATA
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import RowPatternPlan

@@ -14,7 +14,6 @@ from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
 from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
-
 from tests.reference.local import Record
 
 _NOTHING_KNOWN = RecordTypes()

@@ -8,7 +8,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
+
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.matcher.findings.outputs import Outputs
@@ -20,7 +21,6 @@ from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.runner import Runner
-
 from tests.pipeline.decode import schemas
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, kafka_records
@@ -29,7 +29,7 @@ from tests.testkit.test_as_the_job import START_MS, encoded, some_events, some_r
 READER = schemas.reader()
 SCHEMAS = ResolvedSchemas(
     (EventType(0, "t", "t.Event", READER, ("t",), KAFKA_TIMESTAMP, "auto"),),
-    {1: (Writer(1, READER, None, 0),)},
+    {1: (WriterSchema(1, READER, None, 0),)},
 )
 HOUR = 3_600_000
 

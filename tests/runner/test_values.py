@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.model import Coordinates
@@ -39,7 +40,7 @@ def measured(expression: str, *events: Any, types: RecordTypes | None = None) ->
     return [match.measures["m"] for match in results.outputs.matches]
 
 
-VALUES = [
+VALUES: list[Any] = [
     5, 1 << 70, 2.5, "text", "", True, b"\0\xff", Decimal("1.50"), date(2026, 1, 2),
     datetime(2026, 1, 2, 3, 4, 5, 6, UTC), datetime(2026, 1, 2), [1, [2]], {"a": {"b": None}},
 ]  # fmt: skip
@@ -47,14 +48,20 @@ VALUES = [
 
 def test_without_types_values_come_back_as_they_are() -> None:
     """Of any type that an expression may have, one behind the other in the same column."""
-    found = measured("id", *({"id": value} for value in VALUES), {"id": None}, {})
+    events: list[dict[str, Any]] = [*({"id": value} for value in VALUES), {"id": None}, {}]
+    found = measured("id", *events)
     assert [(type(each), each) for each in found] == [(type(each), each) for each in VALUES]
 
 
 @pytest.mark.parametrize("types", [None, RecordTypes((("", "Event", EVENT),))])
 def test_columns_of_records(types: RecordTypes | None) -> None:
     """A column in a record, where the record is there; with types and without."""
-    events = [{"who": {"name": "ann"}}, {"who": None}, {}, {"who": {"name": None}}]
+    events: list[dict[str, Any]] = [
+        {"who": {"name": "ann"}},
+        {"who": None},
+        {},
+        {"who": {"name": None}},
+    ]
     assert measured("who.name", *events, types=types) == ["ann"]
 
 

@@ -17,9 +17,10 @@ import pytest
 import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pattern.document.loading import load_rules
@@ -28,7 +29,6 @@ from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
 from spark_cep.testkit import RuleTest
-
 from tests.e2e.schemas import MILLIS, field, record
 from tests.pipeline.decode import schemas
 from tests.pipeline.decode.lookups import lookup
@@ -79,8 +79,8 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
         EventType(n, FULL[name], name, known[name], (FULL[name],), KAFKA_TIMESTAMP, "auto")
         for name, n in numbers.items()
     )
-    writers: dict[int, tuple[Writer, ...]] = {
-        1 + n: (Writer(1 + n, known[name], None, n),) for name, n in numbers.items()
+    writers: dict[int, tuple[WriterSchema, ...]] = {
+        1 + n: (WriterSchema(1 + n, known[name], None, n),) for name, n in numbers.items()
     }
     records = []
     for offset, event in enumerate(events):

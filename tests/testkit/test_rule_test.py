@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep import Pattern, to_yaml
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import RuleSetError, SchemaError
@@ -18,7 +19,6 @@ from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Rule
 from spark_cep.testkit import RuleTest
-
 from tests.matcher.strategies import arrivals, keyed_streams, rules
 from tests.reference.job import ReferenceJob
 from tests.reference.local import LocalJob, Record

@@ -12,9 +12,9 @@ from io import BytesIO
 import fastavro
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from spark_cep.codecs.registry.framing import frame
 
 from examples.embedded.process import free_ports
+from spark_cep.codecs.registry.framing import frame
 from tests.e2e.outputs import Outputs
 from tests.e2e.schemas import MILLIS, record
 from tests.kafka_access import KafkaAccess, Sent

@@ -30,7 +30,7 @@ from spark_cep.errors import (
     printable,
     printable_lines,
 )
-from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.lowering import lower as lower_row_pattern
 from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.pattern.document.loading import LoadedRule
@@ -170,7 +170,7 @@ def _types(rule: Rule, record_types: Sequence[InputRecord]) -> RecordTypes:
 def _called_in_sql(query: Query, types: RecordTypes) -> Iterator[tuple[str, str]]:
     """The parts of the conditions that read other rows for which there is no compiled operation."""
     typed = load_query(query.text, query.source, types.of((), None))
-    for variable, part in lower_row_pattern(plan_query(typed), Limits()).calls:
+    for variable, part in lower_row_pattern(plan_query(typed), RowPatternLimits()).calls:
         yield variable, part.canonical
 
 

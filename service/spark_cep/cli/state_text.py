@@ -16,10 +16,10 @@ from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, RuleSetError
 from spark_cep.matcher.findings.partial import FOREVER
 from spark_cep.pipeline.driver.commands.state_report import (
-    PartialMatch,
     RuleReport,
     Size,
     StateReport,
+    StoredPartialMatch,
 )
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.rules.sources.configured import rules_of
@@ -95,7 +95,7 @@ def _rule(rule: RuleReport) -> dict[str, Any]:
     }
 
 
-def _partial(partial: PartialMatch, steps: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _partial(partial: StoredPartialMatch, steps: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     names = steps.get(partial.fingerprint)
     return {
         "rule": partial.rule,

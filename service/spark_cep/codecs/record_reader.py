@@ -1,4 +1,4 @@
-"""How records of any format become columns: the seam between formats and the decoder.
+"""Readers of records of any format: the seam between formats and the decoder.
 
 A format is its :class:`RecordFormat`: the record types that a job reads in it, and for the columns
 that a plan wants a :class:`RecordReader`. Avro with the framing of a registry is one
@@ -46,7 +46,8 @@ class RecordReader(Protocol):
         """The columns of the records with these values, of one topic."""
 
     def only(self, formats: Collection[int]) -> Self:
-        """The same for these formats, as the reader numbers them; all others are unknown."""
+        """Return a reader of these formats only, as the reader numbers them; all others are
+        unknown."""
 
 
 class InputType(Protocol):

@@ -49,7 +49,7 @@ _WHOLE, _DOUBLE, _BYTES, _OBJECTS = range(4)
 assert min(_BYTES, _OBJECTS) == WITH_BYTES
 
 
-class Column(NamedTuple):
+class PackedColumn(NamedTuple):
     """A column of a table; numbers without NULLs may be an array of their own."""
 
     table: int
@@ -69,7 +69,7 @@ class _Measured(NamedTuple):
     sizes: I64
 
 
-def blocks(form: int, columns: Sequence[Column], ends: Sequence[I64]) -> list[bytes]:
+def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> list[bytes]:
     """The columns, in blocks of ``format`` ``form``. ``ends``: by table, where the rows of each
     block end."""
     measured = [_measured(column, ends[column.table]) for column in columns]
@@ -98,7 +98,7 @@ def blocks(form: int, columns: Sequence[Column], ends: Sequence[I64]) -> list[by
     return [whole[start:stop] for start, stop in zip(starts, stops.tolist(), strict=True)]
 
 
-def _measured(column: Column, ends: I64) -> _Measured:
+def _measured(column: PackedColumn, ends: I64) -> _Measured:
     kind, numbers, nulls, texts = _parts(column.values)
     count = len(ends)
     least, width, sizes = np.zeros((3, count), np.int64)

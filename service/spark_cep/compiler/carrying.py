@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 
-from spark_cep.compiler.plan import Action, Edge, Kind, Plan, State
+from spark_cep.compiler.plan import Action, Edge, Plan, State, StateKind
 
 #: Of a state or step that the other version does not have.
 NOWHERE = -1
@@ -88,7 +88,7 @@ def _ways(plan: Plan) -> list[bytes]:
             stops = [
                 (edge.action, _name(plan.states[edge.target]), _text(plan, edge))
                 for edge in state.edges
-                if plan.states[edge.target].kind is Kind.STOP
+                if plan.states[edge.target].kind is StateKind.STOP
             ]
             on_the_way[number] = _digest(
                 at_the_end[number], stays, sorted(map(repr, stops)), state.gap_ms,
@@ -98,7 +98,7 @@ def _ways(plan: Plan) -> list[bytes]:
         whole = sum(map(_number, on_the_way.values()))
         for number in loop:
             others = whole - _number(on_the_way[number])
-            if plan.states[number].kind not in (Kind.START, Kind.STOP):
+            if plan.states[number].kind not in (StateKind.START, StateKind.STOP):
                 ways[number] = _digest(others, at_the_end[number])
             passed[number] = _digest(whole, _name(plan.states[number]))
     return ways

@@ -31,7 +31,7 @@ class Action(Enum):
     PROCEED = "proceed"
 
 
-class Kind(Enum):
+class StateKind(Enum):
     """The kind of a state."""
 
     START = "start"
@@ -59,7 +59,7 @@ class State:
 
     number: int
     label: str
-    kind: Kind
+    kind: StateKind
     step: str
     edges: tuple[Edge, ...]
     gap_ms: int | None = None

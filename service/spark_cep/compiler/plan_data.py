@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final, get_args
 
 from spark_cep.compiler import formula
-from spark_cep.compiler.plan import Action, AnyAtom, Edge, Kind, Plan, State
+from spark_cep.compiler.plan import Action, AnyAtom, Edge, Plan, State, StateKind
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.distinction import Distinction
-from spark_cep.compiler.row_pattern.program import Instruction, Program
+from spark_cep.compiler.row_pattern.program import Instruction, RowPatternProgram
 from spark_cep.pattern import tree, types
 from spark_cep.pattern.expressions import nodes
 from spark_cep.pattern.expressions.intervals import Months
@@ -33,7 +33,7 @@ _CLASSES: Final[tuple[type, ...]] = (
     query.Query,
     query.Sort,
     query.Measure,
-    query.Output,
+    query.OutputColumn,
     RowsPerMatch,
     SkipTo,
     # Expressions.
@@ -51,7 +51,7 @@ _CLASSES: Final[tuple[type, ...]] = (
     # What the machine runs.
     Plan,
     State,
-    Kind,
+    StateKind,
     Edge,
     Action,
     *get_args(AnyAtom),
@@ -61,7 +61,7 @@ _CLASSES: Final[tuple[type, ...]] = (
     formula.All,
     formula.AnyOf,
     RowPatternPlan,
-    Program,
+    RowPatternProgram,
     *get_args(Instruction),
     Distinction,
 )

@@ -6,7 +6,7 @@ the documentation and the JSON Schema.
 """
 
 from spark_cep.config.cluster import on_kubernetes
-from spark_cep.config.engine import Observability, Source, Spark, State, Time, Trigger
+from spark_cep.config.engine import Observability, Source, Spark, StateSettings, Time, Trigger
 from spark_cep.config.kafka import Kafka, Security
 from spark_cep.config.lifecycle import Lifecycle
 from spark_cep.config.quantities import reveal
@@ -42,7 +42,7 @@ __all__ = [
     "Settings",
     "Source",
     "Spark",
-    "State",
+    "StateSettings",
     "Time",
     "Trigger",
     "load",

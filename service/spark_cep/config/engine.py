@@ -187,7 +187,7 @@ class Source(SettingsSection):
     )
 
 
-class State(SettingsSection):
+class StateSettings(SettingsSection):
     """Partial matches and waiting events. Keys are spread over key groups once and for all."""
 
     checkpoint: Place = setting(
@@ -235,7 +235,7 @@ class State(SettingsSection):
     )
 
     @model_validator(mode="after")
-    def _enough_groups(self) -> State:
+    def _enough_groups(self) -> StateSettings:
         if self.state_partitions > self.key_groups:
             raise contradiction(
                 f"{self.state_partitions} partitions cannot share {self.key_groups} key groups: at "

@@ -20,7 +20,7 @@ from spark_cep.config.engine import (
     Observability,
     Source,
     Spark,
-    State,
+    StateSettings,
     Time,
     Trigger,
 )
@@ -57,7 +57,7 @@ class Settings(SettingsSection):
     registry: SchemaRegistry = setting(description="The schema registry.")
     time: Time = setting(Time(), description="Event time.")
     source: Source = setting(Source(), description="Reading.")
-    state: State = setting(description="State and checkpoint.")
+    state: StateSettings = setting(description="State and checkpoint.")
     spark: Spark = setting(Spark(), description="The Spark application.")
     trigger: Trigger = setting(Trigger(), description="When batches run.")
     lifecycle: Lifecycle = setting(Lifecycle(), description="Waiting and stopping.")

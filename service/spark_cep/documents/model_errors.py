@@ -52,7 +52,7 @@ _QUOTED: Final = "text; put quotes around what YAML takes for something else (ye
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ModelFault:
     """One thing that is wrong at ``path``.
 
     ``allowed`` says what would have been right, if more is known than ``limit``: the choices or
@@ -87,10 +87,10 @@ class Explainer:
         default_factory=lambda: MappingProxyType({})
     )
 
-    def faults(self, error: ValidationError) -> list[Fault]:
+    def faults(self, error: ValidationError) -> list[ModelFault]:
         """Return the faults in pydantic's order; errors of several members of a union about one
         part are one fault."""
-        found: dict[Path, Fault] = {}
+        found: dict[Path, ModelFault] = {}
         for detail in islice(error.errors(include_url=False), MOST_PROBLEMS):
             for fault in self._faults(detail):
                 before = found.setdefault(fault.path, fault)
@@ -98,19 +98,21 @@ class Explainer:
                 found[fault.path] = replace(before, limit=", or ".join(choices) or None)
         return list(found.values())
 
-    def _faults(self, detail: ErrorDetails) -> Iterator[Fault]:
+    def _faults(self, detail: ErrorDetails) -> Iterator[ModelFault]:
         kind, context = detail["type"], detail.get("ctx", {})
         unknown = kind == "extra_forbidden"
         path, shape = at_location(self.root, detail["loc"], unknown=unknown)
         if unknown:
-            yield Fault(path, f"unknown {self.noun} {self.name(path)}", self._keys(path), at="key")
+            yield ModelFault(
+                path, f"unknown {self.noun} {self.name(path)}", self._keys(path), at="key"
+            )
         elif kind == "missing":
             for needed, about in _required(shape, path):
-                yield Fault(needed, f"{self.name(needed)} is missing", about)
+                yield ModelFault(needed, f"{self.name(needed)} is missing", about)
         elif kind == "contradiction":
             path = (*path, *context["at"].split(".")) if context["at"] else path
             sentence = f"{self.name(path)}: {context['sentence']}"
-            yield Fault(path, sentence, description=shape.description if shape else None)
+            yield ModelFault(path, sentence, description=shape.description if shape else None)
         else:
             yield self._wrong_value(detail, path, shape)
 
@@ -123,7 +125,7 @@ class Explainer:
             return f"{hint}; {self.noun}s here: {', '.join(names)}"
         return instead(str(path[-1]), names, f"{self.noun}s")
 
-    def _wrong_value(self, detail: ErrorDetails, path: Path, shape: Shape | None) -> Fault:
+    def _wrong_value(self, detail: ErrorDetails, path: Path, shape: Shape | None) -> ModelFault:
         kind, context, name = detail["type"], detail.get("ctx", {}), self.name(path)
         value = self.shown(path, detail["input"])
         message = f"{name} cannot be {_plain(value)}"
@@ -145,7 +147,7 @@ class Explainer:
             limit = context["expected"].replace("'", "`")
         else:
             limit = _bounds(shape, context)
-        return Fault(path, message, allowed, limit, shape.description if shape else None)
+        return ModelFault(path, message, allowed, limit, shape.description if shape else None)
 
 
 def _required(shape: Shape | None, path: Path) -> Iterator[tuple[Path, str]]:

@@ -31,7 +31,7 @@ class LimitError(yaml.MarkedYAMLError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
+class _SyntaxFault:
     """A syntax error and its place; line and column count from 0."""
 
     line: int
@@ -44,50 +44,54 @@ def syntax_problem(
     error: yaml.YAMLError, text: str, source: str, lines: tuple[str, ...]
 ) -> Problem:
     """Return the YAML parser's error as a problem that underlines its place."""
-    fault = _Fault(0, 0, str(error))
+    fault = _SyntaxFault(0, 0, str(error))
     if isinstance(error, yaml.MarkedYAMLError):
         fault = _marked(error, lines)
     elif isinstance(error, yaml.reader.ReaderError):
         before = split_lines(text[: int(error.position)])
         character = ord(text[int(error.position)])
         message = f"the character U+{character:04X} is not allowed in YAML"
-        fault = _Fault(len(before) - 1, len(before[-1]), message)
+        fault = _SyntaxFault(len(before) - 1, len(before[-1]), message)
     # YAML may blame the place behind the end of the text.
     line = min(fault.line, len(lines) - 1)
     span = Span(line + 1, min(fault.column, len(lines[line])) + 1)
     return Problem(fault.message, source, span, lines[line], allowed=fault.allowed)
 
 
-def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _Fault:
+def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault:
     context, problem = error.context or "", error.problem or ""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
     if isinstance(error, LimitError):
-        return _Fault(line, column, problem, str(error.note))
+        return _SyntaxFault(line, column, problem, str(error.note))
     if context == "while scanning a quoted scalar" and error.context_mark is not None:
         opened = error.context_mark
         message = "the quote that opens here is not closed"
-        return _Fault(opened.line, opened.column, message, "the same quote at the end of the text")
+        return _SyntaxFault(
+            opened.line, opened.column, message, "the same quote at the end of the text"
+        )
     if problem == "mapping values are not allowed here":
-        return _Fault(line, column, *_second_colon(lines[line], column))
+        return _SyntaxFault(line, column, *_second_colon(lines[line], column))
     if problem == "could not find expected ':'" and error.context_mark is not None:
         key = error.context_mark
-        return _Fault(key.line, key.column, "`:` is missing after this key", "`key: value`")
+        return _SyntaxFault(key.line, key.column, "`:` is missing after this key", "`key: value`")
     if "cannot start any token" in problem:
         sign = lines[line][column : column + 1]
         if sign == "\t":
-            return _Fault(line, column, "a tab indents this line", "spaces")
+            return _SyntaxFault(line, column, "a tab indents this line", "spaces")
         message = f"a value cannot begin with {sign!r}"
-        return _Fault(line, column, message, "quotes around the whole value")
+        return _SyntaxFault(line, column, message, "quotes around the whole value")
     allowed = _ALLOWED
     if problem.startswith("found undefined alias"):
         message = "`*` begins an alias, and nothing has an anchor of that name"
-        return _Fault(line, column, message, "quotes around the whole value; or `&` and the name")
+        return _SyntaxFault(
+            line, column, message, "quotes around the whole value; or `&` and the name"
+        )
     if context.startswith("while parsing a flow") and "<stream end>" not in problem:
         allowed = _IN_FLOW
     if problem == "expected <block end>, but found '<scalar>'":
-        return _Fault(line, column, "text follows a value that is complete", _COMPLETE)
-    return _Fault(line, column, ", ".join(filter(None, (context, problem))), allowed)
+        return _SyntaxFault(line, column, "text follows a value that is complete", _COMPLETE)
+    return _SyntaxFault(line, column, ", ".join(filter(None, (context, problem))), allowed)
 
 
 def _second_colon(line: str, column: int) -> tuple[str, str]:

@@ -78,7 +78,7 @@ class Remembered(Protocol):
 State = TypeVar("State", bound=Remembered)
 
 
-class Run(Protocol[State]):
+class EngineRun(Protocol[State]):
     """One run: an iterator over outputs; then ``state`` is what is remembered from there on, of
     which the events are numbers of the run's."""
 
@@ -92,7 +92,7 @@ class Run(Protocol[State]):
 class Engine(Protocol[State]):
     """Applies some of the rules of a partitioning to many keys at once."""
 
-    def run(self, state: State, fresh: NewEvents, watermark: int, names: Names) -> Run[State]:
+    def run(self, state: State, fresh: NewEvents, watermark: int, names: Names) -> EngineRun[State]:
         """Apply new events, and move all keys to ``watermark``."""
         ...
 

@@ -34,8 +34,8 @@ def _no_numbers() -> I64:
 
 @dataclass(slots=True)
 class KeysState:
-    """What is remembered of many keys, which are numbered by their place in ``keys``. ``events``
-    are those that partial matches hold, ``event_key`` the key of each."""
+    """The state of many keys, which are numbered by their place in ``keys``. ``events`` are those
+    that partial matches hold, ``event_key`` the key of each."""
 
     keys: Bytes = field(default_factory=no_texts)
     events: EventTable = field(default_factory=EventTable.empty)
@@ -55,7 +55,7 @@ class KeysState:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to remember."""
+        """Return whether there is nothing to remember."""
         return not any(len(each.instances) for each in self.remembered)
 
 
@@ -79,12 +79,12 @@ class KeysMatcher:
 
     @cached_property
     def fingerprints(self) -> list[str]:
-        """What names the rules in stored state, by number."""
+        """The fingerprints of the rules, by their number in stored state."""
         return [rule.plan.fingerprint for rule in self.partitioning.rules]
 
     def meaning(self, rules: tuple[int, ...] = ()) -> Meaning:
-        """What the bits and columns of events mean in a state that has these numbers for the rules.
-        Most key groups have the same."""
+        """Return the layout of events in a state that has these numbers for the rules. Most key
+        groups have the same."""
         if rules not in self._meanings:
             conditions = tuple(condition.name for condition in self.partitioning.conditions)
             columns = tuple(slot.meaning for slot in self.slots)

@@ -1,4 +1,4 @@
-"""What is remembered of many keys, and events on their way, as blocks of packed columns and back.
+"""The state of many keys, and waiting events, as blocks of packed columns and back.
 
 The columns of both are listed in ``_OF_STATE`` and ``_OF_BATCH``; behind them come those of the
 events. Rows of a key stand together in each table, keys in their order, and refer to rows of the
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, I64, NONE
-from spark_cep.columns.packed_columns import Column, PackedColumns, blocks, damaged
+from spark_cep.columns.packed_columns import PackedColumn, PackedColumns, blocks, damaged
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Flags, Vector, no_texts, nulls_like
 from spark_cep.matcher.batch.events import EventTable, micros_or_none
@@ -121,19 +121,19 @@ def encode(
     in_sql.instances["rule"] = names[in_sql.instances["rule"]] if len(in_sql) else 0
     in_sql.rows = row_pattern_instances.moved_rows(in_sql.rows, event_at)
     columns = [
-        Column(_KEYS, state.keys.take(order)),
+        PackedColumn(_KEYS, state.keys.take(order)),
         *(
-            Column(_KEYS, counts[table])
+            PackedColumn(_KEYS, counts[table])
             for table in (_INSTANCES, _NODES, _SQL_INSTANCES, _EVENTS_OF_STATE)
         ),
-        *(Column(_INSTANCES, instances[name]) for name in _INSTANCE),
-        *(Column(_PARTIALS, partials[name]) for name in _PARTIAL),
-        *(Column(_FINISHED, finished[name]) for name in _FINISHED_FIELDS),
-        *(Column(_NODES, nodes[name]) for name in _NODE),
-        *(Column(_SQL_INSTANCES, in_sql.instances[name]) for name in _SQL_INSTANCE),
-        *(Column(_SQL_THREADS, in_sql.threads[name]) for name in _SQL_THREAD),
-        *(Column(_SQL_NODES, in_sql.nodes[name]) for name in _SQL_NODE),
-        *(Column(_SQL_ROWS, in_sql.rows[name]) for name in _SQL_ROW),
+        *(PackedColumn(_INSTANCES, instances[name]) for name in _INSTANCE),
+        *(PackedColumn(_PARTIALS, partials[name]) for name in _PARTIAL),
+        *(PackedColumn(_FINISHED, finished[name]) for name in _FINISHED_FIELDS),
+        *(PackedColumn(_NODES, nodes[name]) for name in _NODE),
+        *(PackedColumn(_SQL_INSTANCES, in_sql.instances[name]) for name in _SQL_INSTANCE),
+        *(PackedColumn(_SQL_THREADS, in_sql.threads[name]) for name in _SQL_THREAD),
+        *(PackedColumn(_SQL_NODES, in_sql.nodes[name]) for name in _SQL_NODE),
+        *(PackedColumn(_SQL_ROWS, in_sql.rows[name]) for name in _SQL_ROW),
         *_event_columns(_EVENTS_OF_STATE, state.events.take(event_rows)),
     ]
     key_ends = np.searchsorted(homes[order], np.arange(count), "right")
@@ -145,11 +145,11 @@ def encode_batch(batch: InputBatch) -> bytes:
     """Events that wait, as one block."""
     masks = [mask.to_bytes((mask.bit_length() + 7) // 8, "little") for mask in batch.masks]
     columns = [
-        Column(_KEYS, batch.keys),
-        Column(_MASKS, Bytes.of(masks)),
-        Column(_EVENTS_OF_BATCH, batch.key),
-        Column(_EVENTS_OF_BATCH, batch.mask),
-        Column(_EVENTS_OF_BATCH, batch.events.all_micros),
+        PackedColumn(_KEYS, batch.keys),
+        PackedColumn(_MASKS, Bytes.of(masks)),
+        PackedColumn(_EVENTS_OF_BATCH, batch.key),
+        PackedColumn(_EVENTS_OF_BATCH, batch.mask),
+        PackedColumn(_EVENTS_OF_BATCH, batch.events.all_micros),
         *_event_columns(_EVENTS_OF_BATCH, batch.events),
     ]
     ends = [np.array([len(each)]) for each in (batch.keys, masks, batch.events)]
@@ -243,7 +243,7 @@ class StoredKeys:
         return rows, due
 
     def _remembered(self, rows: I64) -> Flags:
-        """Whether something is remembered of the keys of some rows."""
+        """Return whether something is remembered of the keys of some rows."""
         return (self._count("instances", rows) > 0) | (self._count("sql_instances", rows) > 0)
 
     def _instance(self, name: str, rows: I64) -> I64:
@@ -264,7 +264,7 @@ class StoredKeys:
         return np.repeat(first - _starts(counts), counts) + np.arange(counts.sum()), counts
 
     def chosen(self, rows: I64) -> KeysState:
-        """What is remembered of the keys of some rows, in ascending order."""
+        """Return the state of the keys of some rows, in ascending order."""
         rows = rows[self._remembered(rows)]
         if not len(rows):
             return KeysState()
@@ -375,13 +375,13 @@ def _now(rules: I64, numbers: Mapping[int, int]) -> I64:
     return now[rules]
 
 
-def _event_columns(table: int, events: EventTable) -> list[Column]:
+def _event_columns(table: int, events: EventTable) -> list[PackedColumn]:
     payload = events.payload
     nothing = nulls_like(Bytes.of([]), len(events))
     return [
-        *(Column(table, getattr(events, name)) for name in _EVENT),
-        Column(table, nothing if payload is None else payload),
-        *(Column(table, column) for column in (events.columns or ()) if len(events)),
+        *(PackedColumn(table, getattr(events, name)) for name in _EVENT),
+        PackedColumn(table, nothing if payload is None else payload),
+        *(PackedColumn(table, column) for column in (events.columns or ()) if len(events)),
     ]
 
 

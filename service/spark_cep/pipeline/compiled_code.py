@@ -6,7 +6,7 @@ import numpy as np
 
 from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.output.avro_results import AvroResults
-from spark_cep.codecs.output.result_columns import ResultColumns
+from spark_cep.codecs.output.result_columns import FieldColumns
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
 from spark_cep.columns.loops.byte_loops import read_ascii, write_ascii
@@ -90,5 +90,5 @@ def _encode_nothing() -> None:
         ResultKind.MATCH, (), no_texts(), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i32,
         EventTable.empty(),
     )  # fmt: skip
-    columns = ResultColumns(nothing)
+    columns = FieldColumns(nothing)
     columns.encoded(AvroResults(0, 0, 0, 0).values("match", columns, 0))

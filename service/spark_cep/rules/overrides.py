@@ -29,18 +29,18 @@ _MOST_ORDERS: Final = 100
 _MOST_TOLD: Final = 10_000
 
 
-class _Part(BaseModel):
+class _OverridePart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PauseOrder(_Part):
+class PauseOrder(_OverridePart):
     """The rule takes no part."""
 
     reason: str = ""
     version: int | None = Field(None, description="this version alone; absent: every one", ge=1)
 
 
-class RollbackOrder(_Part):
+class RollbackOrder(_OverridePart):
     """An older version runs in place of one, and of those between."""
 
     version: int = Field(description="the version that runs", ge=1)
@@ -48,7 +48,7 @@ class RollbackOrder(_Part):
     rule: str = Field(description="canonical text of the version that runs")
 
 
-class Override(_Part):
+class Override(_OverridePart):
     """The decision about a rule. Without a part of it the rule is as its source says: an empty
     one also ends a pause by the circuit breaker."""
 

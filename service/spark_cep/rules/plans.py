@@ -48,8 +48,8 @@ def plan_for(rules: RuleSet, types: RecordTypes) -> RuleSetPlan:
 
 
 def meaning(one: LoadedRule) -> str:
-    """What a version of a rule means, as a digest: equal for texts that differ in descriptions,
-    modes or output alone."""
+    """Return a digest of the part of a rule that decides its results: equal for texts that differ
+    only in descriptions, modes or output."""
     return _plans(RecordTypes()).of(one).plan.fingerprint
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class GroupValue:
+class MemoryValue:
     """The value of one key group."""
 
     row: tuple[bytes] | None = None
@@ -45,17 +45,17 @@ class RunState:
     """The state of all key groups after so many ``batches``; plain bytes, to be kept anywhere."""
 
     batches: int
-    groups: list[tuple[GroupValue, GroupEntries]]
+    groups: list[tuple[MemoryValue, GroupEntries]]
 
     @classmethod
     def empty(cls, key_groups: int) -> RunState:
         """That of a run to begin."""
-        return cls(0, [(GroupValue(), GroupEntries()) for _ in range(key_groups)])
+        return cls(0, [(MemoryValue(), GroupEntries()) for _ in range(key_groups)])
 
     def copy(self) -> RunState:
         """The same, which no batch to come changes."""
         groups = [
-            (GroupValue(value.row), GroupEntries(dict(entries.by_name)))
+            (MemoryValue(value.row), GroupEntries(dict(entries.by_name)))
             for value, entries in self.groups
         ]
         return RunState(self.batches, groups)

@@ -25,7 +25,7 @@ from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.types import DecimalType, RecordType, record_type
 
 
-class _Column(NamedTuple):
+class _KitColumn(NamedTuple):
     """The column as the only field of its record, for fastavro, and what reads that."""
 
     schema: Any
@@ -84,9 +84,9 @@ class EventSchema:
             )
         return column.reader(body.getvalue())[name]
 
-    def _written_column(self, name: str) -> _Column:
+    def _written_column(self, name: str) -> _KitColumn:
         alone = project(self._schema, [name])
-        return _Column(
+        return _KitColumn(
             fastavro.parse_schema(alone.json), ValueReader(resolved(alone, alone), alone)
         )
 

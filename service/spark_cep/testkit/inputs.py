@@ -56,7 +56,7 @@ def _checked(rule: Rule) -> LoadedRule:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class KitInputs:
     """The inputs by name, their schemas by full record name where there are some, and what these
     warn about. No name: the rules name no input, and any will do."""
 
@@ -67,7 +67,7 @@ class Inputs:
     @classmethod
     def of(
         cls, rules: RuleSet, schema: Schema | None, schemas: Mapping[str, Schema] | None
-    ) -> Inputs:
+    ) -> KitInputs:
         """The inputs that ``rules`` name, with one schema for each or one for all of them.
 
         Raises RuleSetError when a rule does not fit them, SchemaError when a schema is none.

@@ -17,7 +17,7 @@ from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
 from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
-from spark_cep.testkit.inputs import Inputs, Rules, Schema, rule_set
+from spark_cep.testkit.inputs import KitInputs, Rules, Schema, rule_set
 from spark_cep.testkit.results import (
     FailedEvent,
     FoundMatch,
@@ -75,7 +75,7 @@ class RuleTest:
         schemas: Mapping[str, Schema] | None = None,
     ) -> None:
         self._rules = rule_set(rules)
-        self._inputs = Inputs.of(self._rules, schema, schemas)
+        self._inputs = KitInputs.of(self._rules, schema, schemas)
         self._now = instant_ms(start, 0)
         self._disorder = None if allowed_disorder is None else duration_ms(allowed_disorder)
         self._plan = compile_rules(self._rules.enabled, self._inputs.record_types)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner, Result
+
 from spark_cep.cli.main import app
 from spark_cep.cli.rules.wait import Wanted, wait_for
 from spark_cep.config import Observability
@@ -22,8 +24,6 @@ from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleLog
 from spark_cep.rules.rule_set import RuleSet, assemble
-from typer.testing import CliRunner, Result
-
 from tests.certificates import Authority
 
 SECRET = "pa:ss wörd"

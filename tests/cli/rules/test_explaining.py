@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from spark_cep.cli.main import app
 from typer.testing import CliRunner
+
+from spark_cep.cli.main import app
 
 SCHEMA = {
     "type": "record",

@@ -7,6 +7,7 @@ from typing import Any
 
 import fastavro
 import pytest
+
 from spark_cep.codecs.avro.reader_schemas import project, record_names, record_schema
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema, parse

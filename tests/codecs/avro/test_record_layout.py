@@ -12,6 +12,7 @@ from typing import Any
 import fastavro
 import numpy as np
 import pytest
+
 from spark_cep.codecs.avro import record_layout
 from spark_cep.codecs.avro.default_values import default_value
 from spark_cep.codecs.avro.loops import record_bytes
@@ -36,7 +37,6 @@ from spark_cep.pattern.types import (
     column_type,
     record_type,
 )
-
 from tests.e2e.poison import number, text
 from tests.e2e.schemas import MICROS, MILLIS, field, record
 

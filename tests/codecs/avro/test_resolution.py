@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from spark_cep.codecs.avro.resolution import incompatibilities, resolves
 from spark_cep.codecs.avro.schema import parse
 

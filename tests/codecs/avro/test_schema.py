@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from spark_cep.codecs.avro.resolution import Resolution
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.dead_letters import Reason, explain_undecodable

@@ -10,6 +10,7 @@ import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.codecs.output.dead_letters import (
     LARGEST_EXPLAINED,
     LONGEST_DETAIL,

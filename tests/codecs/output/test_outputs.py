@@ -12,6 +12,7 @@ from typing import Any
 
 import fastavro
 import pytest
+
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.dead_letters import REASONS
 from spark_cep.codecs.output.fields import Contract

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import (
     MATCH_ID_HEADER,
@@ -22,7 +23,6 @@ from spark_cep.matcher.findings.results import ResultKind
 from spark_cep.model import Coordinates, Match, Timeout
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
-
 from tests.codecs.output.test_outputs import noon
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import keyed_streams, rules
@@ -87,6 +87,7 @@ def both(
     return found[0], found[1], as_columns
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150,
     derandomize=True,

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from spark_cep.codecs.output.fields import RECORDS, Contract, Record
 from spark_cep.codecs.output.outputs import OutputEncoder
-from spark_cep.codecs.output.result_columns import Chosen, ResultColumns
+from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import schema_text, with_tables
 from spark_cep.columns.byte_column import ByteColumn
-
 from tests.codecs.output.test_outputs import noon
 from tests.codecs.output.test_result_columns import OUTPUT_TOPICS, both, plan, stream
 
@@ -44,7 +44,7 @@ class JsonResults:
         assert origin
         return json.dumps(RECORDS[contract].values(result, now)).encode()
 
-    def values(self, contract: Contract, columns: ResultColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
         """As the protocol says."""
         return ByteColumn.of(
             [
@@ -53,7 +53,7 @@ class JsonResults:
             ]
         )
 
-    def _row(self, record: Record, columns: ResultColumns, now: int, row: int) -> dict[str, Any]:
+    def _row(self, record: Record, columns: FieldColumns, now: int, row: int) -> dict[str, Any]:
         (steps,) = (each for each in record.fields if isinstance(each.type, Record))
         assert isinstance(steps.type, Record)
         (events,) = (each for each in steps.type.fields if isinstance(each.type, Record))
@@ -70,7 +70,7 @@ class JsonResults:
         return found
 
     @staticmethod
-    def _flat(record: Record, columns: ResultColumns, now: int, row: int) -> dict[str, Any]:
+    def _flat(record: Record, columns: FieldColumns, now: int, row: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for field in record.fields:
             if isinstance(field.type, Record):

@@ -13,6 +13,7 @@ import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.output.values import output_value
 from spark_cep.errors import OutputError

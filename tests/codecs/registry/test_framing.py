@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.codecs.registry.framing import (
     LARGEST_ID,
     VALUE_HEADER,

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.errors import (

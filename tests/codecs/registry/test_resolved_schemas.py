@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.registry import Registry, SubjectVersion
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas

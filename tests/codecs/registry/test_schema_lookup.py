@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+
 from spark_cep.codecs.registry import schema_lookup
 from spark_cep.codecs.registry.schema_lookup import (
     FORGOTTEN_AFTER_SECONDS,

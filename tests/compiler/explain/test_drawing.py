@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.compiler.explain.dot_text import dot_text
 from spark_cep.compiler.explain.drawing import Drawing, DrawnEdge, DrawnState, draw
 from spark_cep.compiler.explain.mermaid_text import mermaid_text
-from spark_cep.compiler.plan import Action, Kind
+from spark_cep.compiler.plan import Action, StateKind
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Rule
-
 from tests.compiler.drawn_text import Drawn, read_dot, read_mermaid
 from tests.compiler.test_plan_text import plan_of
 from tests.matcher.strategies import rules
@@ -90,7 +90,9 @@ def test_every_state_and_edge_is_drawn(some: list[Rule]) -> None:
 
 def _drawing_of(text: str) -> Drawing:
     """A drawing with ``text`` wherever text can stand."""
-    states = tuple(DrawnState(n, kind, (f"{n} {text}", text or "x")) for n, kind in enumerate(Kind))
+    states = tuple(
+        DrawnState(n, kind, (f"{n} {text}", text or "x")) for n, kind in enumerate(StateKind)
+    )
     edges = tuple(DrawnEdge(0, 1, action, f"take if {text}") for action in Action)
     return Drawing(f"title {text}", states, edges, (f"c0: {text}", f"c1: {text}"))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+
 from spark_cep.compiler.explain.explanation import Explanation, explain
 from spark_cep.compiler.explain.state_bounds import bounds, events_of_match
 from spark_cep.compiler.explain.wording import condition_name, repetition
@@ -18,7 +19,6 @@ from spark_cep.compiler.plan import EventAtom
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Loop, Rule, Step, Times, walk
-
 from tests.compiler.test_plan_text import RULES
 from tests.matcher.strategies import rules
 

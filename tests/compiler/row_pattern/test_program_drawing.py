@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.compiler.explain.dot_text import dot_text
 from spark_cep.compiler.explain.mermaid_text import mermaid_text
 from spark_cep.compiler.explain.row_pattern_drawing import draw_program
-from spark_cep.compiler.plan import Action, Kind
+from spark_cep.compiler.plan import Action, StateKind
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.pattern.sql import load_query
-
 from tests.compiler.drawn_text import read_dot, read_mermaid
 
 TEXT = """SELECT * FROM t MATCH_RECOGNIZE (
@@ -30,16 +30,16 @@ def test_states_and_edges() -> None:
     """Conditions stand in the instructions that ask them; SPLIT says what it prefers."""
     drawing = draw_program(plan_query(load_query(TEXT, "d.sql")), "rule")
     assert [(state.lines, state.kind) for state in drawing.states] == [
-        (("0 START",), Kind.START),
-        (("1 LABEL A", "any row"), Kind.NORMAL),
-        (("2 SPLIT 3, 8",), Kind.NORMAL),
-        (("3 SPLIT 4, 6",), Kind.NORMAL),
-        (("4 LABEL B", "v > RUNNING LAST(A.v)"), Kind.NORMAL),
-        (("5 JUMP 7",), Kind.NORMAL),
-        (("6 LABEL C", "v IS NULL"), Kind.NORMAL),
-        (("7 SPLIT 3, 8",), Kind.NORMAL),
-        (("8 END",), Kind.PENDING),
-        (("9 DONE",), Kind.FINAL),
+        (("0 START",), StateKind.START),
+        (("1 LABEL A", "any row"), StateKind.NORMAL),
+        (("2 SPLIT 3, 8",), StateKind.NORMAL),
+        (("3 SPLIT 4, 6",), StateKind.NORMAL),
+        (("4 LABEL B", "v > RUNNING LAST(A.v)"), StateKind.NORMAL),
+        (("5 JUMP 7",), StateKind.NORMAL),
+        (("6 LABEL C", "v IS NULL"), StateKind.NORMAL),
+        (("7 SPLIT 3, 8",), StateKind.NORMAL),
+        (("8 END",), StateKind.PENDING),
+        (("9 DONE",), StateKind.FINAL),
     ]
     assert [
         (edge.source, edge.target, edge.label) for edge in drawing.edges if edge.source in (1, 7)

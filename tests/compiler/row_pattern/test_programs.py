@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.sql.program_size import program_size

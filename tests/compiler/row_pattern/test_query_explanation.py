@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.compiler.explain.explanation import Explanation
 from spark_cep.compiler.explain.row_pattern_explanation import explain_query
 from spark_cep.compiler.row_pattern import plan_query

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.results import (
     MatchFound,
     Result,
@@ -23,7 +24,6 @@ from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, RecordType
-
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 from tests.row_pattern_oracle import Clause, Condition, OpenError, Seen
 
@@ -173,7 +173,9 @@ def statement_and_clause(
 
 
 @lru_cache(maxsize=10)
-def _compiled(text: str, limits: Limits | None = None) -> tuple[RowPatternPlan, RowPatternMatcher]:
+def _compiled(
+    text: str, limits: RowPatternLimits | None = None
+) -> tuple[RowPatternPlan, RowPatternMatcher]:
     plan = plan_query(load_query(text, "random", EVENT))
     return plan, RowPatternMatcher(plan, limits)
 
@@ -211,7 +213,7 @@ class Machine:
 
 
 @lru_cache(maxsize=10)
-def _with_loops(text: str, limits: Limits | None = None) -> Loops:
+def _with_loops(text: str, limits: RowPatternLimits | None = None) -> Loops:
     return Loops(plan_query(load_query(text, "random", EVENT)), limits)
 
 
@@ -219,7 +221,7 @@ class CompiledMachine:
     """The compiled matcher, beside the reference; behind each call both have to remember the same.
     Every other time the state of one goes on as that of the other."""
 
-    def __init__(self, text: str, limits: Limits | None = None) -> None:
+    def __init__(self, text: str, limits: RowPatternLimits | None = None) -> None:
         self._plan, self._matcher = _compiled(text, limits)
         self._loops = _with_loops(text, limits)
         self._names = Names()

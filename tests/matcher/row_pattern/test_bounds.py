@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.loops.tables import TRIED_AGAIN
-from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.results import GivenUp, MatchFound, Unmatched
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
-
 from tests.matcher.row_pattern.clauses import EVENT, row
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 
 
 def _matcher(
-    pattern: str, defines: str, limits: Limits | None = None, rows: str = ""
+    pattern: str, defines: str, limits: RowPatternLimits | None = None, rows: str = ""
 ) -> RowPatternMatcher:
     clause = f"MEASURES v AS m {rows} PATTERN ({pattern}) DEFINE {defines}"
     text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
@@ -60,7 +60,7 @@ def test_rows_are_dropped() -> None:
 
 def test_too_many_threads() -> None:
     """Threads that cannot be one are bounded; the attempt is given up."""
-    matcher = _matcher("(A | B)* C", "C AS SUM(A.v) = -1", Limits(threads=50))
+    matcher = _matcher("(A | B)* C", "C AS SUM(A.v) = -1", RowPatternLimits(threads=50))
     state = KeyState()
     results = matcher.advance(state, _rows([1] * 8))
     assert results == [GivenUp(at, row(at, 1), "more than 50 threads") for at in range(4)]
@@ -70,7 +70,7 @@ def test_too_many_threads() -> None:
 def test_rows_of_an_attempt_given_up() -> None:
     """They are unmatched, each once."""
     matcher = _matcher(
-        "A+ B", "B AS v < 0", Limits(rows=4), "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+        "A+ B", "B AS v < 0", RowPatternLimits(rows=4), "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
     )
     results = matcher.advance(KeyState(), [row(time, time, 1) for time in range(10)])
     shown = [each.number if isinstance(each, Unmatched) else each.first for each in results]
@@ -79,7 +79,7 @@ def test_rows_of_an_attempt_given_up() -> None:
 
 def test_the_search_goes_on_behind_an_attempt_given_up() -> None:
     """At the next row: the match from there is within the limit."""
-    matcher = _matcher("A+ B", "A AS v > 0, B AS v < 0", Limits(rows=4))
+    matcher = _matcher("A+ B", "A AS v > 0, B AS v < 0", RowPatternLimits(rows=4))
     results = matcher.advance(KeyState(), _rows([1, 2, 3, 4, -1]))
     assert [(type(each), each.first) for each in results if not isinstance(each, Unmatched)] == [
         (GivenUp, 0),
@@ -90,7 +90,7 @@ def test_the_search_goes_on_behind_an_attempt_given_up() -> None:
 def test_no_match_is_cut_off() -> None:
     """What an attempt has found beyond a limit is not what it would have found; it is not put out.
     The rows are cut anywhere."""
-    matcher = _matcher("A+", "A AS v > 0", Limits(rows=5))
+    matcher = _matcher("A+", "A AS v > 0", RowPatternLimits(rows=5))
     at_once, one_by_one = KeyState(), KeyState()
     rows = _rows([1] * 12 + [0])
     results = matcher.advance(at_once, rows)
@@ -111,7 +111,7 @@ def test_many_rows_of_many_threads_are_not_tried_again() -> None:
     plan = plan_query(load_query(text, "b.sql", EVENT))
     # Each row makes two threads more.
     for threads, wanted in ((800, [0, 399 // TRIED_AGAIN]), (1100, [0])):
-        loops, names = Loops(plan, Limits(threads=threads)), Names()
+        loops, names = Loops(plan, RowPatternLimits(threads=threads)), Names()
         events = EventTable.of([row(time, 1) for time in range(600)], names, loops.slots)
         run = loops.apply(RowPatternStates(), events, np.zeros(600, np.int64), -1, names)
         found = [result for piece in run for _, result in piece.objects()]
@@ -121,7 +121,7 @@ def test_many_rows_of_many_threads_are_not_tried_again() -> None:
 def test_work_behind_attempts_given_up_is_bounded() -> None:
     """Of the rows of a long one, some are tried again, not each: there are as many searches as rows
     by a factor."""
-    matcher = _matcher("A+ B", "A AS v > 0, B AS v < 0", Limits(rows=160))
+    matcher = _matcher("A+ B", "A AS v > 0, B AS v < 0", RowPatternLimits(rows=160))
     results = matcher.advance(KeyState(), _rows([1] * 1600))
     assert [each.first for each in results if isinstance(each, GivenUp)] == [
         at * 160 // TRIED_AGAIN for at in range((1600 - 160) * TRIED_AGAIN // 160)

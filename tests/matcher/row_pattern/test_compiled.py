@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.compilation import FOREVER
 from spark_cep.columns.vectors import Objects
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern import matcher as compiled_matcher
-from spark_cep.matcher.row_pattern.calls import Calls
-from spark_cep.matcher.row_pattern.found import Found
+from spark_cep.matcher.row_pattern.calls import RowPatternCalls
+from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
-from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.results import MatchFound, Result
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Coordinates, Event
@@ -36,7 +37,6 @@ from spark_cep.pattern.types import (
     DecimalType,
     RecordType,
 )
-
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 
 EVENT = RecordType(
@@ -153,7 +153,7 @@ class Both:
     """Both matchers on some keys. Behind each call they have to have found the same, and to
     remember the same."""
 
-    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
+    def __init__(self, plan: RowPatternPlan, limits: RowPatternLimits | None = None) -> None:
         self._plan = plan
         self.reference, self.compiled = (
             RowPatternMatcher(plan, limits),
@@ -225,6 +225,7 @@ def plans(draw: st.DrawFn) -> RowPatternPlan:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(plans(), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), VALUES), max_size=20),
        st.data())  # fmt: skip
@@ -284,7 +285,7 @@ def test_tables_grow(name: str, batch: int) -> None:
     pattern, defines, length = LONG[name]
     both = Both(
         _plan(f"MEASURES COUNT(*) AS m PATTERN ({pattern}) DEFINE {defines}"),
-        Limits(rows=4_000, threads=1_000),
+        RowPatternLimits(rows=4_000, threads=1_000),
     )
     values = [1] * length + [-1, 1, 1]
     if batch == 5:
@@ -300,14 +301,14 @@ def test_tables_grow(name: str, batch: int) -> None:
 def test_failed_attempts_are_not_repeated(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one has failed, later ones fail: a condition is computed once or twice of each row, not
     of all rows for each before them."""
-    calls, real = 0, Calls._call
+    calls, real = 0, RowPatternCalls._call
 
     def counted(*given: Any) -> int:
         nonlocal calls
         calls += 1
         return real(*given)
 
-    monkeypatch.setattr(Calls, "_call", counted)
+    monkeypatch.setattr(RowPatternCalls, "_call", counted)
     both = Both(_plan("MEASURES COUNT(*) AS m PATTERN (A+ C) DEFINE A AS s >= PREV(s), C AS n < 0"))
     rows = [(0, both.event(number, {"s": "A", "n": 1})) for number in range(200)]
     rows += [(0, both.event(200, {"s": "", "n": 1}))]
@@ -381,7 +382,7 @@ def _untyped(clause: str) -> Loops:
     return Loops(plan_query(load_query(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", "c.sql")))
 
 
-def _found(matcher: Loops, rows: Sequence[tuple[str, Any]]) -> Found:
+def _found(matcher: Loops, rows: Sequence[tuple[str, Any]]) -> RunFindings:
     names = Names()
     events = [
         Event(

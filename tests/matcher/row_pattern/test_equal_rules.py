@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.compiler.rule_set import compile_rules
@@ -18,10 +19,11 @@ from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
-
 from tests.matcher.row_pattern.clauses import row
 from tests.reference.local import LocalJob, Record
 from tests.reference.row_pattern import KeyState, RowPatternMatcher
+
+pytestmark = pytest.mark.slow
 
 EVENT = RecordType({"k": STRING, "ts": BIGINT, "s": STRING})
 #: The clause, and the fields and the steps of the rule.

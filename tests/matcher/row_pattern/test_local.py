@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.matcher.findings.partial import END_OF_TIME
 from spark_cep.model import Coordinates, Match, MatchRow, Timeout
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
-
 from tests.reference.local import LocalJob, Record
 from tests.sql_rules import job_of, result_rows, sql_rule
 
@@ -53,6 +54,7 @@ records = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(records, st.data())
 def test_cuts_and_disorder(drawn: Sequence[tuple[int, str, int]], data: st.DataObject) -> None:
@@ -89,6 +91,7 @@ def test_cuts_and_disorder(drawn: Sequence[tuple[int, str, int]], data: st.DataO
     assert _found(cut) == _found(whole)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(records, st.integers(0, 20), st.integers(1, 4))
 def test_effective_from(

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from spark_cep.matcher.row_pattern.lowering import Limits
 
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from tests.matcher.row_pattern.clauses import (
     CONDITIONS,
     CompiledMachine,
@@ -18,6 +18,8 @@ from tests.matcher.row_pattern.clauses import (
     statement_and_clause,
 )
 from tests.row_pattern_oracle import Clause, Partition, TooLongError, answer
+
+pytestmark = pytest.mark.slow
 
 VALUES = st.lists(st.integers(0, 2), max_size=6)
 MANY = settings(
@@ -121,7 +123,7 @@ def test_merged_threads(kind: Kind, pattern: str, condition: str) -> None:
 @given(clauses(timed=True), st.lists(st.integers(0, 2), max_size=12), st.data())
 def test_limits(drawn: tuple[str, Clause], values: list[int], data: st.DataObject) -> None:
     """Beyond limits both matchers give up the same attempts, and remember the same."""
-    limits = Limits(data.draw(st.integers(1, 20)), data.draw(st.integers(1, 6)))
+    limits = RowPatternLimits(data.draw(st.integers(1, 20)), data.draw(st.integers(1, 6)))
     machine = CompiledMachine(drawn[0], limits)
     cut = data.draw(st.integers(0, len(values)))
     rows = [(value, time) for time, value in enumerate(values)]

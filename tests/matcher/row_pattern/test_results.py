@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.row_pattern.results import (
     MatchFound,
@@ -18,7 +19,6 @@ from spark_cep.matcher.row_pattern.results import (
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
-
 from tests.matcher.row_pattern.clauses import row
 from tests.reference.row_pattern import KeyState, RowPatternMatcher
 

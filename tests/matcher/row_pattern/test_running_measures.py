@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.calls import KeyRows
@@ -19,7 +20,6 @@ from spark_cep.model import Event
 from spark_cep.pattern.expressions.functions.aggregation import MAX_COLLECTED, ROW_AGGREGATES
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, DOUBLE, RecordType
-
 from tests.matcher.row_pattern.clauses import row
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from spark_cep.compiler.record_types import RecordTypes
 
+from spark_cep.compiler.record_types import RecordTypes
 from tests.matcher.runs import END_OF_TIME, BothMatchers, compiled, matched, written
 
 RULE = """

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+
 from spark_cep.errors import RuleSetError
 from spark_cep.pattern.checks.validation import check_rule
 from spark_cep.pattern.document.loading import load_rules

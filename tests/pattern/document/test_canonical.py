@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.pattern.checks.validation import check_rule
 from spark_cep.pattern.document.canonical import to_yaml
 from spark_cep.pattern.document.loading import load_rules

@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import examine_rules, load_rules, write_schema
 from spark_cep.pattern.expressions import parse
@@ -423,6 +424,15 @@ def test_mistake_is_named(text: str, message: str) -> None:
     assert first.message == message
     assert first.allowed
     assert first.span is not None or message == "there is no rule"
+
+
+def test_a_comma_in_braces_is_told() -> None:
+    """YAML takes `amount > 1,5` apart where it stands in braces."""
+    (problem,) = refused("{id: r, key: k, pattern: [{step: a, where: amount > 1,5}]}")
+    assert problem.message == "`5` has no value"
+    assert (
+        problem.allowed == "decimals behind a point, as 1.5; quotes around a condition with a comma"
+    )
 
 
 def test_schema_file_is_up_to_date() -> None:

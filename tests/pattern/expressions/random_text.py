@@ -5,7 +5,6 @@ from __future__ import annotations
 from random import Random
 
 from spark_cep.pattern.expressions import ExpressionError, check_types, parse
-
 from tests.pattern.expressions.samples import EVENT
 
 _NUMBERS = """

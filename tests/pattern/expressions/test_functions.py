@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.pattern.expressions import aggregate, bind, check_types, parse
 from spark_cep.pattern.expressions.functions import ALIASES, FUNCTIONS, LAMBDAS, SPECIAL_CALLS
 from spark_cep.pattern.expressions.functions.aggregation import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from spark_cep.pattern.expressions import Evaluator, bind, parse
 from spark_cep.pattern.expressions.functions import FAMILIES
 from spark_cep.pattern.types import record_type
-
 from tests.hostile.stream import LONG_TEXTS
 from tests.hostile.texts import CONDITIONS
 

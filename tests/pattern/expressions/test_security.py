@@ -8,9 +8,9 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.pattern.expressions import ExpressionError, check_types, parse
 from spark_cep.pattern.types import record_type
-
 from tests.pattern.expressions.spark_sql import to_spark_sql
 
 HOSTILE = {

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+
 from spark_cep.pattern.expressions import Expression, ExpressionError, check_types, parse
 from spark_cep.pattern.types import NULL, TIMESTAMP, UNKNOWN
-
 from tests.pattern.expressions.random_text import random_chain, random_expressions
 from tests.pattern.expressions.samples import (
     COLUMNS,

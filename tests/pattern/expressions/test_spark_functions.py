@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.pattern.expressions import parse
 
+from spark_cep.pattern.expressions import parse
 from tests.pattern.expressions.samples import COLUMNS, EVENTS, SPARK_SCHEMA, in_python
 from tests.pattern.expressions.test_spark_equality import comparable
 

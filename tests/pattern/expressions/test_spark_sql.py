@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from spark_cep.pattern.expressions import ExpressionError, parse
 
+from spark_cep.pattern.expressions import ExpressionError, parse
 from tests.pattern.expressions.samples import EVENT
 from tests.pattern.expressions.spark_sql import to_spark_sql
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.pattern.expressions import And, Leaf, Or, boolean_structure, parse
 
 

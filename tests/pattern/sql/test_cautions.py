@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+
 from spark_cep.errors import Problem
 from spark_cep.pattern.sql import load_query, stream_refusals, stream_warnings
 from spark_cep.pattern.sql.query import Query

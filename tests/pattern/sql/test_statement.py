@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from spark_cep.errors import RuleSetError
 from spark_cep.pattern.sql import Query, load_query
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo

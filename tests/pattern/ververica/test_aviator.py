@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.pattern.expressions import ExpressionError, bind, check_types, parse
 from spark_cep.pattern.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, RecordType
 from spark_cep.pattern.ververica.aviator import sql_condition
-
 from tests.pattern.ververica.aviator_oracle import BeyondError, Tree, takes, text_of
 
 _RECORD = RecordType({"n": INT, "s": STRING, "b": BOOLEAN})

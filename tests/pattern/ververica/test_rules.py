@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import examine_rules, load_rules
 from spark_cep.pattern.document.plain_data import load_data

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import fastavro
 import numpy as np
 import pyarrow as pa
+
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.codecs.record_faults import Fault
@@ -40,7 +41,6 @@ from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, r
 from spark_cep.pipeline.match.slot_columns import vector_of
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word
-
 from tests.e2e.poison import without_logical_types
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

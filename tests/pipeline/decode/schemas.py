@@ -9,9 +9,9 @@ from random import Random
 from typing import Any
 
 import fastavro
+
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.framing import frame
-
 from tests.e2e import poison
 from tests.e2e.schemas import MICROS, MILLIS, field, record
 

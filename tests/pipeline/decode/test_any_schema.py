@@ -13,6 +13,7 @@ from typing import Any
 
 import fastavro
 import pytest
+
 from spark_cep.codecs.avro.resolved import resolved
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.avro.value_reader import ValueReader
@@ -29,7 +30,6 @@ from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchema
 from spark_cep.errors import SchemaError
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-
 from tests.codecs.registry.test_resolved_schemas import FakeRegistry, record
 from tests.codecs.registry.test_resolved_schemas import resolved as at_start
 from tests.pipeline.decode import schemas as known

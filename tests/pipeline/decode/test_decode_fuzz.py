@@ -20,17 +20,17 @@ import pytest
 import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.dead_letters import Reason, decoding_fault
 from spark_cep.codecs.record_faults import OF_RECORDS, Fault
 from spark_cep.codecs.registry.framing import FramingError, frame, read_schema_id
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-from spark_cep.pipeline.decode.pack import Packer, RecordReader
+from spark_cep.pipeline.decode.pack import Packer, WriterOfId
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
-
 from tests.e2e import poison
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, Setting, read
@@ -114,8 +114,8 @@ def damaged(random: Random) -> bytes:
 def catalogue() -> ResolvedSchemas:
     """Two writers, one that nests without end, of one record type."""
     event = EventType(0, "events", "e2e.Event", READER, ("t",), "ts", "auto")
-    writers: dict[int, tuple[Writer, ...]] = {
-        number: (Writer(number, schema, None, 0),) for number, schema in SCHEMAS.items()
+    writers: dict[int, tuple[WriterSchema, ...]] = {
+        number: (WriterSchema(number, schema, None, 0),) for number, schema in SCHEMAS.items()
     }
     return ResolvedSchemas((event,), writers)
 
@@ -134,8 +134,7 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
         ),
         key_groups=4,
         readers={
-            number: RecordReader(schema.text, {0: READER.text})
-            for number, schema in SCHEMAS.items()
+            number: WriterOfId(schema.text, {0: READER.text}) for number, schema in SCHEMAS.items()
         },
         unknown_ids={},
         lookup=lookup(),

@@ -15,6 +15,7 @@ import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.serializers import CPickleSerializer
+
 from spark_cep.codecs.avro.loops.record_bytes import read_records
 from spark_cep.codecs.avro.reader_schemas import project
 from spark_cep.codecs.avro.resolution import resolves
@@ -22,7 +23,7 @@ from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.output.dead_letters import decoding_fault, endless
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame, read_schema_id
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.columns.loops.byte_loops import copy_bytes
 from spark_cep.columns.loops.text_hash import text_hashes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
@@ -35,7 +36,6 @@ from spark_cep.pipeline.decode import evaluation
 from spark_cep.pipeline.decode.decoder import MOST_FAILURES
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, check_columns, record_types
 from spark_cep.programs.loops.event_mask_loops import number_texts, set_masks
-
 from tests.e2e import poison
 from tests.e2e.schemas import record as avro_record
 from tests.pipeline.decode import schemas
@@ -150,19 +150,19 @@ def catalogue_of(
             EventType(1, "payments", "t.Payment", reader, tuple(payments), "at", "seconds")
         )
     second = 1 if payments else None
-    writers: dict[int, tuple[Writer, ...]] = {
-        PAYMENT: (Writer(PAYMENT, payment, None, second),),
-        STRANGER: (Writer(STRANGER, parse(json.dumps(schemas.STRANGER), "?"), None, None),),
+    writers: dict[int, tuple[WriterSchema, ...]] = {
+        PAYMENT: (WriterSchema(PAYMENT, payment, None, second),),
+        STRANGER: (WriterSchema(STRANGER, parse(json.dumps(schemas.STRANGER), "?"), None, None),),
     }
     for schema_id in (1, 2, 3, 300):
         made = schemas.writer(random, wild * (schema_id > 1))
         written = parse(json.dumps(made), str(schema_id))
         assert resolves(written, types[0].reader) == []
-        writers[schema_id] = (Writer(schema_id, written, None, 0),)
+        writers[schema_id] = (WriterSchema(schema_id, written, None, 0),)
     mixed = [schemas.writer(random, wild), schemas.STRANGER, schemas.PAYMENT]
     several = parse(json.dumps(mixed), "mixed")
     branches = [(0, 0), (1, None), (2, second)]
-    writers[MIXED] = tuple(Writer(MIXED, several, branch, of) for branch, of in branches)
+    writers[MIXED] = tuple(WriterSchema(MIXED, several, branch, of) for branch, of in branches)
     return ResolvedSchemas(tuple(types), writers, {UNKNOWN: 0}, {UNREADABLE: "no"})
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
 from spark_cep.codecs.output.schemas import schema_text
@@ -39,7 +40,6 @@ from spark_cep.pipeline.wire.packets import (
 )
 from spark_cep.pipeline.wire.reports import Count, Counts, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
-
 from tests.pipeline.decode.lookups import lookup
 
 MIB = 2**20

@@ -15,11 +15,12 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 from pyspark.serializers import CPickleSerializer
+
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, RecordFormat, Wanted
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, Writer
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
@@ -27,7 +28,6 @@ from spark_cep.pattern.types import RecordType, record_type
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
 from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
-
 from tests.e2e.schemas import field, record
 from tests.pipeline.decode.reference import Kafka, kafka_records, read
 from tests.pipeline.decode.test_decoder import planned, rule
@@ -127,7 +127,7 @@ def avro_format() -> ResolvedSchemas:
     """The same in Avro, with the registry's framing."""
     schema = parse(json.dumps(SCHEMA), "event")
     types = (EventType(0, "events", "t.Event", schema, ("t",), "at", "millis"),)
-    return ResolvedSchemas(types, {SCHEMA_ID: (Writer(SCHEMA_ID, schema, None, 0),)})
+    return ResolvedSchemas(types, {SCHEMA_ID: (WriterSchema(SCHEMA_ID, schema, None, 0),)})
 
 
 def in_avro(event: dict[str, Any]) -> bytes:
@@ -201,7 +201,7 @@ def test_a_large_constant_of_many_records(key: Any, count: int) -> None:
     writer = record("t.Event", at="long", kind="string")
     schemas = [parse(json.dumps(each), "event") for each in (reader, writer)]
     types = (EventType(0, "events", "t.Event", schemas[0], ("t",), "at", "millis"),)
-    form = ResolvedSchemas(types, {SCHEMA_ID: (Writer(SCHEMA_ID, schemas[1], None, 0),)})
+    form = ResolvedSchemas(types, {SCHEMA_ID: (WriterSchema(SCHEMA_ID, schemas[1], None, 0),)})
     rules = [rule("large", "kind = 'a'", "kind = 'a'", key=key, emit={"events": ["k"]})]
     decoder = decoder_for(planned(rules), form, DecodeOptions(16, None, keep_all=False))
     out = BytesIO()

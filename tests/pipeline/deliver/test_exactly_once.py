@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
+
+from examples.embedded import EmbeddedBroker
 from spark_cep.config.kafka import Kafka
 from spark_cep.errors import (
     ConfigurationError,
@@ -21,13 +23,11 @@ from spark_cep.errors import (
 from spark_cep.pipeline.deliver import exactly_once
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce, TransactionalProducer
-from spark_cep.pipeline.deliver.output import Batch, WriteOutcome
+from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
 from spark_cep.pipeline.driver.checkpoint.fencing import disagreement, fence_earlier_runs
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten, partly_written
 from spark_cep.pipeline.librdkafka.messages import Messages
-
-from examples.embedded import EmbeddedBroker
 from tests.conftest import JARS
 from tests.kafka_access import KafkaAccess
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.kafka
 
 QUERY = "9b2f3c1e-0000-4000-8000-000000000001"
 OFFSETS = "0123456789abcdef"
-FIRST = Batch(QUERY, 0, "1-3", OFFSETS)
+FIRST = WrittenBatch(QUERY, 0, "1-3", OFFSETS)
 
 
 def _position(query: str, batch: int) -> Position:
@@ -82,7 +82,7 @@ class Job:
     ) -> WriteOutcome:
         """One task, to its end."""
         output = replace(self.delivery, run=run).output(
-            partition, Batch(QUERY, batch, "1-3", offsets), first
+            partition, WrittenBatch(QUERY, batch, "1-3", offsets), first
         )
         for text in texts:
             output.write(Messages.of_records([(self.topic, None, text.encode(), [])]))
@@ -306,7 +306,7 @@ def test_a_broker_that_is_silent_for_too_long(tmp_path: Path) -> None:
         forget()
         quick = {**job.delivery.producer_config, "message.timeout.ms": 2_000}
         job.delivery = replace(job.delivery, producer_config=quick)
-        output = job.delivery.output(0, Batch(QUERY, 1, "1-3", OFFSETS), False)
+        output = job.delivery.output(0, WrittenBatch(QUERY, 1, "1-3", OFFSETS), False)
         record = Messages.of_records([(job.topic, None, b"b", [])])
         # The transaction begins while the broker answers.
         output.write(Messages.of_records([]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+
 from spark_cep.kafka_errors import may_pass
 from spark_cep.pipeline.deliver.kafka_retry import is_retriable, retried
 

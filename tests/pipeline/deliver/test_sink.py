@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.pipeline.deliver import sink
-from spark_cep.pipeline.deliver.output import Batch, WriteOutcome
+from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
 from spark_cep.pipeline.deliver.sink import PartitionWriter
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.wire.fragments import fragments
@@ -21,7 +22,6 @@ from spark_cep.pipeline.wire.packets import (
     ResultColumns,
 )
 from spark_cep.pipeline.wire.reports import Count, Report
-
 from tests.pipeline.librdkafka.records import records_of
 
 RECORDS = OutputRecords((("late", b"k", b"vv", [("h", None)]), ("late", None, None, [])))
@@ -42,9 +42,9 @@ class Memory:
         self.written = written
         self.records: list[Record] = []
         self.abandoned = False
-        self.asked: tuple[int, Batch, bool] | None = None
+        self.asked: tuple[int, WrittenBatch, bool] | None = None
 
-    def output(self, *task: int | Batch | bool) -> Memory:
+    def output(self, *task: int | WrittenBatch | bool) -> Memory:
         """Itself, whatever the task."""
         self.asked = task  # type: ignore[assignment]
         return self
@@ -76,7 +76,9 @@ def written(memory: Memory, *packets: tuple[int, bytes]) -> list[bytes]:
         [pa.array([int(kind) for kind in kinds], pa.int32()), pa.array(contents, pa.binary())],
         names=["kind", "packet"],
     )
-    (reports,) = PartitionWriter(memory, Batch("query", 7, "", "f00d"), first=False)(iter([batch]))
+    (reports,) = PartitionWriter(memory, WrittenBatch("query", 7, "", "f00d"), first=False)(
+        iter([batch])
+    )
     return [bytes(report.as_py()) for report in reports.column(0)]
 
 
@@ -100,7 +102,7 @@ def test_records_are_written_and_counted() -> None:
     )
     assert earlier == EARLIER
     assert memory.records == [*RECORDS.records, *records_of(Messages.of_results(RESULTS))]
-    assert memory.asked == (3, Batch("query", 7, "", "f00d"), True)
+    assert memory.asked == (3, WrittenBatch("query", 7, "", "f00d"), True)
     counts = Report.decode(own).counts
     assert counts.pop((Count.BUSY_US, "sink")) >= 0
     assert counts == {

@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import DrainTime
 from spark_cep.errors import StateError

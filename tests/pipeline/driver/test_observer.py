@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from spark_cep.config import OutputTopicNames, Settings
 from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+
 from spark_cep.codecs.output.fields import Contract
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
@@ -17,7 +18,6 @@ from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from spark_cep.pipeline.driver.lifecycle.retry import ask_once
 from spark_cep.pipeline.driver.output_setup import output_encoder
 from spark_cep.pipeline.driver.rules.job_plan import registry_settings
-
 from tests.kafka_access import KafkaAccess
 
 pytestmark = pytest.mark.kafka

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pyspark
 import pytest
+
 from spark_cep import __version__
 from spark_cep.config import Settings
 from spark_cep.errors import KafkaUnavailableError, StateError

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, digest
@@ -13,7 +14,6 @@ from spark_cep.pipeline.driver.rules.rules_at_start import _without_crashing
 from spark_cep.rules.overrides import Override, Overrides, PlacedOverride
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleSet
-
 from tests.pipeline.driver.test_drained_rules import Log, rules
 
 _OVERRIDES = Overrides(end=5)

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 from pyspark.errors.exceptions.base import PySparkException
+
 from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.config import Settings

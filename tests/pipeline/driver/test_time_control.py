@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
 from spark_cep.pipeline.driver.observe.progress import BatchReport

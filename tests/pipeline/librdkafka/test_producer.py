@@ -8,13 +8,13 @@ import uuid
 import numpy as np
 import pytest
 from confluent_kafka import KafkaError
+
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.config.kafka import Kafka
 from spark_cep.errors import OutputError
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.librdkafka.producer import Producer
 from spark_cep.pipeline.wire.packets import Record, ResultColumns
-
 from tests.kafka_access import KafkaAccess
 from tests.pipeline.librdkafka.records import records_of
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from spark_cep.compiler.carrying import NOWHERE, same_states
 from spark_cep.compiler.formula import TRUE
-from spark_cep.compiler.plan import Kind, Plan
+from spark_cep.compiler.plan import Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import plan_together
 from spark_cep.compiler.steps.lowering import lower
@@ -28,7 +29,6 @@ from spark_cep.pattern.expressions import parse
 from spark_cep.pattern.tree import Contiguity, Rule, Step, walk
 from spark_cep.pattern.types import INT, STRING, RecordType
 from spark_cep.pipeline.state.carried import Carry, moved
-
 from tests.matcher.strategies import rules
 from tests.matcher.texts import texts_in
 from tests.pipeline.match.test_key_group import LEFT, Store, batches, property_of
@@ -57,7 +57,7 @@ def ends_with(rule: Rule, how: Contiguity, where: str, version: int) -> Plan:
 def all_move(old: Plan, new: Plan) -> bool:
     """Whether every state in which something can stand has the same in the other plan."""
     states = same_states(old, new)
-    stands = (Kind.NORMAL, Kind.PENDING)
+    stands = (StateKind.NORMAL, StateKind.PENDING)
     return all(states[each.number] != NOWHERE for each in old.states if each.kind in stands)
 
 
@@ -462,5 +462,5 @@ def test_large_plans() -> None:
     assert time.process_time() - began < 5
     assert same_states(one, two) is states
     assert [one.states[n].kind for n, to in enumerate(states) if to == NOWHERE] == [
-        Kind.START, Kind.FINAL,
+        StateKind.START, StateKind.FINAL,
     ]  # fmt: skip

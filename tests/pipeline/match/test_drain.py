@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import AnyPlan, DrainTime, RuleSetPlan, compile_rule, plan_together
@@ -20,7 +21,6 @@ from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Contiguity, Rule, Step, Within
 from spark_cep.pattern.types import BIGINT, INT, STRING, RecordType
-
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import condition, rules
 from tests.pipeline.match.test_key_group import (

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.representation import Representation, representation, to_whole
 from spark_cep.columns.vectors import texts_of
 from spark_cep.compiler.record_types import RecordTypes
@@ -47,7 +48,6 @@ from spark_cep.pipeline.wire.event_packets import (
     word,
 )
 from spark_cep.pipeline.wire.packets import Unkeyed
-
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
 from tests.reference.local import EventReader, LocalJob, Record

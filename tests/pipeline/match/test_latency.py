@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.match.latency import Ages, publish_latency, source_delay
 from spark_cep.pipeline.wire.reports import PartitionRead

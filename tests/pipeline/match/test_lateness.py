@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
 from spark_cep.codecs.record_faults import Fault
@@ -33,7 +34,6 @@ from spark_cep.pipeline.tasks.pack_batch import rows_of_task
 from spark_cep.pipeline.wire.event_packets import TYPE_COLUMN, PackedPartitioning, rows_of, word
 from spark_cep.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
 from spark_cep.pipeline.wire.task_properties import TaskProperties
-
 from tests.matcher.runs import TYPES
 from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.match.test_key_group import (

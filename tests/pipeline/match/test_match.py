@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import LARGEST_RECORD, OutputEncoder, OutputTopics
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
@@ -30,7 +31,6 @@ from spark_cep.pipeline.wire.packets import (
     UnkeyedEvents,
 )
 from spark_cep.pipeline.wire.reports import Count, EventTime, Report
-
 from tests.matcher.runs import TYPES
 
 RULE = """

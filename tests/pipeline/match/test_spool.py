@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.matcher.findings.partial import FOREVER
 from spark_cep.pipeline.match.spool import Spool, slices
 

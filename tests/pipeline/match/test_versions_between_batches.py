@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from spark_cep.pattern.document.loading import LoadedRule, examine_rules
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.rules.change import next_rules
 from spark_cep.rules.overrides import Overrides
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble
-
 from tests.pipeline.driver.test_drained_rules import Log
 from tests.pipeline.match.test_carry import TYPES, record, taken
 from tests.pipeline.match.test_key_group import Store

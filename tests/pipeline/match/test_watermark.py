@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.pipeline.match.watermark import BEGINNING, Clock
 from spark_cep.pipeline.wire.control import ControlRecord
 

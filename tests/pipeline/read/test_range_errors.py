@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from confluent_kafka import KafkaError
+
 from spark_cep.errors import SparkCepError, StartError, StateError
 from spark_cep.kafka_errors import KINDS, ErrorKind
 from spark_cep.pipeline.read import ranges

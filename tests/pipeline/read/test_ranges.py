@@ -13,13 +13,13 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+
 from spark_cep.config.kafka import Kafka
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError, StateError
 from spark_cep.pipeline.librdkafka.consumer import check
 from spark_cep.pipeline.read import ranges
 from spark_cep.pipeline.read.ranges import Range, records_of
 from spark_cep.pipeline.read.records import KafkaRecords
-
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka

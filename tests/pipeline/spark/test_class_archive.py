@@ -7,15 +7,17 @@ import subprocess
 from pathlib import Path
 
 import pyspark
+import pytest
+
 from spark_cep.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
 from spark_cep.pipeline.spark.session import class_path
-
 from supply_chain.java import find_java
 
 _OPTIONS = "spark.driver.defaultJavaOptions"
 _PATH = "spark.driver.extraClassPath"
 
 
+@pytest.mark.java
 def test_an_archive_that_is_damaged_is_ignored(tmp_path: Path) -> None:
     """Java starts, and says nothing of it."""
     (tmp_path / "classes.jsa").write_bytes(b"no archive" * 1000)

@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+
 from spark_cep.pipeline.spark.memory import by_process, memory_of_task, resident
 from spark_cep.pipeline.wire.reports import ProcessMemory
 

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.stateful_processor_api_client import (
     StatefulProcessorHandleState,
 )
 from pyspark.sql.types import LongType, StructField, StructType
+
 from spark_cep.pipeline.spark import private_api
 from spark_cep.pipeline.spark.preloading import SPARKS_MODULES
 from spark_cep.pipeline.spark.starting import initialize_classes

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.pipeline.spark.session import collectors, may_have_sockets
 
+from spark_cep.pipeline.spark.session import collectors, may_have_sockets
 from supply_chain.java import find_java
 from tests.conftest import JARS
 
@@ -43,6 +43,7 @@ def test_sockets_are_only_used_where_their_paths_are_short_enough() -> None:
     assert found[100] == (False, False)
 
 
+@pytest.mark.java
 @pytest.mark.parametrize(
     ("extra", "environment", "driver", "executor"),
     [

@@ -17,8 +17,9 @@ from typing import Any
 
 import pyspark
 import pytest
-import spark_cep.pipeline.spark
 import structlog
+
+import spark_cep.pipeline.spark
 from spark_cep.observability.logs import bound, configure, configured
 from spark_cep.pipeline.spark import spark_output
 from spark_cep.pipeline.spark.spark_output import as_text, take_in, tell
@@ -173,6 +174,7 @@ public class Says {
 """
 
 
+@pytest.mark.java
 def test_log4j_writes_such_lines(out: io.StringIO, tmp_path: Path) -> None:
     """One line for an event with its trace, by Spark's own libraries and our configuration."""
     program = tmp_path / "Says.java"

@@ -15,8 +15,8 @@ from typing import Any
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
-from spark_cep.pipeline.spark.worker_daemon import ends_when_disconnected
 
+from spark_cep.pipeline.spark.worker_daemon import ends_when_disconnected
 from tests.pipeline.spark.driver_process import driver
 
 _LOADS = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from spark_cep.pipeline.state.ascii_values import bytes_of, text_of
 
 

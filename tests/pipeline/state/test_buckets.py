@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.columns.compilation import FOREVER, NEVER
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import texts_of
@@ -28,7 +29,6 @@ from spark_cep.pipeline.state.buckets import (
     whole,
 )
 from spark_cep.pipeline.state.entries import Entries, Spread
-
 from tests.matcher.texts import texts_in
 
 HASHES = hashes_of(texts_of([None, *map(str, range(5_000))]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.errors import StateError
 from spark_cep.pipeline.state.group_format import FORMAT, check_format
 

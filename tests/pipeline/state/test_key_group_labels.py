@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+
 from spark_cep.pipeline.state.key_group_labels import GROUP_SQL, group_of, label
 
 GROUPS = [*range(4_096), 2**16, 2**31 - 1]

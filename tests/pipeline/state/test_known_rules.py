@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from spark_cep.columns.vectors import texts_of
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.batch.input_batch import InputBatch

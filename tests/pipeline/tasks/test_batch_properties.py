@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from spark_cep.pipeline.tasks import batch_properties
 from spark_cep.pipeline.tasks.batch_properties import tell_tasks, told_to_task
 from spark_cep.pipeline.wire.task_properties import TaskProperties

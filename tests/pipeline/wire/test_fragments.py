@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.errors import StateError
 from spark_cep.pipeline.wire.fragments import FRAGMENT, MOST_BYTES, fragments, whole
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from spark_cep.pipeline.wire.event_packets import WORD_BITS
 from spark_cep.pipeline.wire.masks import distinct_masks
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError, decode_ids
 
 

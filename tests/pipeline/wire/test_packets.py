@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.errors import StateError
 from spark_cep.pipeline.wire.control import ControlRecord

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+
 from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.wire.reports import Count, Report
 

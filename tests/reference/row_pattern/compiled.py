@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+
 from spark_cep.columns.compilation import I64, NONE
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.found import ConditionFailure, limit_text, plain
 from spark_cep.matcher.row_pattern.loops import tables
-from spark_cep.matcher.row_pattern.lowering import Limits
-from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, Run
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import bind
-
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
 _LIMITS = {"rows": tables.ROWS_LIMIT, "threads": tables.THREADS_LIMIT}
@@ -25,9 +25,9 @@ class Loops(CompiledRowPattern):
     """The compiled matcher, with the conditions on a row alone evaluated as the job's decoder would
     have done it before."""
 
-    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
+    def __init__(self, plan: RowPatternPlan, limits: RowPatternLimits | None = None) -> None:
         super().__init__(plan, limits)
-        self._limits = limits or Limits()
+        self._limits = limits or RowPatternLimits()
         places = {path: place for place, path in enumerate(plan.columns)}
         query = plan.query
         self._conditions = [bind(each, places, {}, query.event) for each in self.row_bits]
@@ -62,7 +62,7 @@ class Loops(CompiledRowPattern):
         names: Names,
         *,
         closed: bool = False,
-    ) -> Run:
+    ) -> RowPatternLoopRun:
         """Run with the bits of rows computed from their columns."""
         bits, _ = self.row_bits_of(events, names)
         return self.run(states, events, key, watermark, names, bits, closed=closed)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.matcher.row_pattern.evaluation import Binder, NotYetKnownError, Remembered, View
+from spark_cep.matcher.row_pattern.evaluation import Binder, MeasureResults, NotYetKnownError, View
 from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
-from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -21,7 +21,6 @@ from spark_cep.matcher.row_pattern.results import (
 )
 from spark_cep.model import Event
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
-
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 from tests.reference.row_pattern.threads import ThreadRunner
 
@@ -29,11 +28,11 @@ from tests.reference.row_pattern.threads import ThreadRunner
 class RowPatternMatcher:
     """Applies one plan to the rows of any number of keys, whose state the caller keeps."""
 
-    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
+    def __init__(self, plan: RowPatternPlan, limits: RowPatternLimits | None = None) -> None:
         binder = Binder(plan)
         self._query = plan.query
         self._reach = plan.reach
-        self._limits = limits or Limits()
+        self._limits = limits or RowPatternLimits()
         self._runner = ThreadRunner(plan, binder)
         self._measures = [binder.expression(each.expression) for each in plan.query.measures]
         names = plan.query.variables
@@ -173,7 +172,7 @@ class RowPatternMatcher:
 
     def _rows(self, state: KeyState, start: int, found: Thread, number: int) -> Iterable[OutputRow]:
         length, mode = len(found.labels), self._query.rows
-        remembered = Remembered()
+        remembered = MeasureResults()
         view = View(state, start, found.labels, start, number, state.end, state.closed, remembered)
         if not length:
             if mode is not RowsPerMatch.OMIT_EMPTY:

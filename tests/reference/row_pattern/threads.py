@@ -8,7 +8,6 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.distinction import Distinction
 from spark_cep.compiler.row_pattern.program import Done, End, Jump, Label, Save, Split, Start
 from spark_cep.matcher.row_pattern.evaluation import Binder, View
-
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
 

@@ -10,12 +10,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from spark_cep.errors import RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.rules.change import next_rules
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble
 from spark_cep.rules.sources.source import RuleSource
-
 from tests.rules.sources.test_folder import rule
 from tests.rules.stores import (
     FolderStore,

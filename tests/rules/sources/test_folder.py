@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble
 from spark_cep.rules.sources import folder as rules_folder

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.rules.change import next_rules
 from spark_cep.rules.rule_set import assemble
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
-
 from tests.certificates import Authority
 from tests.rules.served import TOKEN, Served
 from tests.rules.sources.test_configured import versions

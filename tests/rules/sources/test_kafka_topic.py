@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
+
+from examples.embedded import EmbeddedBroker
 from spark_cep.errors import ConfigurationError, RuleSetError, RulesTopicUnavailableError
 from spark_cep.rules.sources import compacted_topic
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
-
-from examples.embedded import EmbeddedBroker
 from tests.rules.sources.test_configured import versions
 from tests.rules.sources.test_folder import rule
 from tests.rules.stores import KafkaStore, settings

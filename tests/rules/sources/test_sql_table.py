@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+
 from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.source import RuleSource
 from spark_cep.rules.sources.sql_table import SqlTableSource
-
 from tests.postgres import PASSWORD, USER, Postgres
 from tests.rules.sources.test_configured import versions
 from tests.rules.sources.test_folder import rule

@@ -95,7 +95,7 @@ def _keep(
 
 
 def _single(schema: AvroSchema, node: Node) -> Node:
-    """What is inside nullable unions and arrays."""
+    """Return the type inside nullable unions and arrays."""
     while True:
         definition = schema.resolve(node)
         if isinstance(definition, list):

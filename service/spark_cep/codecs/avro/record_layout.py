@@ -23,8 +23,8 @@ from spark_cep.codecs.avro.resolved import (
     Action,
     Fields,
     Items,
-    Member,
     Nothing,
+    ResolvedMember,
     Scalar,
     Skipped,
     Symbols,
@@ -80,7 +80,7 @@ class Layouts:
     constants: tuple[Any, ...]
 
     def only(self, ids: Collection[int]) -> Layouts:
-        """The same for these ids; all others are unknown."""
+        """Return the layouts of these ids only; all others are unknown."""
         kept = np.isin(self.ids, list(ids))
         programs = np.ascontiguousarray(self.programs[:, kept])
         return replace(self, ids=self.ids[kept], programs=programs)
@@ -260,7 +260,7 @@ class _Layout:
             case Union(branches):
                 bodies = [partial(self._read, b, path, vector, look=look) for b in branches]
                 return self._union(bodies, [isinstance(b, Nothing) for b in branches])
-            case Member(number, _, value, written):
+            case ResolvedMember(number, _, value, written):
                 below = None if path is None else (*path, f"member{number}")
                 self._part(value, written, below, look=look)
             case Fields():
@@ -280,7 +280,7 @@ class _Layout:
             self._skip(written)
 
     def _columns(self, path: ColumnPath) -> list[ColumnPath]:
-        """What is wanted of a column."""
+        """Return the parts of a column that are needed."""
         return [column for column in self._wanted if column[: len(path)] == path]
 
     def _default(self, path: ColumnPath, value: Any) -> None:

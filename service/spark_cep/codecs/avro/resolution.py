@@ -49,7 +49,7 @@ def resolves(writer: AvroSchema, reader: AvroSchema) -> list[str]:
 
 
 def incompatibilities(writer: AvroSchema, reader: AvroSchema) -> list[Incompatibility]:
-    """The same as values, in the order of the reader's fields."""
+    """Return the incompatibilities as values, in the order of the reader's fields."""
     return list(dict.fromkeys(Resolution(writer, reader).check(writer.root, reader.root, "")))
 
 
@@ -123,7 +123,7 @@ class Resolution:
         return next((b for b in branches if kind(self._reader.resolve(b)) in widened), None)
 
     def equivalent(self, writer: list[Any], reader: list[Any]) -> bool:
-        """Whether two unions are the same but for namespaces: then Java goes by position."""
+        """Return whether two unions are the same but for namespaces: then Java goes by position."""
         return self._equivalent(writer, reader, set())
 
     def _equivalent(self, writer: Node, reader: Node, seen: set[tuple[str, str]]) -> bool:
@@ -251,7 +251,7 @@ def _without_aliases(node: Any) -> Any:
 
 
 def _unit(logical: Any) -> bool:
-    """Whether a logical type gives its number a meaning that another one would change."""
+    """Return whether a logical type gives its number a meaning that another one would change."""
     return isinstance(logical, str) and (
         logical in _UNITS or logical.startswith(("timestamp-", "local-timestamp-", "time-"))
     )

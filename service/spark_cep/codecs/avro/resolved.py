@@ -75,7 +75,7 @@ class Union:
 
 
 @dataclass(frozen=True)
-class Member:
+class ResolvedMember:
     """A value of one of the several types of a reader's union: the field ``member<number>`` of a
     record of ``count``. ``written``: the writer's type."""
 
@@ -85,7 +85,7 @@ class Member:
     written: Node
 
 
-class Field(NamedTuple):
+class ResolvedField(NamedTuple):
     """A field as it is written: the reader's name for it (``None``: it has none), what is done with
     its value, and the writer's type."""
 
@@ -99,16 +99,17 @@ class Fields:
     """A record: its fields in the writer's order, then what the writer does not have. ``names``:
     the reader's fields, in its order."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[ResolvedField, ...]
     defaults: Mapping[str, Any]
     names: tuple[str, ...]
 
 
-Action = Nothing | Unreadable | Skipped | Scalar | Symbols | Items | Union | Member | Fields
+Action = Nothing | Unreadable | Skipped | Scalar | Symbols | Items | Union | ResolvedMember | Fields
 
 
 def resolved(writer: AvroSchema, reader: AvroSchema, written: Node | None = None) -> Action:
-    """How values of ``writer``, or of its type ``written``, become those of ``reader``.
+    """Return the action that turns values of ``writer``, or of its type ``written``, into those of
+    ``reader``.
 
     Raises SchemaError where a default of the reader's is none of its type.
     """
@@ -122,7 +123,7 @@ class _Resolver:
         self._rules = Resolution(writer, reader)
 
     def value(self, writer: Node, reader: Node) -> Action:
-        """What is done with a value of ``writer`` to read it as ``reader``."""
+        """Return the action that reads a value of ``writer`` as ``reader``."""
         w, r = self._writer.resolve(writer), self._reader.resolve(reader)
         if isinstance(w, list):
             if isinstance(r, list) and self._rules.equivalent(w, r):
@@ -158,7 +159,7 @@ class _Resolver:
         several = members(self._reader, union)
         if union[place] not in several or isinstance(value, Unreadable):
             return value
-        return Member(several.index(union[place]), len(several), value, writer)
+        return ResolvedMember(several.index(union[place]), len(several), value, writer)
 
     @staticmethod
     def _scalar(w: Node, r: Node) -> Scalar:
@@ -179,7 +180,7 @@ class _Resolver:
         for source in w["fields"]:
             name, written = name_of.get(source["name"]), source["type"]
             value = Skipped(written) if name is None else self.value(written, fields[name]["type"])
-            read.append(Field(name, value, written))
+            read.append(ResolvedField(name, value, written))
         missing = fields.keys() - set(name_of.values())
         if any("default" not in fields[name] for name in missing):
             return Unreadable()

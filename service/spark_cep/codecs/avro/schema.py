@@ -81,7 +81,7 @@ class AvroSchema:
 
     @cached_property
     def recursive(self) -> bool:
-        """Whether a named type contains itself."""
+        """Return whether a named type contains itself."""
         return any(
             name in reachable(definition, self.named) for name, definition in self.named.items()
         )

@@ -101,7 +101,8 @@ class Unfolded:
             )
 
     def _size(self, node: Node, above: int) -> tuple[int, int]:
-        """How many values, and how many levels of them; ``above``: levels around it."""
+        """Return the number of values and of their levels; ``above`` counts the levels around the
+        node."""
         if isinstance(node, str) and node in self._named:
             if node not in self._known:
                 self._known[node] = 1, 1
@@ -121,7 +122,7 @@ class Unfolded:
 
 
 def deeper(value: object, most: int) -> bool:
-    """Whether lists and objects stand in each other more than ``most`` levels deep."""
+    """Return whether lists and objects stand in each other more than ``most`` levels deep."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(most):
         inner = [each.values() if isinstance(each, dict) else each for each in level]

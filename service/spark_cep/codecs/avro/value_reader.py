@@ -19,8 +19,8 @@ from spark_cep.codecs.avro.resolved import (
     Action,
     Fields,
     Items,
-    Member,
     Nothing,
+    ResolvedMember,
     Scalar,
     Skipped,
     Symbols,
@@ -85,7 +85,7 @@ def _reader(action: Action, writer: AvroSchema) -> _Read:
             return _items(_reader(item, writer), is_map=is_map)
         case Union(branches):
             return _union([_reader(each, writer) for each in branches])
-        case Member(number, count, value, _):
+        case ResolvedMember(number, count, value, _):
             return _member(number, count, _reader(value, writer))
         case Fields():
             return _fields(action, writer)

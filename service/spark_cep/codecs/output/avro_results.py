@@ -14,7 +14,7 @@ import numpy as np
 
 from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, Record
 from spark_cep.codecs.output.loops import result_bytes as loops
-from spark_cep.codecs.output.result_columns import Chosen, ResultColumns
+from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import AVRO_TYPES, schema_text
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.byte_column import ByteColumn
@@ -53,7 +53,7 @@ class AvroResults:
             raise OutputError(f"{origin} cannot be written as Avro: {error}") from error
         return frame(self._schema_id(contract), body.getvalue())
 
-    def values(self, contract: Contract, columns: ResultColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
         """See :class:`~spark_cep.codecs.output.outputs.ResultEncoder`."""
         record, texts = RECORDS[contract], _Texts()
         steps = next(f.type for f in record.fields if isinstance(f.type, Record))
@@ -111,7 +111,7 @@ class _Level:
         #: Bytes that are enough for all rows.
         self.room = _MOST_OF_ITEMS
 
-    def add(self, record: Record, columns: ResultColumns, now: int) -> None:
+    def add(self, record: Record, columns: FieldColumns, now: int) -> None:
         """The fields of a record."""
         for field in record.fields:
             if isinstance(field.type, Record):

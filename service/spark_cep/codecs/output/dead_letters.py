@@ -164,7 +164,7 @@ def _explain(body: bytes, writer: AvroSchema, reader: AvroSchema) -> tuple[Reaso
 
 
 def _beyond(schema: AvroSchema, node: Node, value: Any, path: str) -> Iterator[str]:
-    """What is wrong with the values of a datum that was read without its logical types."""
+    """Yield the problems of the values of a datum that was read without its logical types."""
     definition = schema.resolve(node)
     if value is None:
         return
@@ -241,12 +241,14 @@ def _parsed_text(schema: str, origin: str) -> AvroSchema:
 
 
 def endless(writer: AvroSchema) -> str | None:
-    """What makes decoding garbage with this schema costly beyond the size of the garbage."""
+    """Return the reason why decoding garbage with this schema costs more than the garbage's size,
+    or ``None``."""
     return "the writer schema is recursive" if writer.recursive else without_bytes(writer)
 
 
 def without_bytes(writer: AvroSchema) -> str | None:
-    """Whether records of this schema can claim any number of items in a few bytes, as text."""
+    """Return whether records of this schema can claim any number of items in a few bytes, as
+    text."""
     nodes: list[Node] = [writer.root, *writer.named.values()]
     while nodes:
         node = nodes.pop()
@@ -257,7 +259,7 @@ def without_bytes(writer: AvroSchema) -> str | None:
 
 
 def _empty(writer: AvroSchema, node: Node) -> bool:
-    """Whether a value of ``node`` takes no bytes."""
+    """Return whether a value of ``node`` takes no bytes."""
     definition = writer.resolve(node)
     if definition == "null":
         return True

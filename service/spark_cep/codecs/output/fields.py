@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, Literal, NamedTuple
 
 from spark_cep.codecs.output.dead_letters import Reason
-from spark_cep.codecs.output.result_columns import Chosen, ResultColumns
+from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.compilation import I64
 from spark_cep.match_ids import row_id
@@ -40,7 +40,7 @@ class FieldType(Enum):
     OPTIONAL_VALUES = "map or null"
 
 
-class Field(NamedTuple):
+class OutputField(NamedTuple):
     """A field of an output record. ``of`` takes its value from the result (from an item of the
     field that holds this one), or is the path of attributes that leads to it; ``column`` gives
     those of all results that are columns. Without ``of`` the value is the processing time. ``doc``
@@ -50,7 +50,7 @@ class Field(NamedTuple):
     type: FieldType | Record
     doc: str
     of: str | Callable[[Any], Any] | None
-    column: Callable[[ResultColumns], Column] | None = None
+    column: Callable[[FieldColumns], Column] | None = None
     more: str = ""
 
 
@@ -60,7 +60,7 @@ class Record:
 
     name: str
     doc: str
-    fields: tuple[Field, ...]
+    fields: tuple[OutputField, ...]
 
     @cached_property
     def values(self) -> Callable[[Any, int], dict[str, Any]]:
@@ -98,7 +98,7 @@ _MAPS = (FieldType.VALUES, FieldType.OPTIONAL_VALUES)
 _TEXT, _TEXT_OR_NULL, _TIME = FieldType.TEXT, FieldType.OPTIONAL_TEXT, FieldType.TIME
 _INT, _LONG = FieldType.INT, FieldType.LONG
 _KEY_IN_UTF8 = "key in UTF-8 (none for a rule without a key); the headers"
-_EMITTED_AT = Field(
+_EMITTED_AT = OutputField(
     "emitted_at", _TIME,
     "Processing time at which this record was written; differs from run to run.", None,
 )  # fmt: skip
@@ -116,20 +116,20 @@ _TAKEN_EVENT = Record(
     "TakenEvent",
     "One event of the input, by its place in Kafka, with as much of its content as the rule emits.",
     (
-        Field("topic", _TEXT, "Topic of the event's record.",
+        OutputField("topic", _TEXT, "Topic of the event's record.",
               "at.topic", lambda c: Chosen(c.topics, c.topic)),
-        Field("partition", _INT, "Partition of the event's record.",
+        OutputField("partition", _INT, "Partition of the event's record.",
               "at.partition", lambda c: c.partition),
-        Field("offset", _LONG, "Offset of the event's record.",
+        OutputField("offset", _LONG, "Offset of the event's record.",
               "at.offset", lambda c: c.offset),
-        Field("time", _TIME, "Event time.", "time", lambda c: c.event_time),
-        Field("type", _TEXT_OR_NULL, "Full name of the event's record type.",
+        OutputField("time", _TIME, "Event time.", "time", lambda c: c.event_time),
+        OutputField("type", _TEXT_OR_NULL, "Full name of the event's record type.",
               "type", lambda c: Chosen(c.types, c.type)),
-        Field("columns", FieldType.OPTIONAL_VALUES,
+        OutputField("columns", FieldType.OPTIONAL_VALUES,
               "The columns that the rule emits, by name, with values as in measures; null where it"
               " emits none.",
               "columns", lambda _: None, "`emit.events` lists them."),
-        Field("payload", FieldType.OPTIONAL_BYTES,
+        OutputField("payload", FieldType.OPTIONAL_BYTES,
               "The record's original value, framing included, where the rule emits whole events.",
               "payload", lambda _: None, "It does with `emit.events: all`."),
     ),
@@ -139,16 +139,16 @@ _STEP_EVENTS = Record(
     "StepEvents",
     "The events that one step of the pattern took.",
     (
-        Field("step", _TEXT, "The step's name in the rule.",
+        OutputField("step", _TEXT, "The step's name in the rule.",
               itemgetter(0), lambda c: Chosen(c.steps, c.step)),
-        Field("events", _TAKEN_EVENT,
+        OutputField("events", _TAKEN_EVENT,
               "Its events in the order taken, those of all repetitions together.", itemgetter(1)),
     ),
 )  # fmt: skip
 
 
-def _match_id(what: str) -> Field:
-    return Field(
+def _match_id(what: str) -> OutputField:
+    return OutputField(
         "match_id", _TEXT,
         "32 hexadecimal digits, a function of rule id, rule version, key and the coordinates of the"
         f" events per step: the same {what} has the same id in every run.",
@@ -156,29 +156,31 @@ def _match_id(what: str) -> Field:
     )  # fmt: skip
 
 
-def _rule(of: str) -> tuple[Field, Field]:
+def _rule(of: str) -> tuple[OutputField, OutputField]:
     return (
-        Field("rule_id", _TEXT, f"The rule {of}.",
+        OutputField("rule_id", _TEXT, f"The rule {of}.",
               "rule_id", lambda c: Chosen(c.rule_ids, c.rule)),
-        Field("rule_version", _INT, f"The version of the rule {of}.",
+        OutputField("rule_version", _INT, f"The version of the rule {of}.",
               "rule_version", lambda c: c.version),
     )  # fmt: skip
 
 
-def _key(doc: str) -> Field:
-    return Field("key", _TEXT_OR_NULL, doc, "key", lambda c: Chosen(c.keys, c.key), _SEVERAL_PARTS)
+def _key(doc: str) -> OutputField:
+    return OutputField(
+        "key", _TEXT_OR_NULL, doc, "key", lambda c: Chosen(c.keys, c.key), _SEVERAL_PARTS
+    )
 
 
-def _start(what: str) -> Field:
+def _start(what: str) -> OutputField:
     doc = f"Event time of the first event of the {what}."
-    return Field("start", _TIME, doc, "start", lambda c: c.start)
+    return OutputField("start", _TIME, doc, "start", lambda c: c.start)
 
 
-_MEASURES = Field(
+_MEASURES = OutputField(
     "measures", FieldType.VALUES, f"The rule's measures by name. {_TRAVEL}", "measures",
     lambda _: {},
 )  # fmt: skip
-_STEPS = Field(
+_STEPS = OutputField(
     "steps", _STEP_EVENTS, "The events taken, per step that has any, in the order of the steps.",
     lambda result: result.steps.items(),
 )  # fmt: skip
@@ -193,12 +195,21 @@ RECORDS: Mapping[Contract, Record] = {
         "Match",
         f"A complete match of a rule. The Kafka key is the match's {_KEY_IN_UTF8}{_HEADERS}",
         (
-            _match_id("match"), *_rule("that matched"), _key(_SHARED_KEY), _start("match"),
-            Field("time", _TIME,
-                  "Event time at which the match was complete: that of its last event, or the"
-                  " deadline where absence completed it.",
-                  "time", lambda c: c.time),
-            _EMITTED_AT, _MEASURES, _STEPS,
+            _match_id("match"),
+            *_rule("that matched"),
+            _key(_SHARED_KEY),
+            _start("match"),
+            OutputField(
+                "time",
+                _TIME,
+                "Event time at which the match was complete: that of its last event, or the"
+                " deadline where absence completed it.",
+                "time",
+                lambda c: c.time,
+            ),
+            _EMITTED_AT,
+            _MEASURES,
+            _STEPS,
         ),
     ),
     "timeout": Record(
@@ -206,17 +217,29 @@ RECORDS: Mapping[Contract, Record] = {
         "A partial match whose deadline passed. The Kafka key is the partial match's"
         f" {_KEY_IN_UTF8}{_HEADERS}",
         (
-            _match_id("partial match"), *_rule("that timed out"), _key(_SHARED_KEY),
+            _match_id("partial match"),
+            *_rule("that timed out"),
+            _key(_SHARED_KEY),
             _start("partial match"),
-            Field("deadline", _TIME,
-                  "The event time until which the pattern should have been complete: that of the"
-                  " window or gap, not of the watermark that revealed it.",
-                  "deadline", lambda c: c.time),
-            Field("already_matched", FieldType.FLAG,
-                  "Whether these events, or the first of them, had been a match before: its loop or"
-                  " optional steps went on waiting.",
-                  "already_matched", lambda c: c.already_matched),
-            _EMITTED_AT, _MEASURES, _STEPS,
+            OutputField(
+                "deadline",
+                _TIME,
+                "The event time until which the pattern should have been complete: that of the"
+                " window or gap, not of the watermark that revealed it.",
+                "deadline",
+                lambda c: c.time,
+            ),
+            OutputField(
+                "already_matched",
+                FieldType.FLAG,
+                "Whether these events, or the first of them, had been a match before: its loop or"
+                " optional steps went on waiting.",
+                "already_matched",
+                lambda c: c.already_matched,
+            ),
+            _EMITTED_AT,
+            _MEASURES,
+            _STEPS,
         ),
     ),
     "match-row": Record(
@@ -226,37 +249,57 @@ RECORDS: Mapping[Contract, Record] = {
         " spark-cep-rule-id, spark-cep-rule-version, spark-cep-match-id (where a match covers the"
         " row) and spark-cep-kind repeat what routing needs.",
         (
-            Field("row_id", _TEXT,
-                  "32 hexadecimal digits, a function of rule id, rule version, key, match id, row"
-                  " and the event's coordinates: the same row has the same id in every run.",
-                  row_id, more="[More on it](#row-ids)."),
-            Field("match_id", _TEXT_OR_NULL,
-                  "The id of the match that covers the row, made as that of a match that is written"
-                  " as one record: all rows of a match have it. Null for a row that no match"
-                  " covers.",
-                  "match_id", more="Such rows are there `WITH UNMATCHED ROWS`."),
-            Field("row", _INT,
-                  "The row's place among all rows of the match, from 1: rows that {- -} leaves out"
-                  " are counted. 1 for a row that no match covers.",
-                  "row"),
-            Field("variable", _TEXT_OR_NULL,
-                  "The pattern variable to which the event is mapped. Null for the row of an empty"
-                  " match, and for a row that no match covers.",
-                  "variable", more="It is what `CLASSIFIER()` gives."),
-            Field("rule_id", _TEXT, "The rule whose result the row belongs to.",
-                  "rule_id"),
-            Field("rule_version", _INT, "The version of that rule.", "rule_version"),
+            OutputField(
+                "row_id",
+                _TEXT,
+                "32 hexadecimal digits, a function of rule id, rule version, key, match id, row"
+                " and the event's coordinates: the same row has the same id in every run.",
+                row_id,
+                more="[More on it](#row-ids).",
+            ),
+            OutputField(
+                "match_id",
+                _TEXT_OR_NULL,
+                "The id of the match that covers the row, made as that of a match that is written"
+                " as one record: all rows of a match have it. Null for a row that no match"
+                " covers.",
+                "match_id",
+                more="Such rows are there `WITH UNMATCHED ROWS`.",
+            ),
+            OutputField(
+                "row",
+                _INT,
+                "The row's place among all rows of the match, from 1: rows that {- -} leaves out"
+                " are counted. 1 for a row that no match covers.",
+                "row",
+            ),
+            OutputField(
+                "variable",
+                _TEXT_OR_NULL,
+                "The pattern variable to which the event is mapped. Null for the row of an empty"
+                " match, and for a row that no match covers.",
+                "variable",
+                more="It is what `CLASSIFIER()` gives.",
+            ),
+            OutputField("rule_id", _TEXT, "The rule whose result the row belongs to.", "rule_id"),
+            OutputField("rule_version", _INT, "The version of that rule.", "rule_version"),
             _key("The key of the event's partition; null for a rule without a key."),
-            Field("topic", _TEXT, "Topic of the event's record.", "event.at.topic"),
-            Field("partition", _INT, "Partition of the event's record.",
-                  "event.at.partition"),
-            Field("offset", _LONG, "Offset of the event's record.", "event.at.offset"),
-            Field("time", _TIME, "Event time of the event.", "event.time"),
-            Field("type", _TEXT_OR_NULL, "Full name of the event's record type.",
-                  "event.type"),
+            OutputField("topic", _TEXT, "Topic of the event's record.", "event.at.topic"),
+            OutputField(
+                "partition", _INT, "Partition of the event's record.", "event.at.partition"
+            ),
+            OutputField("offset", _LONG, "Offset of the event's record.", "event.at.offset"),
+            OutputField("time", _TIME, "Event time of the event.", "event.time"),
+            OutputField(
+                "type", _TEXT_OR_NULL, "Full name of the event's record type.", "event.type"
+            ),
             _EMITTED_AT,
-            Field("columns", FieldType.VALUES, f"The columns of the result by name. {_TRAVEL}",
-                  "columns"),
+            OutputField(
+                "columns",
+                FieldType.VALUES,
+                f"The columns of the result by name. {_TRAVEL}",
+                "columns",
+            ),
         ),
     ),
     "dead-letter": Record(
@@ -264,30 +307,49 @@ RECORDS: Mapping[Contract, Record] = {
         "A record, or one event of one rule, that could not be processed; everything after it was."
         " The Kafka key is the original record's key, where that is at hand.",
         (
-            Field("topic", _TEXT, "Topic of the original record.", "at.topic"),
-            Field("partition", _INT, "Partition of the original record.",
-                  "at.partition"),
-            Field("offset", _LONG, "Offset of the original record.", "at.offset"),
-            Field("reason", _TEXT,
-                  f"Why, as one word of a list that may grow: {', '.join(Reason)}.",
-                  "reason"),
-            Field("detail", _TEXT, "Why, as a sentence for people; its wording may change.",
-                  "detail"),
-            Field("rule_id", _TEXT_OR_NULL,
-                  "The rule in which it failed; null where no rule was concerned.",
-                  "rule_id"),
-            Field("step", _TEXT_OR_NULL,
-                  "The step of the rule in which it failed, where there is one.",
-                  "step"),
-            Field("record_key", FieldType.OPTIONAL_BYTES, "Key of the original record, unchanged.",
-                  "record_key", more="Null where a rule failed."),
-            Field("record_value", FieldType.OPTIONAL_BYTES,
-                  "Value of the original record, unchanged; null where it is not at hand, as for an"
-                  " event of a rule that emits none.",
-                  "record_value",
-                  more="Where a rule failed, it is at hand if a rule of the same key has"
-                  " `emit.events: all`. Null, too, where it is too large."),
-            Field("failed_at", _TIME, "Processing time at which this record was written.", None),
+            OutputField("topic", _TEXT, "Topic of the original record.", "at.topic"),
+            OutputField("partition", _INT, "Partition of the original record.", "at.partition"),
+            OutputField("offset", _LONG, "Offset of the original record.", "at.offset"),
+            OutputField(
+                "reason",
+                _TEXT,
+                f"Why, as one word of a list that may grow: {', '.join(Reason)}.",
+                "reason",
+            ),
+            OutputField(
+                "detail", _TEXT, "Why, as a sentence for people; its wording may change.", "detail"
+            ),
+            OutputField(
+                "rule_id",
+                _TEXT_OR_NULL,
+                "The rule in which it failed; null where no rule was concerned.",
+                "rule_id",
+            ),
+            OutputField(
+                "step",
+                _TEXT_OR_NULL,
+                "The step of the rule in which it failed, where there is one.",
+                "step",
+            ),
+            OutputField(
+                "record_key",
+                FieldType.OPTIONAL_BYTES,
+                "Key of the original record, unchanged.",
+                "record_key",
+                more="Null where a rule failed.",
+            ),
+            OutputField(
+                "record_value",
+                FieldType.OPTIONAL_BYTES,
+                "Value of the original record, unchanged; null where it is not at hand, as for an"
+                " event of a rule that emits none.",
+                "record_value",
+                more="Where a rule failed, it is at hand if a rule of the same key has"
+                " `emit.events: all`. Null, too, where it is too large.",
+            ),
+            OutputField(
+                "failed_at", _TIME, "Processing time at which this record was written.", None
+            ),
         ),
     ),
-}  # fmt: skip
+}

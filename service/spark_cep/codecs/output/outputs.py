@@ -16,7 +16,7 @@ import numpy as np
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.output.fields import Contract
-from spark_cep.codecs.output.result_columns import EncodedResults, ResultColumns
+from spark_cep.codecs.output.result_columns import EncodedResults, FieldColumns
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, Timeout
@@ -77,7 +77,7 @@ class ResultEncoder(Protocol):
     def value(self, contract: Contract, result: Any, now: int, origin: str) -> bytes:
         """The value of one record. OutputError, with its ``origin``, where it cannot be written."""
 
-    def values(self, contract: Contract, columns: ResultColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
         """The values of results that are columns, byte for byte those that each would have."""
 
 
@@ -105,7 +105,7 @@ class OutputEncoder:
         self._largest = largest
 
     def is_dead_letter(self, record: OutputRecord) -> bool:
-        """Whether a record is a dead letter, if need be in place of another."""
+        """Return whether a record is a dead letter, if need be in place of another."""
         return record.topic == self._topics.dead_letters
 
     def match(self, match: Match, *, shadow: bool = False) -> OutputRecord:
@@ -136,7 +136,7 @@ class OutputEncoder:
     ) -> tuple[EncodedResults, list[tuple[tuple[str, int], OutputRecord]]]:
         """The records of matches or timeouts that are columns; and, with their rules' ids and
         versions, the dead letters in place of those that would be too large."""
-        columns = ResultColumns(results)
+        columns = FieldColumns(results)
         contract: Contract = "match" if results.kind is ResultKind.MATCH else "timeout"
         values = self._encoder.values(contract, columns, self._clock())
         encoded = columns.encoded(values)
@@ -161,7 +161,7 @@ class OutputEncoder:
         return encoded, letters
 
     def result_topic(self, kind: ResultKind, *, shadow: bool = False) -> str:
-        """Where results of a kind go."""
+        """Return the topic of results of a kind."""
         if shadow:
             return self._topics.shadow
         return self._topics.matches if kind is ResultKind.MATCH else self._topics.timeouts

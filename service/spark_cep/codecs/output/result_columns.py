@@ -37,8 +37,9 @@ class Chosen(NamedTuple):
         return int(self.texts.sizes(self.numbers).sum())
 
 
-class ResultColumns:
-    """What the fields of ``results`` are made of: numbers, and texts in UTF-8 by number.
+class FieldColumns:
+    """The columns that the fields of ``results`` are made of: numbers, and texts in UTF-8 by
+    number.
 
     ``rules``: id and version of each rule, ``rule`` the number of a row's. The events of row ``i``
     are those from ``ends[i - 1]`` to ``ends[i]``; ``topic``, ``partition`` and what follows are of

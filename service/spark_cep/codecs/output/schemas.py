@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from spark_cep.codecs.output.fields import RECORDS, Contract, Field, FieldType, Record
+from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, OutputField, Record
 
 _SCALARS = ["null", "boolean", "long", "double", "string", "bytes"]
 _VALUES = {"type": "map", "values": [*_SCALARS, {"type": "array", "items": _SCALARS}]}
@@ -63,7 +63,7 @@ def _lines(record: Record, indent: str, namespace: str | None = None) -> Iterato
     yield f"{indent}]"
 
 
-def _field(field: Field, of: FieldType) -> dict[str, Any]:
+def _field(field: OutputField, of: FieldType) -> dict[str, Any]:
     made = {"name": field.name, "type": AVRO_TYPES[of], "doc": field.doc}
     return made | ({"default": _DEFAULTS[of]} if of in _DEFAULTS else {})
 

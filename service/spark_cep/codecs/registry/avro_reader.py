@@ -14,7 +14,7 @@ from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 
 if TYPE_CHECKING:
-    from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, Writer
+    from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AvroReader:
         return self.layouts.read(*values.pool, present, np.full(len(values), kind, np.int32))
 
     def only(self, formats: Collection[int]) -> AvroReader:
-        """The same for these schema ids; all others are unknown."""
+        """Return a reader of these schema ids only; all others are unknown."""
         return replace(self, layouts=self.layouts.only(formats))
 
 
@@ -73,7 +73,7 @@ def _layouts(
     known: dict[tuple[int, int | None, int], int] = {}
     ids = sorted(schemas.ids)
 
-    def record(writer: Writer, number: int) -> int:
+    def record(writer: WriterSchema, number: int) -> int:
         key = writer.id, writer.branch, number
         if key not in known:
             reader = schemas.types[number].reader

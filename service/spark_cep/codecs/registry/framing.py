@@ -26,7 +26,7 @@ _GUID_LENGTH = 17
 
 
 class FramingFault(StrEnum):
-    """What is wrong with a framing."""
+    """A fault of a framing."""
 
     EMPTY = "empty"
     WRONG_MAGIC = "wrong_magic"
@@ -46,7 +46,7 @@ class FramingError(SchemaError):
 
 
 class Framed(NamedTuple):
-    """Which schema wrote a value, by id or by GUID, and where in the value the body begins."""
+    """The schema that wrote a value, by id or by GUID, and the offset of the body in the value."""
 
     schema: int | UUID
     body_start: int

@@ -98,7 +98,7 @@ class Registry:
         return self._schemas[schema]
 
     def knows(self, schema_id: int) -> bool:
-        """Whether there is a schema with this id; what it is like is not looked at."""
+        """Return whether there is a schema with this id; what it is like is not looked at."""
         try:
             self._ask(f"schema id {schema_id}", lambda: self._client.get_schema(schema_id))
         except SchemaNotFoundError:
@@ -247,7 +247,7 @@ class Registry:
 
 
 def _passing(error: BaseException) -> bool:
-    """Whether the same request may succeed a little later."""
+    """Return whether the same request may succeed a little later."""
     if isinstance(error, SchemaRegistryError):
         return error.http_status_code in _PASSING or (
             error.http_status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -256,7 +256,7 @@ def _passing(error: BaseException) -> bool:
 
 
 def _about_certificates(error: BaseException | None) -> bool:
-    """Whether TLS refused a certificate, ours or theirs."""
+    """Return whether TLS refused a certificate, ours or theirs."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE" in (
             str(getattr(error, "reason", "") or "")

@@ -63,7 +63,7 @@ class EventType:
 
 
 @dataclass(frozen=True)
-class Writer:
+class WriterSchema:
     """Schema id ``id`` writes record type ``type`` (its number; ``None``: a record that no input
     reads). ``branch``: its position in the writer's top-level union, if that is one."""
 
@@ -86,7 +86,7 @@ class ResolvedSchemas:
     reason)."""
 
     types: tuple[EventType, ...]
-    writers: dict[int, tuple[Writer, ...]] = field(default_factory=dict)
+    writers: dict[int, tuple[WriterSchema, ...]] = field(default_factory=dict)
     unknown_ids: dict[int, int] = field(default_factory=dict)
     unreadable: dict[int, str] = field(default_factory=dict)
 
@@ -95,7 +95,7 @@ class ResolvedSchemas:
         return [t for t in self.types if not inputs or t.input in inputs]
 
     def snapshot(self) -> ResolvedSchemas:
-        """What is known by now, for another thread or process."""
+        """Return a copy of the present knowledge for another thread or process."""
         return ResolvedSchemas(
             self.types, dict(self.writers), dict(self.unknown_ids), dict(self.unreadable)
         )
@@ -132,7 +132,7 @@ class ResolvedSchemas:
                 self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
             self.unknown_ids.pop(schema_id, None)
 
-    def _readable(self, schema_id: int, schema: AvroSchema) -> tuple[Writer, ...]:
+    def _readable(self, schema_id: int, schema: AvroSchema) -> tuple[WriterSchema, ...]:
         """The writers of a schema. Raises SchemaError for whatever it fails in."""
         try:
             if problem := without_bytes(schema):
@@ -150,7 +150,7 @@ class ResolvedSchemas:
             ) from error
         return writers
 
-    def _writers(self, schema_id: int, schema: AvroSchema) -> Iterable[Writer]:
+    def _writers(self, schema_id: int, schema: AvroSchema) -> Iterable[WriterSchema]:
         if not isinstance(schema.root, list):
             (name,) = record_names(schema)
             yield from self._readings(schema_id, schema, name, None)
@@ -160,15 +160,16 @@ class ResolvedSchemas:
             if isinstance(found, dict) and found["type"] == "record":
                 yield from self._readings(schema_id, schema, found["name"], branch)
             else:
-                yield Writer(schema_id, schema, branch, None)
+                yield WriterSchema(schema_id, schema, branch, None)
 
     def _readings(
         self, schema_id: int, schema: AvroSchema, name: str, branch: int | None
-    ) -> Iterable[Writer]:
-        """How the record ``name`` of a schema is read: as every type that is called so."""
+    ) -> Iterable[WriterSchema]:
+        """Return the readings of the record ``name`` of a schema, one for each type of that
+        name."""
         readers = [t for t in self.types if name in names_of(t.reader)]
         if not readers:
-            yield Writer(schema_id, schema, branch, None)
+            yield WriterSchema(schema_id, schema, branch, None)
             return
         for reader in readers:
             problems = resolves(_record(schema, name, branch), reader.reader)
@@ -177,10 +178,10 @@ class ResolvedSchemas:
                     f"schema id {schema_id} ({name}) cannot be read as {reader.name} of input"
                     f" {reader.input}: " + "; ".join(problems)
                 )
-            yield Writer(schema_id, schema, branch, reader.number)
+            yield WriterSchema(schema_id, schema, branch, reader.number)
 
 
-def _try_layout(writer: Writer, event_type: EventType) -> None:
+def _try_layout(writer: WriterSchema, event_type: EventType) -> None:
     """Write the operations that read every column, as a plan does for those of its rules."""
     vectors = ColumnVectors()
     wanted = {path: (vectors.value(path, of), of) for path, of in _columns(event_type.columns, ())}

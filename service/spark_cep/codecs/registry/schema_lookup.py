@@ -1,4 +1,4 @@
-"""Which schema ids the registry does not know, asked by the decoding task that meets them.
+"""Questions to the registry about unknown schema ids, by the decoding task that meets them.
 
 Records with such an id are dead letters, which must cost a request to the registry and no more:
 anybody who may write to a topic can make up ids. An id that the registry knows is another matter,
@@ -55,9 +55,9 @@ class SchemaLookup:
     settings: RegistrySettings
 
     def ask(self, ids: Counter[int], most: int) -> Answers:
-        """What is known of ``ids``, with the number of records of each; the registry is asked for
-        ``most`` of them at most. It raises nothing: the driver finds out why there was no answer.
-        """
+        """Return the answers about ``ids``, given with the number of records of each; at most
+        ``most`` ids are asked for. It raises nothing: the driver finds out why there was no
+        answer."""
         now, url = time.monotonic(), self.settings.url
         wanted = [
             each

@@ -1,4 +1,4 @@
-"""Where the schema registry is and how to log in; keeps credentials out of text."""
+"""Address and login of the schema registry; credentials stay out of texts."""
 
 from __future__ import annotations
 

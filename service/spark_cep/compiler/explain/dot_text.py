@@ -8,14 +8,14 @@ from typing import Final
 import graphviz
 
 from spark_cep.compiler.explain.drawing import Drawing
-from spark_cep.compiler.plan import Action, Kind
+from spark_cep.compiler.plan import Action, StateKind
 
 _STATES: Final = {
-    Kind.START: {"shape": "box", "style": "rounded,bold"},
-    Kind.NORMAL: {"shape": "box", "style": "rounded"},
-    Kind.PENDING: {"shape": "hexagon"},
-    Kind.STOP: {"shape": "octagon"},
-    Kind.FINAL: {"shape": "doublecircle"},
+    StateKind.START: {"shape": "box", "style": "rounded,bold"},
+    StateKind.NORMAL: {"shape": "box", "style": "rounded"},
+    StateKind.PENDING: {"shape": "hexagon"},
+    StateKind.STOP: {"shape": "octagon"},
+    StateKind.FINAL: {"shape": "doublecircle"},
 }
 _EDGES: Final = {
     Action.TAKE: {"style": "bold"},

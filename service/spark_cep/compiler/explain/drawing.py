@@ -16,7 +16,7 @@ from spark_cep.compiler.explain.wording import (
     window_in_words,
 )
 from spark_cep.compiler.formula import TRUE
-from spark_cep.compiler.plan import Action, Edge, Kind, Plan
+from spark_cep.compiler.plan import Action, Edge, Plan, StateKind
 from spark_cep.pattern.tree import Skip
 
 
@@ -25,7 +25,7 @@ class DrawnState:
     """One state. ``lines``: its label, one line or more."""
 
     number: int
-    kind: Kind
+    kind: StateKind
     lines: tuple[str, ...]
 
 

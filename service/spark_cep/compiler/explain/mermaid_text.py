@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from spark_cep.compiler.explain.drawing import Drawing
-from spark_cep.compiler.plan import Action, Kind
+from spark_cep.compiler.plan import Action, StateKind
 
 _STATES: Final = {
-    Kind.START: ("([", "])"),
-    Kind.NORMAL: ("(", ")"),
-    Kind.PENDING: ("{{", "}}"),
-    Kind.STOP: ("[[", "]]"),
-    Kind.FINAL: ("(((", ")))"),
+    StateKind.START: ("([", "])"),
+    StateKind.NORMAL: ("(", ")"),
+    StateKind.PENDING: ("{{", "}}"),
+    StateKind.STOP: ("[[", "]]"),
+    StateKind.FINAL: ("(((", ")))"),
 }
 _EDGES: Final = {Action.TAKE: "==>", Action.IGNORE: "-.->", Action.PROCEED: "-->"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_cep.compiler.explain.drawing import Drawing, DrawnEdge, DrawnState
-from spark_cep.compiler.plan import Action, Kind
+from spark_cep.compiler.plan import Action, StateKind
 from spark_cep.compiler.row_pattern.plan import RowPatternPlan
 from spark_cep.compiler.row_pattern.program import Done, End, Instruction, Label, Split
 from spark_cep.errors import printable
@@ -30,12 +30,12 @@ def draw_program(plan: RowPatternPlan, title: str) -> Drawing:
     )
 
 
-def _kind(at: int, instruction: Instruction) -> Kind:
+def _kind(at: int, instruction: Instruction) -> StateKind:
     if isinstance(instruction, Done):
-        return Kind.FINAL
+        return StateKind.FINAL
     if isinstance(instruction, End):
-        return Kind.PENDING
-    return Kind.NORMAL if at else Kind.START
+        return StateKind.PENDING
+    return StateKind.NORMAL if at else StateKind.START
 
 
 def _condition(plan: RowPatternPlan, instruction: Instruction) -> Iterator[str]:

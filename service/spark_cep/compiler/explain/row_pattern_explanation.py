@@ -24,10 +24,10 @@ from spark_cep.pattern.sql.row_pattern import (
     Concatenation,
     Empty,
     Exclusion,
+    PatternVariable,
     Permutation,
     Quantified,
     RowPattern,
-    Variable,
 )
 from spark_cep.pattern.sql.spelling import leaves_columns_open
 from spark_cep.pattern.tree import Rule
@@ -76,7 +76,7 @@ def _head(rule: Rule, plan: RowPatternPlan) -> Iterator[str]:
 def _part(node: RowPattern, query: Query, indent: str, times: str = "") -> Iterator[str]:
     """A part of the pattern and what is within, a line each; ``times``: how often it repeats."""
     match node:
-        case Variable(name=variable):
+        case PatternVariable(name=variable):
             condition = query.defines.get(variable)
             which = "any row" if condition is None else f"a row where {condition.canonical}"
             yield f"{indent}{printable(f'{variable}{times}: {which}')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from spark_cep.compiler.plan import Action, Kind, Plan
+from spark_cep.compiler.plan import Action, Plan, StateKind
 from spark_cep.compiler.rule_set import Slot, slots_of
 from spark_cep.durations import format_duration
 from spark_cep.pattern.checks.findings import repeats
@@ -106,7 +106,7 @@ def _ends(plan: Plan) -> Iterator[Bound]:
     for step in walk(plan.rule.pattern):
         if step.until is not None:
             yield Bound("ends", f"the loop `{step.name}`, by an event that its `until` accepts")
-    stops = dict.fromkeys(state.step for state in plan.states if state.kind is Kind.STOP)
+    stops = dict.fromkeys(state.step for state in plan.states if state.kind is StateKind.STOP)
     if stops:
         yield Bound("ends", f"at an event that the NOT step {_either(stops)} accepts")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from spark_cep.compiler.formula import All, AnyOf, Atom, Constant, Formula, Not
-from spark_cep.compiler.plan import AnyAtom, GapAtom, Kind, Plan, State
+from spark_cep.compiler.plan import AnyAtom, GapAtom, Plan, State, StateKind
 from spark_cep.durations import format_duration
 from spark_cep.errors import printable
 from spark_cep.pattern.checks.findings import repeats
@@ -93,9 +93,9 @@ def skip_in_words(skip: AfterMatch) -> str:
 
 def state_in_words(state: State) -> Iterator[str]:
     """Describe the state, as far as its edges do not say it."""
-    if state.kind is Kind.START:
+    if state.kind is StateKind.START:
         yield "start"
-    if state.kind is Kind.STOP:
+    if state.kind is StateKind.STOP:
         yield "the partial match ends"
     if state.absence:
         yield "a match at the deadline"

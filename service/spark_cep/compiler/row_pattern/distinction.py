@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from spark_cep.compiler.row_pattern.program import Label, Program
+from spark_cep.compiler.row_pattern.program import Label, RowPatternProgram
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.nodes import ClassifierAt, ColumnAt, Pick, RowAggregate, RowValue
 
@@ -46,7 +46,7 @@ class Distinction:
 
 
 def distinctions(
-    program: Program, defines: Mapping[str, Expression]
+    program: RowPatternProgram, defines: Mapping[str, Expression]
 ) -> tuple[tuple[Distinction, ...], ...]:
     """For each place of the program, what the conditions that can be reached from there read."""
     of_variable = [

@@ -17,7 +17,7 @@ from spark_cep.compiler.row_pattern.program import (
     Instruction,
     Jump,
     Label,
-    Program,
+    RowPatternProgram,
     Save,
     Split,
     Start,
@@ -28,18 +28,18 @@ from spark_cep.pattern.sql.row_pattern import (
     Concatenation,
     Empty,
     Exclusion,
+    PatternVariable,
     Permutation,
     Quantified,
     RowPattern,
-    Variable,
 )
 
 
-def generate(pattern: RowPattern, variables: Sequence[str]) -> Program:
+def generate(pattern: RowPattern, variables: Sequence[str]) -> RowPatternProgram:
     """The program of a pattern; ``variables`` number the labels."""
     generator = _Generator(variables)
     generator.add(pattern)
-    return Program((*generator.instructions, Done()), tuple(variables))
+    return RowPatternProgram((*generator.instructions, Done()), tuple(variables))
 
 
 class _Generator:
@@ -51,7 +51,7 @@ class _Generator:
     def add(self, node: RowPattern) -> None:
         """Instructions of a part, behind those there are."""
         match node:
-            case Variable(name=name):
+            case PatternVariable(name=name):
                 self.instructions.append(Label(self._numbers[name]))
             case Empty():
                 pass

@@ -14,7 +14,7 @@ from spark_cep.compiler.formula import TRUE, Formula
 from spark_cep.compiler.plan import EventAtom
 from spark_cep.compiler.row_pattern.distinction import Distinction, distinctions
 from spark_cep.compiler.row_pattern.generation import generate
-from spark_cep.compiler.row_pattern.program import Program, Start
+from spark_cep.compiler.row_pattern.program import RowPatternProgram, Start
 from spark_cep.pattern.expressions import And, ColumnPath, Expression, Leaf, Or, boolean_structure
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
@@ -40,7 +40,7 @@ class RowPatternPlan:
 
     rule: Rule
     query: Query
-    program: Program
+    program: RowPatternProgram
     distinctions: tuple[tuple[Distinction, ...], ...]
     columns: tuple[ColumnPath, ...]
     reach: int

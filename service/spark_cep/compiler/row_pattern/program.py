@@ -64,7 +64,7 @@ Instruction = Label | Split | Jump | Start | End | Save | Done
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RowPatternProgram:
     """Instructions; ``str()`` is the listing. Execution begins at 0."""
 
     instructions: tuple[Instruction, ...]

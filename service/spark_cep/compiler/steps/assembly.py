@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from spark_cep.compiler.formula import All, Constant, Formula
-from spark_cep.compiler.plan import Action, AnyAtom, Edge, GapAtom, Kind, Plan, State
+from spark_cep.compiler.plan import Action, AnyAtom, Edge, GapAtom, Plan, State, StateKind
 from spark_cep.compiler.steps.conditions import AtomTable
 from spark_cep.compiler.steps.nodes import Node
 from spark_cep.pattern.tree import Rule, walk
@@ -36,7 +36,7 @@ def assemble(rule: Rule, start: Node, table: AtomTable) -> Plan:
             Edge(edge.action, order[edge.target], renumber(edge.condition)) for edge in node.edges
         )
         label = node.step or "(match)"
-        if repetition and node.kind in (Kind.START, Kind.NORMAL):
+        if repetition and node.kind in (StateKind.START, StateKind.NORMAL):
             label += f":{repetition}"
         states.append(State(number, label, node.kind, node.step, edges))
     states = [_with_deadlines(rule, state, states, atoms) for state in states]
@@ -68,7 +68,7 @@ def _taking_gap(state: State, states: list[State], atoms: tuple[AnyAtom, ...]) -
                 if not gaps:
                     return None
                 longest = max(longest or 0, min(gaps))
-            elif states[edge.target].kind is Kind.FINAL and edge.action is Action.IGNORE:
+            elif states[edge.target].kind is StateKind.FINAL and edge.action is Action.IGNORE:
                 return None
     return longest
 
@@ -76,10 +76,10 @@ def _taking_gap(state: State, states: list[State], atoms: tuple[AnyAtom, ...]) -
 def _with_deadlines(
     rule: Rule, state: State, states: list[State], atoms: tuple[AnyAtom, ...]
 ) -> State:
-    if state.kind in (Kind.START, Kind.FINAL, Kind.STOP):
+    if state.kind in (StateKind.START, StateKind.FINAL, StateKind.STOP):
         return state
     reached = {states[number].kind for number, _ in _reached(state, states, 0)}
-    absence = Kind.PENDING in reached
+    absence = StateKind.PENDING in reached
     taking = _taking_gap(state, states, atoms)
     gaps = [rule.within.gap_ms, None if absence else taking]
     return replace(
@@ -97,14 +97,14 @@ def lets_pass(state: State, states: Sequence[State]) -> bool:
     It may move the match and split it in several. What these do with any event must be what the
     match would have done with it: the same edges under the same conditions.
     """
-    if state.kind in (Kind.START, Kind.FINAL, Kind.STOP):
+    if state.kind in (StateKind.START, StateKind.FINAL, StateKind.STOP):
         return True
     passed: set[int] = set()
     for number, _ in _reached(state, states, 0):
         for edge in states[number].edges:
             if edge.action is Action.IGNORE and edge.condition.evaluate(0):
                 passed.add(edge.target)
-    if any(states[number].kind is Kind.FINAL for number in passed):
+    if any(states[number].kind is StateKind.FINAL for number in passed):
         return False
     before = _conduct(state, states)
     after = [_conduct(states[number], states) for number in passed]
@@ -119,13 +119,13 @@ def _conduct(state: State, states: Sequence[State]) -> set[_Conditional]:
     edges = set()
     for number, way in _reached(state, states):
         for edge in states[number].edges:
-            if edge.action is not Action.PROCEED or states[edge.target].kind is Kind.STOP:
+            if edge.action is not Action.PROCEED or states[edge.target].kind is StateKind.STOP:
                 edges.add((edge.action, edge.target, way | _parts(edge.condition)))
     return edges
 
 
 def _stopping(conduct: set[_Conditional], states: Sequence[State]) -> set[_Conditional]:
-    return {edge for edge in conduct if states[edge[1]].kind is Kind.STOP}
+    return {edge for edge in conduct if states[edge[1]].kind is StateKind.STOP}
 
 
 def _reached(
@@ -139,7 +139,7 @@ def _reached(
         number, way = todo.pop()
         yield number, way
         for edge in states[number].edges:
-            if edge.action is not Action.PROCEED or states[edge.target].kind is Kind.STOP:
+            if edge.action is not Action.PROCEED or states[edge.target].kind is StateKind.STOP:
                 continue
             if true is not None and not edge.condition.evaluate(true):
                 continue

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_cep.compiler.formula import TRUE, Formula, conjunction, negate
-from spark_cep.compiler.plan import Action, GapAtom, Kind, Plan
+from spark_cep.compiler.plan import Action, GapAtom, Plan, StateKind
 from spark_cep.compiler.steps.assembly import assemble
 from spark_cep.compiler.steps.conditions import AtomTable
 from spark_cep.compiler.steps.nodes import Node
@@ -63,11 +63,11 @@ class _Lowering:
         self._atoms = AtomTable(rule)
         self._stops: dict[str, Node] = {}
         self._before_greedy: dict[Node, Node] = {}
-        self._final = Node("", Kind.FINAL)
+        self._final = Node("", StateKind.FINAL)
 
     def plan(self) -> Plan:
         start = self._scope(self._rule.pattern, self._final, None, True, None)
-        start.kind = Kind.START
+        start.kind = StateKind.START
         return assemble(self._rule, start, self._atoms)
 
     # One scope: the whole pattern, or one repetition of a group.
@@ -84,7 +84,7 @@ class _Lowering:
             place = _Place(scope, position, group, loop_head, outer_following)
             after = place.step.after if position else None
             if after is Contiguity.NOT_FOLLOWED_BY:
-                if sink.kind is Kind.FINAL and self._has_deadline:
+                if sink.kind is StateKind.FINAL and self._has_deadline:
                     sink = self._pending_not(place)
             elif after is Contiguity.NOT_NEXT:
                 sink = self._not_next(place, sink)
@@ -98,16 +98,16 @@ class _Lowering:
 
     def _pending_not(self, place: _Place) -> Node:
         condition = self._take(place, place.step)
-        node = Node(place.step.name, Kind.PENDING)
+        node = Node(place.step.name, StateKind.PENDING)
         node.add(Action.PROCEED, self._stop(place.step), condition)
         node.add(Action.IGNORE, node, negate(condition))
         return node
 
     def _not_next(self, place: _Place, sink: Node) -> Node:
         condition = self._take(place, place.step)
-        node = Node(place.step.name, Kind.NORMAL)
+        node = Node(place.step.name, StateKind.NORMAL)
         # At the end the next event of the key decides, so it is used up.
-        action = Action.IGNORE if sink.kind is Kind.FINAL else Action.PROCEED
+        action = Action.IGNORE if sink.kind is StateKind.FINAL else Action.PROCEED
         node.add(action, sink, negate(condition))
         node.add(Action.PROCEED, self._stop(place.step), condition)
         return node
@@ -153,7 +153,7 @@ class _Lowering:
             return self._endless_group(place, sink)
         true = self._true(place)
         take = self._repetition_take(place)
-        loop = Node(step.name, Kind.NORMAL)
+        loop = Node(step.name, StateKind.NORMAL)
         if step.greedy:
             until = self._atoms.until(step) if step.until else None
             if until is not None:
@@ -170,7 +170,7 @@ class _Lowering:
         self._add_following_stop(place, loop)
         ignore = self._inner_ignore(place)
         if ignore is not None:
-            waiting = Node(step.name, Kind.NORMAL)
+            waiting = Node(step.name, StateKind.NORMAL)
             waiting.add(Action.TAKE, loop, take)
             waiting.add(Action.IGNORE, waiting, ignore)
             loop.add(Action.IGNORE, waiting, ignore)
@@ -180,7 +180,7 @@ class _Lowering:
     def _endless_group(self, place: _Place, sink: Node) -> Node:
         step = place.step
         assert step.group is not None
-        again = Node(step.name, Kind.NORMAL)
+        again = Node(step.name, StateKind.NORMAL)
         first = self._scope(step.group, again, step, False, place.following)
         first.add(Action.PROCEED, sink, self._true(place))
         again.add(Action.PROCEED, first, self._true(place))
@@ -204,7 +204,7 @@ class _Lowering:
             if optional and proceed is not None:
                 node.add(Action.PROCEED, proceed, true)
             return node
-        node = Node(step.name, Kind.NORMAL)
+        node = Node(step.name, StateKind.NORMAL)
         sink = self._without_earlier_nots(place, sink)
         node.add(Action.TAKE, sink, take)
         if optional and proceed is not None:
@@ -219,7 +219,7 @@ class _Lowering:
             waiting = node
             if optional or self._heads_optional_group(place):
                 # Having let an event pass, the step can no longer be left out.
-                waiting = Node(step.name, Kind.NORMAL)
+                waiting = Node(step.name, StateKind.NORMAL)
                 waiting.add(Action.TAKE, sink, take)
                 waiting.add(Action.IGNORE, waiting, ignore)
                 self._add_stops(place, waiting)
@@ -289,7 +289,7 @@ class _Lowering:
     # NOT steps become stops of the states around them.
 
     def _stop(self, step: Step) -> Node:
-        return self._stops.setdefault(step.name, Node(step.name, Kind.STOP))
+        return self._stops.setdefault(step.name, Node(step.name, StateKind.STOP))
 
     def _open_nots(self, place: _Place) -> list[Step]:
         """The NOT steps that still hold while ``place`` waits: those right before it, seen
@@ -329,7 +329,7 @@ class _Lowering:
             target = edge.target
             if edge.action is not Action.PROCEED:
                 target = stripped if target is node else target
-            elif target.kind is Kind.STOP and target.step in nots:
+            elif target.kind is StateKind.STOP and target.step in nots:
                 continue
             else:
                 target = self._strip_stops(target, nots, done)

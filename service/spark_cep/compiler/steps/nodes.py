@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from spark_cep.compiler.formula import Formula
-from spark_cep.compiler.plan import Action, Kind
+from spark_cep.compiler.plan import Action, StateKind
 
 
 @dataclass(slots=True, eq=False)
-class Edge:
+class DraftEdge:
     """One transition to be."""
 
     action: Action
@@ -22,9 +22,9 @@ class Node:
     """One state to be; equal only to itself."""
 
     step: str
-    kind: Kind
-    edges: list[Edge] = field(default_factory=list)
+    kind: StateKind
+    edges: list[DraftEdge] = field(default_factory=list)
 
     def add(self, action: Action, target: Node, condition: Formula) -> None:
         """Add an edge behind those there are: their order is the order of trial."""
-        self.edges.append(Edge(action, target, condition))
+        self.edges.append(DraftEdge(action, target, condition))

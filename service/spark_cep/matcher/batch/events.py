@@ -31,8 +31,8 @@ from spark_cep.pattern.types import SqlType, column_type
 
 @dataclass(slots=True)
 class Names:
-    """What the numbers in event tables stand for: topics, and record types. Both grow as new ones
-    are met."""
+    """The topics and record types that numbers in event tables stand for. Both lists grow as new
+    ones are met."""
 
     topics: list[str] = field(default_factory=list)
     types: list[str | None] = field(default_factory=list)

@@ -1,4 +1,5 @@
-"""What the bits and columns of stored events mean, and which rules there were at the time."""
+"""The layout of stored events: the conditions of their bits, their columns, and the rules that
+there were at the time."""
 
 from __future__ import annotations
 

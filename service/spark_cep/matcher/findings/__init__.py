@@ -1,1 +1,1 @@
-"""What both engines share: partial matches, findings, and the results made of them."""
+"""Partial matches, findings, and the results made of them, for both engines."""

@@ -1,4 +1,4 @@
-"""What was found for one rule and key: matches, timeouts, failures, counts."""
+"""Findings for one rule and key: matches, timeouts, failures, counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    """What one call found; the caller empties it."""
+    """The findings of one call; the caller empties it."""
 
     matches: list[Finished] = field(default_factory=list)
     timeouts: list[Expired] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Found:
 
     @property
     def something(self) -> bool:
-        """Whether there is anything to report."""
+        """Return whether there is anything to report."""
         return bool(
             self.started
             or self.matches

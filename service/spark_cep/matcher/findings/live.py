@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_cep.compiler.formula import FALSE
-from spark_cep.compiler.plan import Action, Kind, Plan
+from spark_cep.compiler.plan import Action, Plan, StateKind
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.program import Label
 from spark_cep.matcher.findings.partial import FOREVER, Finished, Partial, RuleState, Taken
@@ -135,7 +135,7 @@ def _ahead(plan: Plan, branches: Sequence[Partial]) -> tuple[tuple[str, ...], tu
                 continue
             if edge.action is Action.TAKE:
                 waits.add(state.step)
-            elif target.kind is Kind.STOP:
+            elif target.kind is StateKind.STOP:
                 forbids[target.step] = None
             elif edge.action is Action.PROCEED and edge.target not in seen:
                 seen.add(edge.target)

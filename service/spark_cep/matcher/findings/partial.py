@@ -1,4 +1,4 @@
-"""What the machine remembers of one key: partial matches that share their events.
+"""The state of one key: partial matches that share their events.
 
 A partial match is a pointer to the last event taken; each taken event points to the one before.
 Branches that part share everything up to the fork, so an event is held once however many partial
@@ -83,7 +83,7 @@ class RuleState:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing needs to be remembered."""
+        """Return whether nothing needs to be remembered."""
         return not (self.partials or self.finished or self.paused or self.quiet_until is not None)
 
 

@@ -26,7 +26,7 @@ from spark_cep.model import Match, TakenEvent, Timeout
 
 
 class ResultKind(Enum):
-    """What a table holds."""
+    """The kind of results in a table."""
 
     MATCH = "match"
     TIMEOUT = "timeout"
@@ -68,7 +68,7 @@ class Results:
         chains: Chains,
         events: EventTable,
     ) -> Results:
-        """What was found, with the events of ``chains`` out of all ``events``."""
+        """Make results of findings, with the events of ``chains`` out of all ``events``."""
         step, row = chains.steps, chains.events.astype(np.int64)
         owner = np.repeat(np.arange(len(rule)), np.diff(chains.ends, prepend=0))
         # Chains are in the order taken, which may go back to an earlier step.

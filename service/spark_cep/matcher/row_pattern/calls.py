@@ -32,11 +32,11 @@ class KeyRows:
         return self._base + len(self._at)
 
     def place(self, number: int) -> int:
-        """Where it is among all rows."""
+        """Return the place of the row among all rows."""
         return self._at[number - self._base]
 
 
-class Calls(PythonCalls):
+class RowPatternCalls(PythonCalls):
     """The calls of one run; the compiled loop is handed this. ``rows`` gives those of a key,
     ``nodes`` the table of nodes as it is now."""
 

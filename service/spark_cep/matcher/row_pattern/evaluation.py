@@ -46,9 +46,9 @@ class Running:
 
 
 @dataclass(slots=True)
-class Remembered:
-    """What measures of one match have found, so that not each of its rows looks through all rows
-    before it again: aggregates by number, and the places of rows by variables."""
+class MeasureResults:
+    """Results of measures of one match, so that each row does not look through all rows before it
+    again: aggregates by number, and the places of rows by variables."""
 
     aggregates: dict[int, Running] = field(default_factory=dict)
     places: dict[frozenset[int], list[int]] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class View:
     number: int
     end: int
     ended: bool
-    remembered: Remembered | None = None
+    remembered: MeasureResults | None = None
 
     def row(self, number: int) -> Event | None:
         """A row of the partition, ``None`` outside; ``NotYetKnownError`` if it may still come."""
@@ -115,7 +115,8 @@ class Binder:
         self._aggregates: dict[RowAggregate, int] = {}
 
     def condition(self, expression: Expression) -> Truth:
-        """Whether a condition holds; ``None`` where that depends on rows that may still come."""
+        """Return whether a condition holds; ``None`` where that depends on rows that may still
+        come."""
         return self._truth(boolean_structure(expression))
 
     def _truth(self, part: Leaf | And | Or) -> Truth:

@@ -1,4 +1,4 @@
-"""What a run finds: results and output rows as columns, or as objects."""
+"""Findings of a run: results and output rows as columns, or as objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.row_pattern.calls import KeyRows, places
-from spark_cep.matcher.row_pattern.evaluation import Remembered, Value, View
+from spark_cep.matcher.row_pattern.evaluation import MeasureResults, Value, View
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.loops.found_loops import (
     count_rows,
@@ -86,7 +86,7 @@ class OutputColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class Compiled:
-    """What belongs to a plan, for all its runs."""
+    """The compiled parts of a plan, shared by all its runs."""
 
     plan: RowPatternPlan
     lowered: Lowered
@@ -96,7 +96,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class Found:
+class RunFindings:
     """A piece of what a run found, in the order of keys, and of each key in the order in which it
     became final. ``results`` is a table of ``tables.RESULT``, ``labels`` are the variables of their
     rows; ``events`` are all rows of the run, ``rows`` those of each key, of which the first has the
@@ -180,7 +180,7 @@ class Found:
                 yield key, SkipFailed(int(result["number"]), first, event(row), fault)
 
     def _taken(self, key: int, first: int, length: int) -> tuple[Event, ...]:
-        """So many rows of a key, from the one of a number on."""
+        """Return ``length`` rows of a key, from number ``first`` on."""
         begin = int(self.rows.ends[key - 1]) if key else 0
         begin += first - int(self.bases[key])
         return tuple(map(self._event, self.rows.at[begin : begin + length].tolist()))
@@ -242,7 +242,9 @@ class Found:
         begin = int(result["labels"])
         labels = self.labels[begin : begin + int(result["length"])] & (tables.EXCLUDED - 1)
         rows, match = self._key_rows(key), int(result["number"])
-        return View(rows, first, labels.tolist(), first, match, rows.end, self.closed, Remembered())
+        return View(
+            rows, first, labels.tolist(), first, match, rows.end, self.closed, MeasureResults()
+        )
 
     def _key_rows(self, key: int) -> KeyRows:
         if key not in self._rows_by_key:
@@ -281,7 +283,7 @@ class Found:
         return Objects(values)
 
     def _of_matches(self, column: Vector) -> Vector:
-        """The same, with NULL for unmatched rows."""
+        """Return the column with NULL for unmatched rows."""
         result_of, _ = self._output_rows
         unmatched = self.results["kind"][result_of] != tables.MATCH
         if not unmatched.any():

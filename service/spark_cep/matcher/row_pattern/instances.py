@@ -1,4 +1,4 @@
-"""What is remembered of keys for rules in SQL, beside what is remembered for rules of steps.
+"""The state of keys for rules in SQL, beside that for rules of steps.
 
 An *instance* is a rule for a key. Its rows are events of the key's state, which others may have,
 too; its threads and nodes are as in :mod:`spark_cep.matcher.row_pattern.loops.tables`.
@@ -55,7 +55,8 @@ class RowPatternInstances:
 
     @property
     def live(self) -> I64:
-        """How many partial matches each has: threads, or a match that waits for further rows."""
+        """The number of partial matches of each instance: threads, or a match that waits for
+        further rows."""
         live: I64 = np.maximum(self.instances["threads"], self.instances["attempt"] != 0).astype(
             np.int64
         )

@@ -17,7 +17,7 @@ from spark_cep.matcher.findings.live import PartialMatch, live_attempt
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import END_OF_TIME
 from spark_cep.matcher.findings.results import ResultKind, Results
-from spark_cep.matcher.row_pattern.found import Found
+from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.instances import (
     INSTANCE,
     ROW,
@@ -25,7 +25,7 @@ from spark_cep.matcher.row_pattern.instances import (
     instances_together,
 )
 from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY, TIMED_OUT
-from spark_cep.matcher.row_pattern.lowering import Limits
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
 from spark_cep.matcher.row_pattern.reporting import RowPatternReporter
 from spark_cep.matcher.row_pattern.states import RowPatternStates, attempts
@@ -93,8 +93,8 @@ class RowPatternRun:
         )
 
     def _rows(self, rule: _Rule) -> tuple[I64, I64]:
-        """Which of the new events a rule reads, and the bits of each. Events before the rule's
-        `effective_from` are no rows of it."""
+        """Return the new events that a rule reads, and the bits of each. Events before the rule's
+        `effective_from` are not among its rows."""
         masks = [rule.bits(mask) for mask in self._fresh.masks]
         read = np.array([bits is not None for bits in masks], bool)
         bits = np.array([bits or 0 for bits in masks], np.int64)
@@ -152,7 +152,9 @@ class _Rule:
         self._partitioning = partitioning
         self.effective_from = plan.rule.effective_from_ms
         limits = plan.rule.limits
-        self.matcher = CompiledRowPattern(plan, Limits(limits.events, limits.partial_matches))
+        self.matcher = CompiledRowPattern(
+            plan, RowPatternLimits(limits.events, limits.partial_matches)
+        )
         self.reporter = RowPatternReporter(plan)
         places = {
             slot.path: place
@@ -163,7 +165,9 @@ class _Rule:
         atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
         self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
 
-    def timeouts(self, found: Found, keys: I64, texts: Bytes) -> tuple[Found, Iterator[Outputs]]:
+    def timeouts(
+        self, found: RunFindings, keys: I64, texts: Bytes
+    ) -> tuple[RunFindings, Iterator[Outputs]]:
         """Split what was found into the part that becomes objects and timeouts as columns: these
         emit nothing but coordinates, while a match has columns of the result. ``keys``: by the
         matcher's numbers those among ``texts``."""
@@ -174,7 +178,9 @@ class _Rule:
         rest = replace(found, results=found.results[~wanted])
         return rest, self._as_columns(found, np.flatnonzero(wanted), keys, texts)
 
-    def _as_columns(self, found: Found, chosen: I64, keys: I64, texts: Bytes) -> Iterator[Outputs]:
+    def _as_columns(
+        self, found: RunFindings, chosen: I64, keys: I64, texts: Bytes
+    ) -> Iterator[Outputs]:
         results, count = found.results[chosen], len(chosen)
         timeouts = Results.of(
             ResultKind.TIMEOUT, (self._plan,), texts, found.names, np.zeros(count, np.int32),

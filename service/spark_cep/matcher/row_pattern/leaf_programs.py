@@ -34,7 +34,7 @@ from spark_cep.programs.programs import Program
 
 
 class Load(NamedTuple):
-    """As :data:`spark_cep.matcher.row_pattern.loops.tables.LOAD`."""
+    """A row of :data:`spark_cep.matcher.row_pattern.loops.tables.LOAD`."""
 
     code: int
     place: int = 0
@@ -46,7 +46,8 @@ class Load(NamedTuple):
 
 @dataclass
 class Registers:
-    """What threads keep of their rows, and the sets of variables that rows are of."""
+    """The registers that threads keep of their rows, and the sets of variables that rows belong
+    to."""
 
     variables: tuple[str, ...]
     words: int = 0
@@ -89,7 +90,7 @@ class Registers:
 
 
 @dataclass(frozen=True)
-class Leaf:
+class LeafProgram:
     """A part of a condition as a program, with its loads."""
 
     program: Program
@@ -101,11 +102,11 @@ def leaf_program(
     event: RecordType | None,
     columns: Callable[[ColumnPath], int],
     registers: Registers,
-) -> Leaf | None:
+) -> LeafProgram | None:
     """The part as a program; ``None`` where Python computes it. ``columns`` numbers its columns."""
     writer = _LeafWriter(event, columns, registers)
     program = writer.program(expression)
-    return None if program is None else Leaf(program, tuple(writer.loads))
+    return None if program is None else LeafProgram(program, tuple(writer.loads))
 
 
 class _LeafWriter(Writer):

@@ -17,7 +17,7 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.distinction import Distinction
 from spark_cep.compiler.row_pattern.program import Done, End, Instruction, Jump, Label, Save, Split
 from spark_cep.compiler.row_pattern.program import Start as StartAnchor
-from spark_cep.matcher.row_pattern.leaf_programs import Leaf, Load, Registers, leaf_program
+from spark_cep.matcher.row_pattern.leaf_programs import LeafProgram, Load, Registers, leaf_program
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boolean_structure
 from spark_cep.pattern.expressions import Leaf as Part
@@ -41,7 +41,7 @@ _SKIPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RowPatternLimits:
     """The most rows and threads of an attempt. One that goes beyond is given up: no match begins at
     its first row."""
 
@@ -58,7 +58,7 @@ class Lowered:
     operations, by row, that have the number of a text. ``failures_last``: see ``_failures_last``.
     """
 
-    program: tables.Program
+    program: tables.ProgramTables
     conditions: Table
     operations: Table
     bits: tuple[Expression, ...]
@@ -68,13 +68,13 @@ class Lowered:
     failures_last: bool
 
 
-def lower(plan: RowPatternPlan, limits: Limits) -> Lowered:
+def lower(plan: RowPatternPlan, limits: RowPatternLimits) -> Lowered:
     """The tables of a plan."""
-    return _Lowering(plan).lowered(limits)
+    return _ProgramLowering(plan).lowered(limits)
 
 
 @dataclass
-class _Lowering:
+class _ProgramLowering:
     plan: RowPatternPlan
     bits: list[Expression] = field(default_factory=list)
     tests: list[tuple[int, int]] = field(default_factory=list)
@@ -90,7 +90,7 @@ class _Lowering:
         self._places = {path: place for place, path in enumerate(self.plan.columns)}
         self._registers = Registers(self.plan.query.variables)
 
-    def lowered(self, limits: Limits) -> Lowered:
+    def lowered(self, limits: RowPatternLimits) -> Lowered:
         """All of it."""
         query = self.plan.query
         variables = [
@@ -127,7 +127,7 @@ class _Lowering:
             ],
             np.uint8,
         ).reshape(-1, len(query.variables))
-        program = tables.Program(
+        program = tables.ProgramTables(
             np.array(instructions, tables.INSTRUCTION),
             np.array(variables, tables.VARIABLE),
             np.array(self.tests, tables.TEST),
@@ -216,7 +216,7 @@ class _Lowering:
             self.columns.append(place)
         return self.columns.index(place)
 
-    def _condition(self, leaf: Leaf) -> None:
+    def _condition(self, leaf: LeafProgram) -> None:
         first, first_load = len(self.operations), len(self.loads)
         for each in leaf.program.operations:
             whole, double, code, operand = each.row
@@ -262,10 +262,10 @@ class _Lowering:
         return variables, position.offset, position.shift, first, position.final
 
     def _failures_last(self) -> bool:
-        """Whether an attempt that has come to an instruction before a row fails if an earlier one
-        failed from there: conditions read nothing but their row and rows before it. With ``NEXT``
-        threads wait at several rows, and there may be more of them than instructions; a limit of
-        threads that is met would not be, without those that fail."""
+        """Return whether an attempt that has come to an instruction before a row fails if an
+        earlier one failed from there: conditions read nothing but their row and rows before it.
+        With ``NEXT`` threads wait at several rows, and there may be more of them than instructions;
+        a limit of threads that is met would not be, without those that fail."""
         values = (v for each in self.plan.query.defines.values() for v in each.row_values)
         return all(
             isinstance(value, ColumnAt)

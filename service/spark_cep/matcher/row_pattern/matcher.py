@@ -10,17 +10,17 @@ from spark_cep.columns.compilation import FOREVER, I64, Table
 from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
-from spark_cep.matcher.row_pattern.calls import Calls, KeyRows, places
+from spark_cep.matcher.row_pattern.calls import KeyRows, RowPatternCalls, places
 from spark_cep.matcher.row_pattern.evaluation import Binder
-from spark_cep.matcher.row_pattern.found import Compiled, ConditionFailure, Found
+from spark_cep.matcher.row_pattern.found import Compiled, ConditionFailure, RunFindings
 from spark_cep.matcher.row_pattern.loops import key_loop, tables, thread_loop
-from spark_cep.matcher.row_pattern.lowering import Limits, lower
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits, lower
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowReference
 from spark_cep.pattern.sql.query import Measure, Query
-from spark_cep.pattern.sql.row_pattern import Variable
+from spark_cep.pattern.sql.row_pattern import PatternVariable
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
 from spark_cep.pattern.types import STRING, RecordType, column_type
 from spark_cep.programs.loops import expression_loop
@@ -37,8 +37,8 @@ _MOST_TRIED = 1 << 23
 class CompiledRowPattern:
     """A plan, ready to run. Holds tables, no state."""
 
-    def __init__(self, plan: RowPatternPlan, limits: Limits | None = None) -> None:
-        limits = limits or Limits()
+    def __init__(self, plan: RowPatternPlan, limits: RowPatternLimits | None = None) -> None:
+        limits = limits or RowPatternLimits()
         query = plan.query
         self.plan = plan
         #: The columns of rows.
@@ -69,7 +69,7 @@ class CompiledRowPattern:
         bits: I64,
         *,
         closed: bool = False,
-    ) -> Run:
+    ) -> RowPatternLoopRun:
         """Apply new rows and move all keys of ``states`` to ``watermark``.
 
         ``key`` is the number of each row's key; a number beyond those of ``states`` is a new key.
@@ -78,7 +78,7 @@ class CompiledRowPattern:
         will follow. Iterate over what is returned for what was found; after that it has the new
         states.
         """
-        return Run(self, states, events, key, watermark, names, bits, closed=closed)
+        return RowPatternLoopRun(self, states, events, key, watermark, names, bits, closed=closed)
 
     def deadlines(self, states: RowPatternStates) -> I64:
         """By key, the watermark at which the attempt under way is settled; ``FOREVER``: never."""
@@ -92,7 +92,7 @@ class CompiledRowPattern:
         return found
 
 
-class Run:
+class RowPatternLoopRun:
     """One run: an iterator over what is found, then the new state in ``states``."""
 
     states: RowPatternStates
@@ -131,7 +131,7 @@ class Run:
         self._arrange(keys, states)
         self._values()
         self._key_rows: dict[int, KeyRows] = {}
-        self._calls = Calls(matcher.calls, self._controls, self._rows_of, self._nodes)
+        self._calls = RowPatternCalls(matcher.calls, self._controls, self._rows_of, self._nodes)
 
     def _arrange(self, keys: Table, states: RowPatternStates) -> None:
         program = self._matcher.compiled.lowered.program
@@ -141,7 +141,7 @@ class Run:
         remembers = (
             lowered.failures_last and instructions <= most and longest * instructions <= _MOST_TRIED
         )
-        self._work = tables.Work(
+        self._work = tables.RowPatternWork(
             keys=keys,
             held_threads=states.threads,
             held_nodes=states.nodes,
@@ -183,7 +183,7 @@ class Run:
         )
         self._columns = values.columns
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[RunFindings]:
         control = self._controls[0]
         while True:
             status = key_loop.run(
@@ -235,7 +235,7 @@ class Run:
             self._key_rows[key] = KeyRows(at, int(self._bases[key]), read)
         return self._key_rows[key]
 
-    def _found(self) -> Found:
+    def _found(self) -> RunFindings:
         control = self._controls[0]
         read = self._events.objects(self._names, self._matcher.slots)
         calls = self._matcher.compiled.lowered.calls
@@ -243,7 +243,7 @@ class Run:
             ConditionFailure(calls[each.call][0], read(each.event), each.error)
             for each in self._calls.failures()
         ]
-        return Found(
+        return RunFindings(
             self._matcher.compiled,
             self._out.results[: control["results"]].copy(),
             self._out.labels[: control["labels"]].copy(),
@@ -280,7 +280,8 @@ def prepare() -> None:
     # Not from a text: to make the parser of statements takes longer than all of this.
     query = Query(
         text="", source="", input="", partition=(), order=(), measures=tuple(measures),
-        rows=RowsPerMatch.ONE_ROW, skip=SkipTo.PAST_LAST_ROW, target=(), pattern=Variable("A"),
+        rows=RowsPerMatch.ONE_ROW, skip=SkipTo.PAST_LAST_ROW, target=(),
+        pattern=PatternVariable("A"),
         within_ms=None, variables=("A",), unions={}, defines={}, outputs=(),
         event=RecordType({"s": STRING}),
     )  # fmt: skip

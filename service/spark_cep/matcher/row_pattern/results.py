@@ -1,4 +1,4 @@
-"""What the matcher of row patterns gives."""
+"""Results of row patterns."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class SkipFault(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """The same for a reader."""
+        """The reason in words."""
         if self is SkipFault.TARGET_ABSENT:
             return "the match has no row of the variable to skip to"
         return "the row to skip to is the match's first, where it would be found again"

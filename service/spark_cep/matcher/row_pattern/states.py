@@ -1,4 +1,4 @@
-"""What is remembered of many keys, as arrays."""
+"""The state of many keys, as arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_cep.matcher.row_pattern.loops import tables
 
 
 def new_keys(count: int) -> Table:
-    """So many keys of which nothing is known."""
+    """Return ``count`` keys without state."""
     keys = np.zeros(count, tables.KEY)
     keys["time"] = NEVER
     return keys

@@ -87,7 +87,7 @@ class _Walk:
         self.read = bind(argument, {path: place for place, path in enumerate(paths)}, {}, event)
 
 
-class Calls(PythonCalls):
+class StepCalls(PythonCalls):
     """The calls of one run; the compiled loop is handed this.
 
     ``stack`` is what the loop works on, and ``nodes`` gives the table of nodes as it is now.
@@ -125,8 +125,8 @@ class Calls(PythonCalls):
         return row, node
 
     def _function(self, bound: BoundCall) -> Callable[[int, int], Any]:
-        """What computes a call from its place on the stack and the last node, and puts the result
-        there."""
+        """Return a function that computes a call from its place on the stack and the last node, and
+        puts the result there."""
         columns: list[Callable[[int], Any]] = []
         look_backs: list[Callable[[int], Any]] = []
         for place, (part, column, kind) in enumerate(bound.operands):
@@ -143,7 +143,7 @@ class Calls(PythonCalls):
         return compute
 
     def _operand(self, offset: int, column: int, kind: SqlType) -> Callable[[int], Any]:
-        """What reads one operand."""
+        """Return a function that reads one operand."""
         wholes, doubles = self._wholes, self._doubles
         null, whole, double = offset + _NULL, offset + _WHOLE, offset + _DOUBLE
         match representation(kind):
@@ -161,7 +161,7 @@ class Calls(PythonCalls):
         return lambda at: None if wholes[at + null] & 1 else convert(wholes[at + whole])
 
     def _result(self, kind: SqlType) -> Callable[[int, Any], None]:
-        """What puts a value of this type onto the stack."""
+        """Return a function that puts a value of this type on the stack."""
         wholes, doubles = self._wholes, self._doubles
         of = representation(kind)
         convert: Callable[[Any], int]

@@ -25,7 +25,7 @@ from spark_cep.matcher.steps.calls import BoundCall
 from spark_cep.matcher.steps.held import INSTANCE, NODE, Held
 from spark_cep.matcher.steps.loops import event_loop, kernel, kernel_tables
 from spark_cep.matcher.steps.loops.collector import compact
-from spark_cep.matcher.steps.tables import Tables
+from spark_cep.matcher.steps.tables import PlanTables
 from spark_cep.programs.loops import expression_loop
 from spark_cep.programs.python_calls import CallFailure
 
@@ -38,7 +38,7 @@ _KEPT = ("deadline", "quiet", "events_bound", "rule", "partials", "finished", "p
 
 
 class Findings(NamedTuple):
-    """What was found, in arrays by kind; ``match_chains`` and ``timeout_chains`` in their order."""
+    """Findings, in arrays by kind; ``match_chains`` and ``timeout_chains`` in their order."""
 
     match_key: I64
     match_rule: I32
@@ -78,7 +78,7 @@ class ColumnarMatcher:
 
     def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self.partitioning = partitioning
-        self._tables = Tables(partitioning, types)
+        self._tables = PlanTables(partitioning, types)
 
     @property
     def slots(self) -> Sequence[SlotType]:
@@ -98,17 +98,17 @@ class ColumnarMatcher:
         masks: Sequence[int],
         mask_numbers: I64,
         watermark: int,
-    ) -> Run:
+    ) -> StepLoopRun:
         """Apply new events and move all keys to ``watermark``.
 
         ``events`` are all, held ones first; ``keys`` and ``mask_numbers`` (places in ``masks``, the
         sets of true conditions) are of the new ones. Iterate over what is returned for the
         findings; after that it has the new state.
         """
-        return Run(self._tables, held, events, keys, masks, mask_numbers, watermark)
+        return StepLoopRun(self._tables, held, events, keys, masks, mask_numbers, watermark)
 
 
-class Run:
+class StepLoopRun:
     """One run: an iterator over findings, then the new state in ``held``.
 
     ``kept_events`` are the numbers of the events that the new state holds, in ascending order:
@@ -120,7 +120,7 @@ class Run:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: PlanTables,
         held: Held,
         events: EventTable,
         keys: I64,

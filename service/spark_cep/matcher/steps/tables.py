@@ -15,11 +15,11 @@ import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, NEVER, NONE, Table
 from spark_cep.columns.vectors import Vector
-from spark_cep.compiler.plan import GapAtom, Kind, LookBackAtom, Plan
+from spark_cep.compiler.plan import GapAtom, LookBackAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import SlotType, slot_types
-from spark_cep.matcher.steps.calls import BoundCall, Calls
+from spark_cep.matcher.steps.calls import BoundCall, StepCalls
 from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.matcher.steps.loops import event_loop, kernel_tables
 from spark_cep.matcher.steps.transitions import Outcome, Transitions
@@ -51,7 +51,7 @@ _ON_LIMIT = {
 }
 
 
-class Tables:
+class PlanTables:
     """The arrays of a partitioning's rules."""
 
     def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
@@ -68,7 +68,7 @@ class Tables:
 
     @property
     def rule_count(self) -> int:
-        """How many rules there are."""
+        """The number of rules."""
         return len(self._plans)
 
     def _write_programs(self, types: RecordTypes) -> None:
@@ -129,9 +129,9 @@ class Tables:
         columns: Sequence[Vector],
         stack: Table,
         nodes: Callable[[], Table],
-    ) -> Calls:
-        """What the kernel calls for what programs leave to Python."""
-        return Calls(self.calls, columns, self.slots, values.texts, stack, nodes)
+    ) -> StepCalls:
+        """Return the functions that the kernel calls for expressions that Python computes."""
+        return StepCalls(self.calls, columns, self.slots, values.texts, stack, nodes)
 
     def programs(self, values: Values) -> expression_loop.Programs:
         """The programs with the texts of a run."""
@@ -278,7 +278,7 @@ def _rules(plans: Sequence[Plan]) -> Table:
 
 
 def _states(plans: Sequence[Plan]) -> Table:
-    live = (Kind.START, Kind.NORMAL)
+    live = (StateKind.START, StateKind.NORMAL)
     return np.array(
         [
             (
@@ -286,7 +286,7 @@ def _states(plans: Sequence[Plan]) -> Table:
                 _or_forever(state.taking_gap_ms),
                 state.absence,
                 state.kind in live,
-                state.kind is Kind.FINAL,
+                state.kind is StateKind.FINAL,
             )
             for plan in plans
             for state in plan.states

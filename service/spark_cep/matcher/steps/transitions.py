@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from spark_cep.compiler.plan import Action, Kind, Plan
+from spark_cep.compiler.plan import Action, Plan, StateKind
 
 _MOST_ENTRIES = 65_536
 
@@ -30,7 +30,7 @@ class Move(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one event does to one partial match.
+    """The effect of one event on one partial match.
 
     ``moves``: each becomes a branch of its own. Their order is that of Flink's edges: of matches
     with one start that are found at once, a skip strategy lets the first go first. ``takes``: some
@@ -58,7 +58,7 @@ class Transitions:
         self.looks_back = len(plan.event_atoms) < len(plan.atoms)
 
     def outcome(self, state: int, true: int) -> Outcome:
-        """What happens in ``state`` when exactly the atoms of mask ``true`` are true; with the
+        """Return the effect in ``state`` when exactly the atoms of mask ``true`` are true; with the
         plan's ``closed`` bit nothing starts."""
         table = self._outcomes[state]
         found = table.get(true)
@@ -95,14 +95,14 @@ class Transitions:
                 if edge.action is Action.TAKE:
                     completes = self._reaches_match(edge.target, true)
                     moves[Move(self._steps[state.step], edge.target, completes)] = None
-                elif target.kind is Kind.STOP:
+                elif target.kind is StateKind.STOP:
                     stops = True
                 elif edge.action is Action.PROCEED:
                     if edge.target not in seen:
                         seen.add(edge.target)
                         todo.append(edge.target)
                 else:
-                    moves[Move(PASS, edge.target, target.kind is Kind.FINAL)] = None
+                    moves[Move(PASS, edge.target, target.kind is StateKind.FINAL)] = None
         unchanged = not stops and tuple(moves) == (Move(PASS, start, completes=False),)
         takes = any(move.step != PASS for move in moves)
         return Outcome(tuple(moves), takes, stops, unchanged)
@@ -112,7 +112,7 @@ class Transitions:
         todo, seen = [start], {start}
         while todo:
             state = states[todo.pop()]
-            if state.kind is Kind.FINAL:
+            if state.kind is StateKind.FINAL:
                 return True
             for edge in state.edges:
                 if (

@@ -11,7 +11,7 @@ from spark_cep.errors import Problem
 from spark_cep.pattern.checks.findings import Finding
 from spark_cep.pattern.checks.references import check_references
 from spark_cep.pattern.sql import found_endless, found_order, found_warnings
-from spark_cep.pattern.sql.places import Found
+from spark_cep.pattern.sql.places import StatementProblem
 from spark_cep.pattern.tree import Limits, PreviousVersion, Rule
 
 FIELD: Final = "sql"
@@ -77,6 +77,6 @@ def warn_sql(rule: Rule) -> Iterator[Finding]:
             yield finding(found, warning=True)
 
 
-def finding(found: Found, *, warning: bool = False) -> Finding:
+def finding(found: StatementProblem, *, warning: bool = False) -> Finding:
     """Return a problem of the statement as a finding about the rule."""
     return Finding(found.message, PATH, found.allowed, warning=warning, offsets=found.span)

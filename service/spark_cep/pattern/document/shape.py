@@ -117,13 +117,13 @@ Count = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
 Version = Annotated[int, Field(ge=1, le=MOST_VERSION)]
 
 
-class Shape(BaseModel):
+class DocumentShape(BaseModel):
     """Base of all shapes: unknown keys are refused, and nothing is converted silently."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class WithinShape(Shape):
+class WithinShape(DocumentShape):
     """The window, with each of its parts named."""
 
     max: Duration | None = Field(
@@ -135,7 +135,7 @@ class WithinShape(Shape):
     )
 
 
-class SkipToShape(Shape):
+class SkipToShape(DocumentShape):
     """A skip strategy that names a step."""
 
     model_config = ConfigDict(
@@ -163,7 +163,7 @@ class SkipToShape(Shape):
         return self
 
 
-class EmitShape(Shape):
+class EmitShape(DocumentShape):
     """The content of an output record."""
 
     measures: dict[str, Text] = Field(
@@ -185,7 +185,7 @@ class EmitShape(Shape):
     )
 
 
-class LimitsShape(Shape):
+class LimitsShape(DocumentShape):
     """Limits of the state of one key for one rule."""
 
     partial_matches: Count = Field(
@@ -205,7 +205,7 @@ class LimitsShape(Shape):
     )
 
 
-class StepShape(Shape):
+class StepShape(DocumentShape):
     """One step of a pattern, or a group of steps."""
 
     step: Text = Field(
@@ -249,7 +249,7 @@ class StepShape(Shape):
     )
 
 
-class RuleFields(Shape):
+class RuleFields(DocumentShape):
     """Fields of every rule, whatever its language."""
 
     id: Text = Field(description="the rule's name: letters, digits, `_`, `-` and `.`")

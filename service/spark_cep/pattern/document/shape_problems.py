@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import BaseModel, ValidationError
 
-from spark_cep.documents.model_errors import Explainer, Fault
+from spark_cep.documents.model_errors import Explainer, ModelFault
 from spark_cep.documents.places import Path, Places
 from spark_cep.documents.shapes import Form, Shape
 from spark_cep.errors import Problem
@@ -45,7 +45,7 @@ def shape_problems(
     }
 
 
-def _help(fault: Fault) -> str | None:
+def _help(fault: ModelFault) -> str | None:
     """The field's own sentence, unless more is known that it does not say."""
     if fault.allowed and fault.allowed not in (fault.description or ""):
         return fault.allowed

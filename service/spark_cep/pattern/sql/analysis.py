@@ -23,10 +23,10 @@ from spark_cep.pattern.expressions import (
 from spark_cep.pattern.expressions.nodes import Column, Literal, Node
 from spark_cep.pattern.expressions.reading.row_scope import RowPatternScope, column_of
 from spark_cep.pattern.sql.outputs import outputs_of
-from spark_cep.pattern.sql.places import Found, problem
+from spark_cep.pattern.sql.places import StatementProblem, problem
 from spark_cep.pattern.sql.program_size import MAX_PROGRAM, program_size
 from spark_cep.pattern.sql.query import Measure, Query, Sort
-from spark_cep.pattern.sql.row_pattern import Exclusion, Permutation, Span, Variable, walk
+from spark_cep.pattern.sql.row_pattern import Exclusion, PatternVariable, Permutation, Span, walk
 from spark_cep.pattern.sql.statement import Fragment, Named, RowsPerMatch, Statement
 from spark_cep.pattern.sql.syntax import read_statement
 from spark_cep.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, column_type
@@ -50,7 +50,7 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
 
 def examine_query(
     text: str, source: str, event: RecordType | None = None
-) -> tuple[Query | None, list[Found]]:
+) -> tuple[Query | None, list[StatementProblem]]:
     """The query of a text, as far as it can be read, and all that is wrong with it. If anything is,
     the query cannot be used."""
     statement, found = read_statement(text, source)
@@ -69,13 +69,13 @@ class Analysis:
     perhaps behind a variable, that the events spell otherwise, and how."""
 
     def __init__(self, statement: Statement, event: RecordType | None) -> None:
-        self.found: list[Found] = []
+        self.found: list[StatementProblem] = []
         self.respelt: list[tuple[Span, ColumnPath]] = []
         self._statement = statement
         self._event = event
         nodes = list(walk(statement.pattern))
         self._variables = tuple(
-            dict.fromkeys(node.name for node in nodes if isinstance(node, Variable))
+            dict.fromkeys(node.name for node in nodes if isinstance(node, PatternVariable))
         )
         self._excludes = [node for node in nodes if isinstance(node, Exclusion)]
         self._unions = self._read_unions()
@@ -127,7 +127,7 @@ class Analysis:
         )
 
     def _refuse(self, message: str, span: tuple[int, int], allowed: str | None = None) -> None:
-        self.found.append(Found(message, span, allowed))
+        self.found.append(StatementProblem(message, span, allowed))
 
     def _known(self, name: Named, known: Iterable[str], what: str) -> str | None:
         names = list(known)
@@ -224,7 +224,7 @@ class Analysis:
     def _place(self, text: Fragment, error: ExpressionError) -> None:
         start = text.span[0]
         self.found += [
-            Found(each.message, (start + each.start, start + each.end), each.allowed)
+            StatementProblem(each.message, (start + each.start, start + each.end), each.allowed)
             for each in error.problems
         ]
 

@@ -21,7 +21,7 @@ from spark_cep.pattern.expressions.nodes import (
     walk,
 )
 from spark_cep.pattern.sql import row_pattern
-from spark_cep.pattern.sql.places import Found, problem
+from spark_cep.pattern.sql.places import StatementProblem, problem
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.sql.row_pattern import (
     Alternation,
@@ -29,10 +29,10 @@ from spark_cep.pattern.sql.row_pattern import (
     Concatenation,
     Empty,
     Exclusion,
+    PatternVariable,
     Permutation,
     Quantified,
     RowPattern,
-    Variable,
 )
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE behind PATTERN ( … )"
@@ -44,19 +44,19 @@ def stream_refusals(query: Query, event_time: ColumnPath | None = None) -> list[
     return _placed(query, found_refusals(query, event_time))
 
 
-def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
+def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[StatementProblem]:
     """Return the refusals with the offsets of their places."""
     found = (*found_endless(query), *found_order(query, event_time))
     return sorted(found, key=lambda each: each.span)
 
 
-def found_endless(query: Query) -> list[Found]:
+def found_endless(query: Query) -> list[StatementProblem]:
     """Return the parts that only the end of a partition decides, which an endless input never
     has."""
     return [*_ends(query), *_endless(query)]
 
 
-def found_order(query: Query, event_time: ColumnPath | None = None) -> list[Found]:
+def found_order(query: Query, event_time: ColumnPath | None = None) -> list[StatementProblem]:
     """Return the problems of ORDER BY, which must be the event time. ``event_time`` ``None``: its
     column is unknown."""
     return list(_order(query, event_time))
@@ -67,24 +67,26 @@ def stream_warnings(query: Query) -> list[Problem]:
     return _placed(query, found_warnings(query))
 
 
-def found_warnings(query: Query) -> list[Found]:
+def found_warnings(query: Query) -> list[StatementProblem]:
     """Return the warnings with the offsets of their places."""
     found = (*_one_partition(query), *_open_tail(query), *_later_rows(query))
     return sorted(found, key=lambda each: each.span)
 
 
-def _placed(query: Query, found: Iterable[Found]) -> list[Problem]:
+def _placed(query: Query, found: Iterable[StatementProblem]) -> list[Problem]:
     return [problem(query.text, query.source, each) for each in found]
 
 
-def _ends(query: Query) -> Iterator[Found]:
+def _ends(query: Query) -> Iterator[StatementProblem]:
     for node in row_pattern.walk(query.pattern):
         if isinstance(node, Anchor) and node.sign == "$":
             message = "$ never holds: a stream has no last row"
-            yield Found(message, node.span, "a pattern without $; WITHIN ends what is open")
+            yield StatementProblem(
+                message, node.span, "a pattern without $; WITHIN ends what is open"
+            )
 
 
-def _endless(query: Query) -> Iterator[Found]:
+def _endless(query: Query) -> Iterator[StatementProblem]:
     """Greedy loops that take any row: the match would be final at the end of the stream."""
     if query.within_ms is not None:
         return
@@ -93,13 +95,13 @@ def _endless(query: Query) -> Iterator[Found]:
         if loop and isinstance(node, Quantified) and _takes_any(node.part, query):
             message = f"{node} takes any row, as often as it can: no row ends it"
             allowed = f"a condition in DEFINE, the reluctant {node}?, or {_WITHIN}"
-            yield Found(message, node.span, allowed)
+            yield StatementProblem(message, node.span, allowed)
 
 
 def _takes_any(node: RowPattern, query: Query) -> bool:
     """Return whether a part can take rows without any condition."""
     match node:
-        case Variable(name=variable):
+        case PatternVariable(name=variable):
             if variable in query.defines:
                 return _always_true(query.defines[variable].node)
             # One that could not be read is a condition all the same.
@@ -132,7 +134,7 @@ def _always_true(condition: Node) -> bool:
 
 def _may_be_empty(node: RowPattern) -> bool:
     match node:
-        case Variable():
+        case PatternVariable():
             return False
         case Empty() | Anchor():
             return True
@@ -146,46 +148,48 @@ def _may_be_empty(node: RowPattern) -> bool:
             return all(map(_may_be_empty, parts))
 
 
-def _order(query: Query, event_time: ColumnPath | None) -> Iterator[Found]:
+def _order(query: Query, event_time: ColumnPath | None) -> Iterator[StatementProblem]:
     if not query.order:
         return
     if event_time == ():
         for item in query.order:
             message = "rows come in the order of event time, the time of their Kafka record"
-            yield Found(message, item.span, "no ORDER BY; or a column as the input's event_time")
+            yield StatementProblem(
+                message, item.span, "no ORDER BY; or a column as the input's event_time"
+            )
         return
     # Whichever column has the time: there is one, and it ascends.
     event_time = event_time or query.order[0].path
     allowed = f"ORDER BY {name(event_time)}"
     for place, item in enumerate(query.order):
         if place == 0 and item.path != event_time:
-            yield Found("rows come in the order of event time", item.span, allowed)
+            yield StatementProblem("rows come in the order of event time", item.span, allowed)
         elif place == 0 and item.descending:
-            yield Found("rows come in ascending order", item.span, allowed)
+            yield StatementProblem("rows come in ascending order", item.span, allowed)
         elif place:
             message = "rows of equal time come by topic, partition and offset"
-            yield Found(message, item.span, allowed)
+            yield StatementProblem(message, item.span, allowed)
 
 
-def _one_partition(query: Query) -> Iterator[Found]:
+def _one_partition(query: Query) -> Iterator[StatementProblem]:
     if not query.partition:
         message = "without PARTITION BY all rows are one partition, which one task works on"
-        yield Found(message, query.pattern.span, "PARTITION BY a column")
+        yield StatementProblem(message, query.pattern.span, "PARTITION BY a column")
 
 
-def _open_tail(query: Query) -> Iterator[Found]:
+def _open_tail(query: Query) -> Iterator[StatementProblem]:
     if query.within_ms is not None:
         return
     for node in _tails(query.pattern):
         message = f"a match is final only when a row comes that {node} does not take"
         allowed = f"the reluctant {node}?, another variable behind it, or {_WITHIN}"
-        yield Found(message, node.span, allowed)
+        yield StatementProblem(message, node.span, allowed)
 
 
 def _tails(node: RowPattern) -> Iterator[Quantified]:
     """Greedy quantifiers that a pattern can end in."""
     match node:
-        case Variable() | Empty() | Anchor():
+        case PatternVariable() | Empty() | Anchor():
             return
         case Quantified(least=least, most=most, reluctant=reluctant):
             if not reluctant and least != most:
@@ -204,7 +208,7 @@ def _tails(node: RowPattern) -> Iterator[Quantified]:
                     break
 
 
-def _later_rows(query: Query) -> Iterator[Found]:
+def _later_rows(query: Query) -> Iterator[StatementProblem]:
     for measure in query.measures:
         for node in walk(measure.expression.node):
             value = node.value if isinstance(node, RowReference) else None
@@ -212,4 +216,4 @@ def _later_rows(query: Query) -> Iterator[Found]:
             if isinstance(value, ColumnAt) and position is not None and position.shift > 0:
                 start, end = node.span
                 message = "NEXT in a measure holds the match back until that row is there"
-                yield Found(message, (measure.start + start, measure.start + end))
+                yield StatementProblem(message, (measure.start + start, measure.start + end))

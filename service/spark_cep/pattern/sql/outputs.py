@@ -12,8 +12,8 @@ from dataclasses import replace
 from spark_cep.documents.nearest import instead
 from spark_cep.pattern.expressions import ColumnPath, ExpressionError, parse
 from spark_cep.pattern.expressions.nodes import Column
-from spark_cep.pattern.sql.places import Found
-from spark_cep.pattern.sql.query import Measure, Output, Sort
+from spark_cep.pattern.sql.places import StatementProblem
+from spark_cep.pattern.sql.query import Measure, OutputColumn, Sort
 from spark_cep.pattern.sql.statement import RowsPerMatch, Selected, Statement
 from spark_cep.pattern.types import UNKNOWN, RecordType, column_type
 
@@ -26,7 +26,7 @@ def outputs_of(
     partition: Sequence[ColumnPath],
     order: Sequence[Sort],
     measures: Sequence[Measure],
-) -> tuple[tuple[Output, ...], list[Found]]:
+) -> tuple[tuple[OutputColumn, ...], list[StatementProblem]]:
     """The columns that SELECT takes, and what is wrong with them."""
     paths = [*partition]
     rest: list[ColumnPath] = []
@@ -35,14 +35,14 @@ def outputs_of(
         rest = [(name,) for name in event.fields] if event is not None else []
     paths = [path for path in dict.fromkeys(paths) if path]
     spans = {each.name.written: each.name.span for each in statement.measures}
-    computed = [Output(m.name, m.type, i, spans[m.name]) for i, m in enumerate(measures)]
+    computed = [OutputColumn(m.name, m.type, i, spans[m.name]) for i, m in enumerate(measures)]
     given = [
         *(_column(event, path) for path in paths),
         *computed,
         *(_column(event, path) for path in rest if path not in paths),
     ]
     found = _twice(statement, given)
-    selected: list[Output] = []
+    selected: list[OutputColumn] = []
     for item in statement.select:
         chosen = _selected(item, statement, event, given, found)
         told = {each.message.lower() for each in found}
@@ -52,20 +52,20 @@ def outputs_of(
     if not given and not statement.measures and not statement.partition:
         message = "the result has no columns"
         allowed = "MEASURES, PARTITION BY, or ALL ROWS PER MATCH"
-        found.append(Found(message, statement.pattern.span, allowed))
+        found.append(StatementProblem(message, statement.pattern.span, allowed))
     return tuple(selected), found
 
 
-def _column(event: RecordType | None, path: ColumnPath) -> Output:
+def _column(event: RecordType | None, path: ColumnPath) -> OutputColumn:
     kind = None if event is None else column_type(event, path)
-    return Output(path[-1], kind or UNKNOWN, path)
+    return OutputColumn(path[-1], kind or UNKNOWN, path)
 
 
-def _twice(statement: Statement, given: Sequence[Output]) -> list[Found]:
+def _twice(statement: Statement, given: Sequence[OutputColumn]) -> list[StatementProblem]:
     """Measures whose name another column of the result has."""
     names = [each.name.lower() for each in given]
     return [
-        Found(
+        StatementProblem(
             f"two columns of the result are named `{written.name.written}`",
             written.name.span,
             "another name behind AS",
@@ -75,13 +75,15 @@ def _twice(statement: Statement, given: Sequence[Output]) -> list[Found]:
     ]
 
 
-def _again(item: Selected, chosen: Sequence[Output], before: Sequence[Output]) -> Iterator[Found]:
+def _again(
+    item: Selected, chosen: Sequence[OutputColumn], before: Sequence[OutputColumn]
+) -> Iterator[StatementProblem]:
     """A name of the result that is there already."""
     names = [each.name.lower() for each in before]
     for each in chosen:
         if each.name.lower() in names:
             message = f"two columns of the result are named `{each.name}`"
-            yield Found(message, item.column.span, "another name behind AS")
+            yield StatementProblem(message, item.column.span, "another name behind AS")
             return
         names.append(each.name.lower())
 
@@ -98,9 +100,9 @@ def _selected(
     item: Selected,
     statement: Statement,
     event: RecordType | None,
-    given: Sequence[Output],
-    found: list[Found],
-) -> Sequence[Output]:
+    given: Sequence[OutputColumn],
+    found: list[StatementProblem],
+) -> Sequence[OutputColumn]:
     prefix = "" if statement.alias is None else f"{statement.alias.written}."
     if is_star(item, statement):
         return given
@@ -110,7 +112,7 @@ def _selected(
         node = None
     if not isinstance(node, Column):
         message = "SELECT takes columns here"
-        found.append(Found(message, item.column.span, _ONLY_COLUMNS))
+        found.append(StatementProblem(message, item.column.span, _ONLY_COLUMNS))
         return ()
     path = node.path
     if prefix and len(path) > 1 and f"{path[0]}.".lower() == prefix.lower():
@@ -122,7 +124,9 @@ def _selected(
     if not match:
         names = [each.name for each in given]
         message = f"the result has no column `{item.column.text}`"
-        found.append(Found(message, item.column.span, instead(path[-1], names, "columns")))
+        found.append(
+            StatementProblem(message, item.column.span, instead(path[-1], names, "columns"))
+        )
         return ()
     if item.name is None:
         return (match[0],)

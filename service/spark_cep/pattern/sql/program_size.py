@@ -16,10 +16,10 @@ from spark_cep.pattern.sql.row_pattern import (
     Concatenation,
     Empty,
     Exclusion,
+    PatternVariable,
     Permutation,
     Quantified,
     RowPattern,
-    Variable,
 )
 
 MAX_PROGRAM = 10_000
@@ -29,7 +29,7 @@ _MOST_ORDERED = 20
 def program_size(node: RowPattern) -> int:
     """The number of instructions, DONE left out."""
     match node:
-        case Variable() | Anchor() | Empty():
+        case PatternVariable() | Anchor() | Empty():
             return 1
         case Concatenation(parts=parts):
             return sum(map(program_size, parts))

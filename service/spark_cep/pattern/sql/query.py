@@ -32,7 +32,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputColumn:
     """A column of the result: a column of the input, or the measure of that number. ``span``: where
     the statement names it, if it does."""
 
@@ -69,7 +69,7 @@ class Query:
     variables: tuple[str, ...]
     unions: Mapping[str, tuple[str, ...]]
     defines: Mapping[str, Expression]
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputColumn, ...]
     event: RecordType | None
     input_span: Span = field(default=(0, 0), compare=False)
     partition_spans: tuple[Span, ...] = field(default=(), compare=False)

@@ -13,7 +13,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class PatternVariable:
     """A row for which the variable's condition holds."""
 
     name: str
@@ -79,7 +79,7 @@ class Quantified:
     span: Span = field(default=(0, 0), compare=False)
 
     def __str__(self) -> str:
-        bare = isinstance(self.part, (Variable, Empty, Anchor, Exclusion, Permutation))
+        bare = isinstance(self.part, (PatternVariable, Empty, Anchor, Exclusion, Permutation))
         signs = {(0, None): "*", (1, None): "+", (0, 1): "?", (self.least, self.least): None}
         sign = signs.get((self.least, self.most), f"{{{self.least},{self.most or ''}}}")
         sign = f"{{{self.least}}}" if sign is None else sign
@@ -109,7 +109,14 @@ class Exclusion:
 
 
 RowPattern = (
-    Variable | Empty | Anchor | Concatenation | Alternation | Quantified | Permutation | Exclusion
+    PatternVariable
+    | Empty
+    | Anchor
+    | Concatenation
+    | Alternation
+    | Quantified
+    | Permutation
+    | Exclusion
 )
 
 
@@ -120,7 +127,7 @@ def parts_of(node: RowPattern) -> tuple[RowPattern, ...]:
             return parts
         case Quantified(part=part) | Exclusion(part=part):
             return (part,)
-        case Variable() | Empty() | Anchor():
+        case PatternVariable() | Empty() | Anchor():
             return ()
 
 

@@ -65,7 +65,7 @@ class WrittenMeasure:
 
 
 @dataclass(frozen=True, slots=True)
-class AfterMatch:
+class SkipClause:
     """AFTER MATCH SKIP; ``target`` for TO FIRST and TO LAST."""
 
     skip: SkipTo = SkipTo.PAST_LAST_ROW
@@ -110,7 +110,7 @@ class Statement:
     order: tuple[SortItem, ...]
     measures: tuple[WrittenMeasure, ...]
     rows: RowsPerMatch
-    after_match: AfterMatch
+    after_match: SkipClause
     mode: Named | None
     pattern: RowPattern
     within: Fragment | None

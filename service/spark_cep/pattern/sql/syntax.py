@@ -19,26 +19,26 @@ from lark.tree import Meta
 
 from spark_cep.pattern.expressions.canonical import name as canonical_name
 from spark_cep.pattern.sql.around import around_clause, parts_out_of_order
-from spark_cep.pattern.sql.places import Found
+from spark_cep.pattern.sql.places import StatementProblem
 from spark_cep.pattern.sql.row_pattern import (
     Alternation,
     Anchor,
     Concatenation,
     Empty,
     Exclusion,
+    PatternVariable,
     Permutation,
     Quantified,
     RowPattern,
     Span,
-    Variable,
 )
 from spark_cep.pattern.sql.statement import (
-    AfterMatch,
     Define,
     Fragment,
     Named,
     RowsPerMatch,
     Selected,
+    SkipClause,
     SkipTo,
     SortItem,
     Statement,
@@ -71,7 +71,7 @@ _TERMINALS = {
 }
 
 
-def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found]]:
+def read_statement(text: str, source: str) -> tuple[Statement | None, list[StatementProblem]]:
     """The statement as far as it can be read, and what breaks the grammar; ``source`` names the
     text in messages."""
     too_much = _beyond_limits(text)
@@ -99,7 +99,7 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[Found
         tree = _parser().parse(within, on_error=skip)
     except UnexpectedInput:
         return None, sorted(found, key=lambda each: each.span)
-    reader = _Reader(text, source)
+    reader = _StatementReader(text, source)
     statement: Statement = reader.transform(tree)
     # Without its variables, all that names them would be told to be wrong.
     return None if reader.lacks_variables else statement, found + reader.found
@@ -148,16 +148,16 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", propagate_positions=True)
 
 
-def _beyond_limits(text: str) -> Found | None:
+def _beyond_limits(text: str) -> StatementProblem | None:
     if len(text) > MAX_TEXT:
         message = f"the statement has {len(text)} characters; the limit is {MAX_TEXT}"
-        return Found(message, (0, 0))
+        return StatementProblem(message, (0, 0))
     depth = 0
     for place, sign in enumerate(_NOT_CODE.sub(lambda part: " " * len(part[0]), text)):
         depth += (sign in "([{") - (sign in ")]}")
         if depth > MAX_NESTING:
             message = f"brackets are nested too deeply; the limit is {MAX_NESTING}"
-            return Found(message, (place, place + 1))
+            return StatementProblem(message, (place, place + 1))
     return None
 
 
@@ -165,23 +165,25 @@ def _at_end(error: UnexpectedInput) -> bool:
     return isinstance(error, UnexpectedToken) and error.token.type == "$END"
 
 
-def _syntax_error(text: str, error: UnexpectedInput) -> Found:
+def _syntax_error(text: str, error: UnexpectedInput) -> StatementProblem:
     if _at_end(error):
-        return Found("the statement is not complete", (len(text), len(text)), _expected(error))
+        return StatementProblem(
+            "the statement is not complete", (len(text), len(text)), _expected(error)
+        )
     start = error.pos_in_stream or 0
     if isinstance(error, UnexpectedToken):
         if error.token.type == "RPAR" and "DEFINE" in error.accepts:
             allowed = "DEFINE A AS condition; A AS TRUE, where any row is one"
-            return Found("DEFINE is missing", (start, start + 1), allowed)
-        return Found(
+            return StatementProblem("DEFINE is missing", (start, start + 1), allowed)
+        return StatementProblem(
             f"`{error.token}` is not expected here",
             (start, start + len(error.token)),
             _expected(error),
         )
     quote = text[start]
     if quote in "'\"`":
-        return Found(f"what is opened with {quote} is not closed", (start, len(text)))
-    return Found(f"`{quote}` is not expected here", (start, start + 1), _expected(error))
+        return StatementProblem(f"what is opened with {quote} is not closed", (start, len(text)))
+    return StatementProblem(f"`{quote}` is not expected here", (start, start + 1), _expected(error))
 
 
 def _expected(error: UnexpectedInput) -> str | None:
@@ -232,12 +234,12 @@ def _fragment_text(text: str) -> str:
 
 
 @v_args(meta=True)
-class _Reader(Transformer[Token, Any]):
+class _StatementReader(Transformer[Token, Any]):
     """Lark's tree to the statement's; a method a rule of the grammar."""
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__()
-        self.found: list[Found] = []
+        self.found: list[StatementProblem] = []
         self.lacks_variables = False
         self._text = text
         self._source = source
@@ -288,17 +290,17 @@ class _Reader(Transformer[Token, Any]):
     def with_unmatched(self, _: Meta, __: list[Any]) -> RowsPerMatch:
         return RowsPerMatch.WITH_UNMATCHED
 
-    def past_last_row(self, _: Meta, __: list[Any]) -> AfterMatch:
-        return AfterMatch(SkipTo.PAST_LAST_ROW)
+    def past_last_row(self, _: Meta, __: list[Any]) -> SkipClause:
+        return SkipClause(SkipTo.PAST_LAST_ROW)
 
-    def to_next_row(self, _: Meta, __: list[Any]) -> AfterMatch:
-        return AfterMatch(SkipTo.NEXT_ROW)
+    def to_next_row(self, _: Meta, __: list[Any]) -> SkipClause:
+        return SkipClause(SkipTo.NEXT_ROW)
 
-    def to_first(self, _: Meta, children: list[Any]) -> AfterMatch:
-        return AfterMatch(SkipTo.FIRST, children[-1])
+    def to_first(self, _: Meta, children: list[Any]) -> SkipClause:
+        return SkipClause(SkipTo.FIRST, children[-1])
 
-    def to_last(self, _: Meta, children: list[Any]) -> AfterMatch:
-        return AfterMatch(SkipTo.LAST, children[-1])
+    def to_last(self, _: Meta, children: list[Any]) -> SkipClause:
+        return SkipClause(SkipTo.LAST, children[-1])
 
     def mode(self, meta: Meta, children: list[Token]) -> Named:
         return Named(children[0].upper(), str(children[0]), _span(meta))
@@ -310,7 +312,7 @@ class _Reader(Transformer[Token, Any]):
     pattern = after
 
     def variable(self, meta: Meta, children: list[Named]) -> RowPattern:
-        return Variable(children[0].name, _span(meta))
+        return PatternVariable(children[0].name, _span(meta))
 
     def empty(self, meta: Meta, _: list[Any]) -> RowPattern:
         return Empty(_span(meta))
@@ -335,10 +337,10 @@ class _Reader(Transformer[Token, Any]):
         if len(parts) > 1:
             return Permutation(tuple(parts), _span(meta))
         # The standard wants two or more: this is a variable of that name, and a group.
-        return _PermuteOfOne((Variable(str(word).upper(), _span(meta)), *parts), _span(meta))
+        return _PermuteOfOne((PatternVariable(str(word).upper(), _span(meta)), *parts), _span(meta))
 
     def permutation_of_none(self, meta: Meta, _: list[Token]) -> RowPattern:
-        self.found.append(Found("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
+        self.found.append(StatementProblem("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
         self.lacks_variables = True
         return Empty(_span(meta))
 
@@ -362,15 +364,15 @@ class _Reader(Transformer[Token, Any]):
             if bound is not None and len(bound) > _MOST_DIGITS:
                 message = f"`{bound[:_MOST_DIGITS]}…` is too large a number"
                 allowed = f"a number of at most {_MOST_DIGITS} digits"
-                self.found.append(Found(message, _span(meta), allowed))
+                self.found.append(StatementProblem(message, _span(meta), allowed))
                 return 1, 1
         least, most = int(low or 0), None if high is None else int(high)
         if most == 0:
             allowed = "an upper bound of 1 or more"
-            self.found.append(Found("the upper bound is 0", _span(meta), allowed))
+            self.found.append(StatementProblem("the upper bound is 0", _span(meta), allowed))
         elif most is not None and most < least:
             message = f"the bounds are reversed: {least} is more than {most}"
-            self.found.append(Found(message, _span(meta), f"{{{most},{least}}}"))
+            self.found.append(StatementProblem(message, _span(meta), f"{{{most},{least}}}"))
         return least, most
 
     def repeated(self, meta: Meta, children: list[Any]) -> RowPattern:
@@ -410,7 +412,7 @@ class _Reader(Transformer[Token, Any]):
             order=order or (),
             measures=measures or (),
             rows=rows or RowsPerMatch.ONE_ROW,
-            after_match=after or AfterMatch(),
+            after_match=after or SkipClause(),
             mode=mode,
             pattern=pattern,
             within=within,

@@ -31,7 +31,7 @@ from spark_cep.pattern.ververica.aviator_arithmetic import (
 )
 from spark_cep.pattern.ververica.aviator_functions import FUNCTIONS, ArgumentError, call
 from spark_cep.pattern.ververica.aviator_syntax import Syntax, parse_aviator, place
-from spark_cep.pattern.ververica.aviator_truth import Kind, Truth, Value
+from spark_cep.pattern.ververica.aviator_truth import Truth, Value, ValueKind
 from spark_cep.pattern.ververica.java_patterns import whole_text_pattern
 
 MOST_NODES = 5_000
@@ -66,7 +66,7 @@ def sql_condition(text: str, steps: frozenset[str] = frozenset()) -> str:
         ExpressionError: With every part that has no counterpart, by its place in ``text``.
     """
     syntax = parse_aviator(text)
-    reader = _Reader(steps)
+    reader = _AviatorReader(steps)
     truth = reader.truth(syntax)
     if not reader.problems and not reader.reads:
         message = "the expression reads no field; Ververica takes every event then"
@@ -90,7 +90,7 @@ class _RefusedError(Exception):
     """This part is refused; the problem is noted."""
 
 
-class _Reader:
+class _AviatorReader:
     """Reads the tree of one expression; what is refused of it is in ``problems``."""
 
     def __init__(self, steps: frozenset[str]) -> None:
@@ -145,7 +145,7 @@ class _Reader:
     def _as_truth(self, found: Value | Truth, syntax: Syntax) -> Truth:
         if isinstance(found, Truth):
             return found
-        if found.kind is Kind.ANY:
+        if found.kind is ValueKind.ANY:
             return truth_of.condition(found)
         raise self._refuse(f"a condition is expected here, found {found.kind.value}", syntax)
 
@@ -154,7 +154,7 @@ class _Reader:
         if isinstance(found, Value):
             return found
         if isinstance(found.true, Literal):
-            return Value(found.true, Kind.TRUTH, certain=True)
+            return Value(found.true, ValueKind.TRUTH, certain=True)
         raise self._refuse("a value is expected here, found a condition", syntax)
 
     def _all_values(self, parts: list[Syntax]) -> list[Value]:
@@ -228,7 +228,7 @@ class _Reader:
                 if not isinstance(truth.true, Literal):
                     message = "a value beside a condition: what is nil would have to be false"
                     raise self._refuse(message, at, "compare it with `true` or `false` by itself")
-                constant = Value(truth.true, Kind.TRUTH, certain=True)
+                constant = Value(truth.true, ValueKind.TRUTH, certain=True)
                 return truth_of.compared(_COMPARISONS[operator], value, constant)
         assert isinstance(left, Truth)
         assert isinstance(right, Truth)
@@ -246,7 +246,7 @@ class _Reader:
         if not java or java[0] in " \t\r\n'\"#" or java.endswith("\\"):
             raise self._refuse("Aviator reads this pattern otherwise than it is written", pattern)
         (value,) = self._all_values([text])
-        if value.kind not in (Kind.ANY, Kind.TEXT):
+        if value.kind not in (ValueKind.ANY, ValueKind.TEXT):
             raise self._refuse(f"`=~` of {value.kind.value} fails; it takes text", text)
         try:
             constant = Literal(whole_text_pattern(java), STRING)
@@ -275,7 +275,7 @@ class _Reader:
         token = parts[0]
         name = str(token)
         if name == "nil":
-            return Value(Literal(None, NULL), Kind.NIL, certain=True)
+            return Value(Literal(None, NULL), ValueKind.NIL, certain=True)
         if name in ("true", "false"):
             return truth_of.constant(name == "true")
         if name in _RESERVED or "$" in name:
@@ -286,9 +286,9 @@ class _Reader:
             raise self._refuse(message, token, "another name for the node")
         self.reads = True
         if len(path) == 1:
-            return Value(Column(path), Kind.ANY, nilable=True, certain=True)
+            return Value(Column(path), ValueKind.ANY, nilable=True, certain=True)
         guard = truth_of.is_not_null(Column(path[:-1]))
-        return Value(Column(path), Kind.ANY, nilable=True, guard=guard)
+        return Value(Column(path), ValueKind.ANY, nilable=True, guard=guard)
 
     def _call(self, parts: list[Syntax]) -> Value | Truth:
         token, *arguments = [part for part in parts if part is not None]
@@ -302,7 +302,7 @@ class _Reader:
         if token.type == "REGEX":
             raise self._refuse("a pattern stands behind `=~` alone", token)
         if token.type == "STRING":
-            return Value(Literal(self._text(token), STRING), Kind.TEXT, certain=True)
+            return Value(Literal(self._text(token), STRING), ValueKind.TEXT, certain=True)
         text = str(token)
         if text[-1] in "NM":
             raise self._refuse("numbers beyond 64 bits and decimals are not supported", token)
@@ -311,11 +311,11 @@ class _Reader:
             if value not in _LONG:
                 raise self._refuse("numbers beyond 64 bits and decimals are not supported", token)
             kind = INT if value in _INT else BIGINT
-            return Value(Literal(value, kind), Kind.LONG, certain=True, wide=True)
+            return Value(Literal(value, kind), ValueKind.LONG, certain=True, wide=True)
         number = float(text)
         if number == float("inf"):
             raise self._refuse(f"{text} is beyond DOUBLE", token)
-        return Value(Literal(number, DOUBLE), Kind.DOUBLE, certain=True, wide=True)
+        return Value(Literal(number, DOUBLE), ValueKind.DOUBLE, certain=True, wide=True)
 
     def _text(self, token: Token) -> str:
         inside = token[1:-1]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from spark_cep.pattern.expressions.nodes import Call, Cast, Literal, Node
 from spark_cep.pattern.types import BIGINT, STRING, DecimalType
-from spark_cep.pattern.ververica.aviator_truth import TRUE, Kind, Value, whole, wide
+from spark_cep.pattern.ververica.aviator_truth import TRUE, Value, ValueKind, whole, wide
 
-_NUMBERS = frozenset({Kind.ANY, Kind.LONG, Kind.DOUBLE, Kind.NUMBER})
+_NUMBERS = frozenset({ValueKind.ANY, ValueKind.LONG, ValueKind.DOUBLE, ValueKind.NUMBER})
 _EXACT = DecimalType(19, 0)
 
 
@@ -26,7 +26,7 @@ class ArithmeticProblemError(ValueError):
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
     """``left operator right``; ``ArithmeticProblemError`` where SQL has nothing that is always the
     same."""
-    if operator == "+" and Kind.TEXT in (left.kind, right.kind):
+    if operator == "+" and ValueKind.TEXT in (left.kind, right.kind):
         return _joined(left, right)
     for value in (left, right):
         if value.kind not in _NUMBERS:
@@ -44,25 +44,25 @@ def negative(value: Value) -> Value:
         return Value(
             Literal(-value.node.value, value.node.type), value.kind, certain=True, wide=value.wide
         )
-    return arithmetic("*", Value(whole(-1), Kind.LONG, certain=True, wide=True), value)
+    return arithmetic("*", Value(whole(-1), ValueKind.LONG, certain=True, wide=True), value)
 
 
-def _kind(left: Value, right: Value) -> Kind:
-    if Kind.DOUBLE in (left.kind, right.kind):
-        return Kind.DOUBLE
-    return Kind.LONG if {left.kind, right.kind} == {Kind.LONG} else Kind.NUMBER
+def _kind(left: Value, right: Value) -> ValueKind:
+    if ValueKind.DOUBLE in (left.kind, right.kind):
+        return ValueKind.DOUBLE
+    return ValueKind.LONG if {left.kind, right.kind} == {ValueKind.LONG} else ValueKind.NUMBER
 
 
 def _divided(operator: str, left: Value, right: Value) -> Value:
     kind = _kind(left, right)
     divisor = right.node.value if isinstance(right.node, Literal) else None
-    if kind is not Kind.LONG:
+    if kind is not ValueKind.LONG:
         if divisor is None:
             raise ArithmeticProblemError(
                 f"`{operator}` by something that may be 0 has an answer for some types alone",
                 "a constant to divide by; or whole numbers, said by `long(a)`",
             )
-        if operator == "/" and kind is not Kind.DOUBLE:
+        if operator == "/" and kind is not ValueKind.DOUBLE:
             raise ArithmeticProblemError(
                 "`/` drops the remainder of whole numbers, and this may be one",
                 "`long(a) / 2` for whole numbers, `a / 2.0` for others",
@@ -71,25 +71,25 @@ def _divided(operator: str, left: Value, right: Value) -> Value:
         raise ArithmeticProblemError(f"`{operator}` by 0")
     if operator == "%":
         return Value(Call("%", (wide(left), wide(right))), kind, wide=True)
-    if kind is Kind.DOUBLE:
+    if kind is ValueKind.DOUBLE:
         return Value(Call("/", (left.node, right.node)), kind, wide=True)
     dividend, divisor_node = wide(left), wide(right)
     even: Node = Call("-", (dividend, Call("%", (dividend, divisor_node))))
     exact = Call("/", (Cast(even, _EXACT), Cast(divisor_node, _EXACT)))
-    return Value(Cast(exact, BIGINT), Kind.LONG, wide=True)
+    return Value(Cast(exact, BIGINT), ValueKind.LONG, wide=True)
 
 
 def _joined(left: Value, right: Value) -> Value:
-    return Value(Call("CONCAT", (_text(left), _text(right))), Kind.TEXT)
+    return Value(Call("CONCAT", (_text(left), _text(right))), ValueKind.TEXT)
 
 
 def _text(value: Value) -> Node:
     """The value as ``+`` adds it to text: nil is the text ``null``."""
-    if value.kind is Kind.TEXT:
+    if value.kind is ValueKind.TEXT:
         return value.node
-    if value.kind is Kind.LONG:
+    if value.kind is ValueKind.LONG:
         return Cast(value.node, STRING)
-    if value.kind is not Kind.ANY:
+    if value.kind is not ValueKind.ANY:
         raise ArithmeticProblemError(f"`+` of text and {value.kind.value} is not supported")
     text = Call("COALESCE", (value.node, Literal("null", STRING)))
     if value.guard == TRUE:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from spark_cep.pattern.expressions.nodes import Call, Cast, Literal, Node
 from spark_cep.pattern.types import BIGINT, DOUBLE, INT, NULL, STRING
-from spark_cep.pattern.ververica.aviator_truth import Kind, Truth, Value, negated, whole, wide
+from spark_cep.pattern.ververica.aviator_truth import Truth, Value, ValueKind, negated, whole, wide
 
-_NUMBERS = frozenset({Kind.ANY, Kind.LONG, Kind.DOUBLE, Kind.NUMBER})
-_TEXTS = frozenset({Kind.ANY, Kind.TEXT})
+_NUMBERS = frozenset({ValueKind.ANY, ValueKind.LONG, ValueKind.DOUBLE, ValueKind.NUMBER})
+_TEXTS = frozenset({ValueKind.ANY, ValueKind.TEXT})
 
 
 class ArgumentError(ValueError):
@@ -25,7 +25,7 @@ class ArgumentError(ValueError):
 class AviatorFunction:
     """A function: the number and kinds of its arguments, and its form in SQL."""
 
-    kinds: frozenset[Kind]
+    kinds: frozenset[ValueKind]
     counts: range
     make: Callable[[Sequence[Value]], Value | Truth]
 
@@ -52,7 +52,7 @@ def _test(sql: str) -> AviatorFunction:
     return AviatorFunction(_TEXTS, range(2, 3), make)
 
 
-def _of_number(node: Callable[[Node], Node], kind: Kind = Kind.DOUBLE) -> AviatorFunction:
+def _of_number(node: Callable[[Node], Node], kind: ValueKind = ValueKind.DOUBLE) -> AviatorFunction:
     def make(arguments: Sequence[Value]) -> Value:
         return Value(node(arguments[0].node), kind, wide=True)
 
@@ -65,28 +65,28 @@ def _direct(sql: str) -> AviatorFunction:
 
 def _absolute(arguments: Sequence[Value]) -> Value:
     (value,) = arguments
-    kind = Kind.NUMBER if value.kind is Kind.ANY else value.kind
+    kind = ValueKind.NUMBER if value.kind is ValueKind.ANY else value.kind
     return Value(Call("ABS", (wide(value),)), kind, wide=True)
 
 
 def _long(arguments: Sequence[Value]) -> Value:
     (value,) = arguments
     # Times one, so that text, which Aviator reads more strictly than CAST, is refused by its type.
-    node = wide(value) if value.kind is Kind.LONG else Cast(wide(value), BIGINT)
-    return Value(node, Kind.LONG, wide=True)
+    node = wide(value) if value.kind is ValueKind.LONG else Cast(wide(value), BIGINT)
+    return Value(node, ValueKind.LONG, wide=True)
 
 
 def _power(arguments: Sequence[Value]) -> Value:
-    return Value(Call("POWER", tuple(v.node for v in arguments)), Kind.DOUBLE, wide=True)
+    return Value(Call("POWER", tuple(v.node for v in arguments)), ValueKind.DOUBLE, wide=True)
 
 
 def _length(arguments: Sequence[Value]) -> Value:
-    return Value(Call("LENGTH", (arguments[0].node,)), Kind.LONG)
+    return Value(Call("LENGTH", (arguments[0].node,)), ValueKind.LONG)
 
 
 def _index(arguments: Sequence[Value]) -> Value:
     place = Call("INSTR", tuple(value.node for value in arguments))
-    return Value(Call("-", (place, whole(1))), Kind.LONG, wide=True)
+    return Value(Call("-", (place, whole(1))), ValueKind.LONG, wide=True)
 
 
 def _part(arguments: Sequence[Value]) -> Value:
@@ -100,7 +100,7 @@ def _part(arguments: Sequence[Value]) -> Value:
     # Java fails where the text is too short.
     long_enough = Call(">=", (Call("LENGTH", (text.node,)), whole(end, INT)))
     part: Node = Call("SUBSTRING", (text.node, *positions))
-    return Value(Call("CASE", (long_enough, part, Literal(None, NULL))), Kind.TEXT)
+    return Value(Call("CASE", (long_enough, part, Literal(None, NULL))), ValueKind.TEXT)
 
 
 def _rounded(sql: str) -> AviatorFunction:

@@ -34,7 +34,7 @@ _SIGNS = {
 """For which results of comparing left with right each operator holds."""
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """The kind of a value, as far as it is known without a schema."""
 
     ANY = "a column"
@@ -60,7 +60,7 @@ class Value:
     """
 
     node: Node
-    kind: Kind
+    kind: ValueKind
     nilable: bool = False
     certain: bool = False
     guard: Node = field(default=TRUE)
@@ -69,14 +69,14 @@ class Value:
     @property
     def is_nil(self) -> Node:
         """The condition that it is nil."""
-        if self.kind is Kind.NIL:
+        if self.kind is ValueKind.NIL:
             return TRUE
         return both(self.guard, Call("IS NULL", (self.node,))) if self.nilable else FALSE
 
     @property
     def is_there(self) -> Node:
         """The condition that it is neither nil nor an error."""
-        if self.kind is Kind.NIL:
+        if self.kind is ValueKind.NIL:
             return FALSE
         return TRUE if self.certain and not self.nilable else is_not_null(self.node)
 
@@ -158,7 +158,7 @@ def _holds(operator: str, left: Value, right: Value) -> Node:
     plain = Call(operator, (left.node, right.node))
     signs = _SIGNS[operator]
     cases: list[Node] = []
-    if Kind.NIL not in (left.kind, right.kind):
+    if ValueKind.NIL not in (left.kind, right.kind):
         if operator in ("=", "<>") and all(v.nilable or v.certain for v in (left, right)):
             return _equality(operator, left, right)
         cases.append(plain)

@@ -17,7 +17,7 @@ from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import Literal
 from spark_cep.pattern.types import STRING
 from spark_cep.pattern.ververica.aviator import sql_condition
-from spark_cep.pattern.ververica.findings import Findings
+from spark_cep.pattern.ververica.findings import GraphFindings
 
 JAVA_CLASSES: Final = "java_classes"
 """The field of a rule that has the SQL of Java classes."""
@@ -54,7 +54,7 @@ class ConditionReader:
 
     classes: Mapping[str, str]
     steps: frozenset[str]
-    findings: Findings
+    findings: GraphFindings
 
     def read(self, condition: Mapping[str, Any], path: Path) -> Selection:
         """Return the selection of a valid condition; a refused one selects all events."""

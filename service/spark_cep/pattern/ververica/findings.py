@@ -10,7 +10,7 @@ from spark_cep.errors import MOST_PROBLEMS
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GraphFinding:
     """One thing that is wrong at ``path``; ``offsets`` are characters inside its text."""
 
     path: Path
@@ -20,7 +20,7 @@ class Finding:
     at: Literal["key", "value"] = "value"
 
 
-class Findings(list[Finding]):
+class GraphFindings(list[GraphFinding]):
     """All that is wrong with one pattern; no more than are told."""
 
     def add(
@@ -33,4 +33,4 @@ class Findings(list[Finding]):
     ) -> None:
         """Note one thing."""
         if len(self) < MOST_PROBLEMS:
-            self.append(Finding(path, message, allowed, offsets, at))
+            self.append(GraphFinding(path, message, allowed, offsets, at))

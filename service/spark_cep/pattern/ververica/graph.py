@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from spark_cep.documents.places import Path
 from spark_cep.pattern.ververica.conditions import ConditionReader, Selection
-from spark_cep.pattern.ververica.findings import Findings
+from spark_cep.pattern.ververica.findings import GraphFindings
 
 _Json = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ class Steps:
     """
 
     conditions: ConditionReader
-    findings: Findings
+    findings: GraphFindings
     origins: dict[Path, Path] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _outermost: _Json | None = None

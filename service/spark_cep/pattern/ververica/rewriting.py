@@ -19,7 +19,7 @@ from spark_cep.documents.places import Mark, Path, Places, split_lines
 from spark_cep.documents.reading import UNREADABLE, read_documents
 from spark_cep.errors import Problem, Span
 from spark_cep.pattern.ververica.conditions import JAVA_CLASSES, ConditionReader
-from spark_cep.pattern.ververica.findings import Finding, Findings
+from spark_cep.pattern.ververica.findings import GraphFinding, GraphFindings
 from spark_cep.pattern.ververica.format import EXPLAINER, FIELD, ConditionShape, NodeShape, written
 from spark_cep.pattern.ververica.graph import Steps, node_names
 
@@ -64,7 +64,7 @@ def _rewritten(data: Mapping[str, Any], places: Places) -> Rewritten:
     ]
     classes, wrong = _classes(data.get(JAVA_CLASSES, {}), places)
     problems += wrong + source.problems
-    findings = Findings()
+    findings = GraphFindings()
     origins: dict[Path, Path] = {}
     fields: dict[str, Any] = {}
     if not source.problems:
@@ -132,7 +132,7 @@ def _classes(given: object, places: Places) -> tuple[dict[str, str], list[Proble
 
 
 def _fields(
-    graph: object, classes: Mapping[str, str], findings: Findings
+    graph: object, classes: Mapping[str, str], findings: GraphFindings
 ) -> tuple[dict[str, Any], dict[Path, Path]]:
     """The fields that the graph says, and where they come from; none where its shape is wrong."""
     try:
@@ -195,7 +195,7 @@ class _Source:
                 self._places.problem(message, (FIELD,), allowed=allowed, offsets=offsets)
             )
 
-    def problem(self, finding: Finding) -> Problem:
+    def problem(self, finding: GraphFinding) -> Problem:
         """Return a finding as a problem of the document."""
         named = f"`{written(finding.path)}`"
         message = finding.message

@@ -51,7 +51,7 @@ class Decoded(NamedTuple):
     failures: list[DeadLetter]
 
 
-class Atom(NamedTuple):
+class DecodedAtom(NamedTuple):
     """A condition of a step, as the rule says it."""
 
     rule: str
@@ -67,11 +67,11 @@ class Concerned:
 
     word: int
     mask: int
-    atoms: tuple[Atom, ...]
+    atoms: tuple[DecodedAtom, ...]
 
 
 @dataclass(frozen=True)
-class Condition:
+class DecodedCondition:
     """A part of conditions on events of record type ``type`` that is evaluated."""
 
     evaluation: Evaluation
@@ -106,7 +106,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class EventTime:
+class TimeColumn:
     """Where the event time of a record type is (``None``: it is the record's own), and its unit."""
 
     source: ColumnVector | Evaluation | None
@@ -129,9 +129,9 @@ class Decoder:
     key_groups: int
     max_ahead_ms: int | None
     keep_all: bool
-    times: tuple[EventTime, ...]
+    times: tuple[TimeColumn, ...]
     masks: EventMasks
-    conditions: tuple[Condition, ...]
+    conditions: tuple[DecodedCondition, ...]
     parts: tuple[Part, ...]
 
     def read(
@@ -261,7 +261,7 @@ class Decoder:
 
     @staticmethod
     def _failures(
-        condition: Condition,
+        condition: DecodedCondition,
         words: _Longs,
         records: KafkaRecords,
         rows: Iterable[int],
@@ -371,7 +371,7 @@ def _of_types(which: Sequence[bool], of: NDArray[np.int32]) -> _Flags:
     return np.array([*which, False]).take(of)
 
 
-def _in_millis(values: _Longs, where: EventTime) -> _Longs:
+def _in_millis(values: _Longs, where: TimeColumn) -> _Longs:
     """Rounded down; what leaves 64 bits is beyond the bounds of event time."""
     if where.in_micros:
         return values // 1_000

@@ -29,13 +29,13 @@ from spark_cep.pattern.types import (
     column_type,
 )
 from spark_cep.pipeline.decode.decoder import (
-    Atom,
     Concerned,
-    Condition,
+    DecodedAtom,
+    DecodedCondition,
     Decoder,
-    EventTime,
     Part,
     SlotVectors,
+    TimeColumn,
 )
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
 from spark_cep.pipeline.decode.keys import KeyPart
@@ -145,18 +145,18 @@ class _Plan:
                 of.append(ColumnVector.of(slot.path, kind, self._vectors))
         return SlotVectors(slot_type(slot, self._types), tuple(of))
 
-    def _event_time(self, event_type: InputType) -> EventTime:
+    def _event_time(self, event_type: InputType) -> TimeColumn:
         unit, name = event_type.event_time_unit, event_type.event_time
         if name == KAFKA_TIMESTAMP:
-            return EventTime(None, "millis")
+            return TimeColumn(None, "millis")
         path = tuple(name.split("."))
         columns = self._columns[event_type.number]
         kind = column_type(columns, path)
         if kind in (TIMESTAMP, INT, BIGINT):
-            return EventTime(ColumnVector.of(path, kind, self._vectors), unit)
+            return TimeColumn(ColumnVector.of(path, kind, self._vectors), unit)
         if kind in (FLOAT, DOUBLE, STRING) or isinstance(kind, DecimalType):
             number = expression_of(Cast(Column(path), BIGINT))
-            return EventTime(Evaluation.over(number, columns, self._vectors), unit)
+            return TimeColumn(Evaluation.over(number, columns, self._vectors), unit)
         found = "no column of it" if kind is None else str(kind)
         raise SchemaError(
             f"input {event_type.input}: the event time {name} of {event_type.name} is {found};"
@@ -180,14 +180,14 @@ class _Plan:
             found = ((path, column_type(columns, path)) for path in sorted(paths))
             yield {path: kind for path, kind in found if kind is not None and kind != NULL}
 
-    def _conditions(self, masks: EventMasks) -> tuple[Condition, ...]:
+    def _conditions(self, masks: EventMasks) -> tuple[DecodedCondition, ...]:
         """The parts of conditions that are evaluated."""
         atoms = self._atoms()
         by_word: dict[int, list[int]] = {}
         for bit in self._bits:
             by_word.setdefault(bit.word, []).append(bit.mask)
         return tuple(
-            Condition(
+            DecodedCondition(
                 Evaluation.over(part.expression, self._columns[part.type], self._vectors),
                 part.type,
                 part.targets,
@@ -201,10 +201,10 @@ class _Plan:
             for part in masks.evaluated
         )
 
-    def _atoms(self) -> Mapping[tuple[int, int], tuple[Atom, ...]]:
+    def _atoms(self) -> Mapping[tuple[int, int], tuple[DecodedAtom, ...]]:
         """Of each bit, what it stands for. Of versions that run side by side and have it in common,
         the one that does not drain."""
-        found: dict[tuple[int, int], dict[tuple[str, str | None, str], Atom]] = {
+        found: dict[tuple[int, int], dict[tuple[str, str | None, str], DecodedAtom]] = {
             (bit.word, bit.mask): {} for bit in self._bits
         }
         for part, vectors in zip(self._plan.partitionings, self._parts, strict=True):
@@ -214,6 +214,6 @@ class _Plan:
                     of, text = rule.plan.rule, str(atom)
                     # What drains comes last.
                     found[where].setdefault(
-                        (of.id, atom.step, text), Atom(of.id, of.version, atom.step, text)
+                        (of.id, atom.step, text), DecodedAtom(of.id, of.version, atom.step, text)
                     )
         return {where: tuple(each.values()) for where, each in found.items()}

@@ -71,7 +71,7 @@ _MOST_NEW_IDS = 1_000
 
 
 @dataclass(frozen=True)
-class RecordReader:
+class WriterOfId:
     """What is needed to say why a record of some schema id is broken: Avro texts. ``readers`` by
     number of the record type."""
 
@@ -96,7 +96,7 @@ class Packer:
 
     partitionings: tuple[PackedPartitioning, ...]
     key_groups: int
-    readers: dict[int, RecordReader]
+    readers: dict[int, WriterOfId]
     unknown_ids: dict[int, int]
     lookup: SchemaLookup | None
     unreadable: dict[int, str]

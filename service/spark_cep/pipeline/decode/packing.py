@@ -14,7 +14,7 @@ from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
-from spark_cep.pipeline.decode.pack import Packer, RecordReader
+from spark_cep.pipeline.decode.pack import Packer, WriterOfId
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
 from spark_cep.rules.plans import plan_of
 
@@ -44,7 +44,7 @@ class Packing:
         return replace(
             packer_of_format(schemas, plan, self.options),
             readers={
-                schema_id: RecordReader(
+                schema_id: WriterOfId(
                     writers[0].schema.text,
                     {
                         w.type: schemas.types[w.type].reader.text

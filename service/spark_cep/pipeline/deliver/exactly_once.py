@@ -30,7 +30,7 @@ from spark_cep.errors import (
 from spark_cep.kafka_errors import ErrorKind, kind_of, unavailable_or
 from spark_cep.pipeline.deliver.commit_markers import KEY, CommitMarker, CommitMarkers
 from spark_cep.pipeline.deliver.kafka_retry import record_may_pass, retried
-from spark_cep.pipeline.deliver.output import Batch, WriteOutcome
+from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.librdkafka.producer import Producer
 
@@ -81,7 +81,7 @@ class ExactlyOnce:
         """The transactional id of a state partition."""
         return f"{self.prefix}-{partition}"
 
-    def output(self, partition: int, batch: Batch, first: bool) -> ExactlyOnceOutput:
+    def output(self, partition: int, batch: WrittenBatch, first: bool) -> ExactlyOnceOutput:
         """The output of one task. ``first``: the batch is the first one since the query was
         started, so it may have been tried before."""
         return ExactlyOnceOutput(self, partition, batch, first)
@@ -145,7 +145,9 @@ _markers: dict[str, CommitMarkers] = {}
 class ExactlyOnceOutput:
     """One transaction, begun with the first record; a task without records has none."""
 
-    def __init__(self, delivery: ExactlyOnce, partition: int, batch: Batch, first: bool) -> None:
+    def __init__(
+        self, delivery: ExactlyOnce, partition: int, batch: WrittenBatch, first: bool
+    ) -> None:
         self._delivery = delivery
         self._partition = partition
         self._batch = batch

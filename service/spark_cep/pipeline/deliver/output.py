@@ -33,7 +33,7 @@ class Output(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class WrittenBatch:
     """Batch ``number`` of ``query`` (Spark's id), decoded with the schemas of ``schema_ids`` (as
     ranges); ``offsets``: digest of where it ends in its sources."""
 
@@ -46,6 +46,6 @@ class Batch:
 class Delivery(Protocol):
     """The delivery of output. Travels to the tasks."""
 
-    def output(self, partition: int, batch: Batch, first: bool) -> Output:
+    def output(self, partition: int, batch: WrittenBatch, first: bool) -> Output:
         """For one task. ``first``: the batch is the first one since the query was started, so
         it may have been tried before."""

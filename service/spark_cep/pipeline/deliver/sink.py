@@ -14,7 +14,7 @@ from time import perf_counter_ns
 import pyarrow as pa
 from pyspark import TaskContext
 
-from spark_cep.pipeline.deliver.output import Batch, Delivery, Output, WriteOutcome
+from spark_cep.pipeline.deliver.output import Delivery, Output, WriteOutcome, WrittenBatch
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.wire.fragments import whole
@@ -32,7 +32,7 @@ class PartitionWriter:
     """
 
     delivery: Delivery
-    batch: Batch
+    batch: WrittenBatch
     first: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from spark_cep.config import Settings
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
-from spark_cep.pipeline.deliver.output import Batch
+from spark_cep.pipeline.deliver.output import WrittenBatch
 from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
@@ -116,7 +116,7 @@ class Dataflow:
                 context,
                 TaskProperties(planned, late_until, offsets, before_it, decided, rules.text),
             )
-            output = Batch(query, batch, ranges_of(known), offsets)
+            output = WrittenBatch(query, batch, ranges_of(known), offsets)
             writer = PartitionWriter(self.delivery, output, first=not begun)
             begun = True
             reports = frame.mapInArrow(writer, report_schema).collect()

@@ -48,8 +48,8 @@ def leave_interrupts_to_driver() -> None:
 
 
 def may_fork() -> bool:
-    """Whether this process has one thread, those of libraries counted; False where the system does
-    not tell."""
+    """Return whether this process has one thread, those of libraries counted; False where the
+    system does not tell."""
     try:
         return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208  names alone
     except OSError:
@@ -134,7 +134,7 @@ class _Request(NamedTuple):
         runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-class _Server:
+class _ForkServer:
     """Forks a process for each request, until the process that it was forked from has ended."""
 
     def __init__(self, listening: socket.socket) -> None:
@@ -242,6 +242,6 @@ def _serve(listening: socket.socket, output: int) -> None:
         stream.reconfigure(write_through=True)
     logs.leave()
     become_worker()
-    server = _Server(listening)
+    server = _ForkServer(listening)
     server.let_go()
     server.run().run()

@@ -128,7 +128,7 @@ def raise_if_jvm_ended(error: Exception) -> None:
 
 
 def _told(code: int) -> str:
-    """How a process with this code ended, as Popen gives it."""
+    """Describe the end of a process by its exit code, as Popen gives it."""
     memory = memory_that_ran_out(_ENDING_SECONDS if code in _PERHAPS_MEMORY else 0)
     if memory is not None:
         return f"ran out of memory: {memory} (exit code {code})"

@@ -1,4 +1,4 @@
-"""Where a checkpoint is; apart, since what asks need not load Spark."""
+"""The folder of a checkpoint, found without loading Spark."""
 
 from __future__ import annotations
 

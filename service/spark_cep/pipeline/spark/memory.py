@@ -23,7 +23,7 @@ _MOST_STEPS: Final = 3
 
 
 def memory_of_task() -> list[ProcessMemory]:
-    """What a task says of its worker and of the JVM behind it."""
+    """Return the memory of a task's worker and of the JVM behind it."""
     host = socket.gethostname()
     own = os.getpid()
     told = [ProcessMemory(host, own, False, resident(own))]
@@ -64,7 +64,7 @@ def by_process(told: Iterable[ProcessMemory], driver_jvm: int) -> dict[tuple[str
 
 
 class JvmMemory(NamedTuple):
-    """Of the driver's JVM: the id of its process, and bytes that are used, and that may be."""
+    """The driver's JVM: the id of its process, the bytes in use, and their limit."""
 
     process: int = 0
     heap: int = 0
@@ -74,7 +74,7 @@ class JvmMemory(NamedTuple):
 
 
 def driver_jvm() -> JvmMemory:
-    """What the driver's JVM says of itself; zeros where there is none."""
+    """Return the figures of the driver's JVM; zeros where there is none."""
     jvm = running_jvm()
     if jvm is None:
         return JvmMemory()

@@ -1,4 +1,5 @@
-"""What Spark's Python processes need, imported before the process that is forked for them."""
+"""Modules that Spark's Python processes need, imported before the process from which they are
+forked."""
 
 from __future__ import annotations
 

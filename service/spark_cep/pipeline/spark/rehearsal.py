@@ -33,16 +33,16 @@ class Packets(DataSource):
         return "spark_cep_rehearsal"
 
     def schema(self) -> StructType:
-        """That of a job's packets."""
+        """The schema of a job's packets."""
         return spark_type(PACKET_SCHEMA)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         """The reader that Spark runs in a process of its own, and in tasks."""
         no_trace_of_a_stop()
-        return _Reader()
+        return _NoRecords()
 
 
-class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class _NoRecords(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self) -> None:
         self._last: int | None = None
 

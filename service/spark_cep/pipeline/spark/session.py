@@ -275,7 +275,7 @@ def class_path(
 
 
 def in_one_process(master: str) -> bool:
-    """Whether driver and executor are one JVM."""
+    """Return whether driver and executor are one JVM."""
     return master.partition("[")[0] == "local"
 
 
@@ -287,6 +287,7 @@ def _temporary() -> Path:
 
 
 def may_have_sockets(scratch: Path | None) -> bool:
-    """Whether Unix domain sockets can have a path in the JVM's folder for temporary files."""
+    """Return whether Unix domain sockets can have a path in the JVM's folder for temporary
+    files."""
     folder = tempfile.gettempdir() if scratch is None else scratch
     return len(os.fsencode(folder)) <= _MOST_OF_SOCKETS_FOLDER

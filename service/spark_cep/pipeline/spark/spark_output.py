@@ -1,4 +1,4 @@
-"""What Spark's Java process and its Python workers write, taken into the service's own log.
+"""The output of Spark's Java process and its Python workers, taken into the service's own log.
 
 Log4j writes JSON lines (``log4j2.properties``); workers, native libraries and the Java virtual
 machine itself write text. Both come through one pipe, and leave as lines of the service's log: of

@@ -16,7 +16,7 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, I64, NEVER, NONE, Table
 from spark_cep.columns.vectors import Flags
 from spark_cep.compiler.carrying import NOWHERE, same_states, same_steps
-from spark_cep.compiler.plan import Kind, Plan
+from spark_cep.compiler.plan import Plan, StateKind
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.keys_state import chosen
 from spark_cep.matcher.row_pattern.instances import moved_rows
@@ -48,7 +48,7 @@ class Carry:
         moves = [(old.states[n], new.states[s]) for n, s in enumerate(states) if s != NOWHERE]
         if not moves:
             return None
-        whole = any(state.kind is Kind.FINAL for state, _ in moves)
+        whole = any(state.kind is StateKind.FINAL for state, _ in moves)
         spans = [(old.window_ms, new.window_ms), *((s.gap_ms, t.gap_ms) for s, t in moves)]
         return cls(
             to=to,

@@ -26,7 +26,7 @@ from spark_cep.pipeline.state.entries import check_entry
 from spark_cep.pipeline.state.group_format import check_format
 
 
-class KnownRule(NamedTuple):
+class StoredRule(NamedTuple):
     """A rule that the state knows."""
 
     id: str
@@ -75,7 +75,7 @@ class StoredGroup:
         check_format(self._values)
         self._names = Names(self._values["topics"], self._values["types"])
         self.rules = tuple(
-            KnownRule(id_, version, fingerprint, number)
+            StoredRule(id_, version, fingerprint, number)
             for fingerprint, (id_, version, number, _) in self._values["rules"].items()
         )
 
@@ -123,7 +123,7 @@ class StoredGroup:
 
     def of_key(
         self, base: bytes, changes: bytes | None, key: str | None
-    ) -> Iterator[tuple[KnownRule, Partial]]:
+    ) -> Iterator[tuple[StoredRule, Partial]]:
         """The partial matches that a bucket holds of one key, with their rules."""
         if base[:1] == bytes([BATCH]):
             return

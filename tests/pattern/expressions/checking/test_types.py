@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.pattern.expressions import ExpressionError, check_types, parse
 from spark_cep.pattern.types import UNKNOWN, RecordType, record_type
-
 from tests.pattern.expressions.samples import EVENT
 
 LOGIN = record_type(
@@ -92,6 +92,7 @@ def test_type(text: str, kind: str) -> None:
             "reec.x: reec is neither a column of the event nor a step; did you mean column rec?",
             "reec.x",
         ),
+        ("i > 10 * fail", "the event has no column fail; fail is a step: fail.column", "fail"),
         ("LAST(fail.usr) = s", "the event has no column usr; did you mean user?", "fail.usr"),
         ("s > 1", "STRING cannot be compared with INT", "s > 1"),
         ("fail.user = 5", "STRING cannot be compared with INT", "fail.user = 5"),

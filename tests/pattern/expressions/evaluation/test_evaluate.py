@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import pytest
+
 from spark_cep.pattern.expressions import bind, check_types, parse
 from spark_cep.pattern.types import (
     BIGINT,
@@ -22,7 +23,6 @@ from spark_cep.pattern.types import (
     DecimalType,
     SqlType,
 )
-
 from tests.pattern.expressions.samples import EVENT, EXPRESSIONS, in_python
 
 STEPS = frozenset({"a"})

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from spark_cep.pattern.expressions import aggregate, parse
 
 BIG = 2**63 - 1

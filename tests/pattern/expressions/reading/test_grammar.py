@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lark import Lark
+
 from spark_cep.pattern.expressions import MAX_TEXT, ExpressionError, parse, parse_of_rows, reading
 from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import (

@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.pattern.expressions import (
     ALL_STEPS,
     MAX_DEPTH,
@@ -17,7 +18,6 @@ from spark_cep.pattern.expressions import (
     ExpressionProblem,
     parse,
 )
-
 from tests.pattern.expressions.samples import EXPRESSIONS
 
 STEPS = frozenset({"a", "b"})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.pattern.expressions.values.like import (
     Place,
     fixed_text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.pipeline.driver.checkpoint.failures import kafka_unavailable_in
 
 _FAILED = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: "

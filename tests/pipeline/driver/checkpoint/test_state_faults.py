@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from spark_cep.errors import StateError
 from spark_cep.pipeline.driver.checkpoint.files import held
 from spark_cep.pipeline.driver.checkpoint.state_faults import state_fault

@@ -1,6 +1,7 @@
 """What the driver says of idle partitions and an idle input."""
 
 import pytest
+
 from spark_cep.pipeline.driver.control.idleness import IdlenessDetector
 from spark_cep.pipeline.wire.control import ControlRecord
 

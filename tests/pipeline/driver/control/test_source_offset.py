@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 
 CONTROL = {"clock": {"lower_bound": 17, "partitions": []}, "run": "r"}

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.config import Settings
 from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
 

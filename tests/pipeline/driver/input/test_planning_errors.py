@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, SparkCepError, StartError
 from spark_cep.kafka_errors import KINDS, ErrorKind

@@ -17,6 +17,7 @@ from pyspark.serializers import read_int, write_int, write_with_length
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
+
 from spark_cep.pipeline.driver.control.control_file import ControlFile, start_of, topics_of
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.input.source import DriverFiles, input_source

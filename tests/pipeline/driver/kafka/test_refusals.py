@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import KafkaError
+
 from spark_cep.pipeline.driver.kafka.refusals import Refusals
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError, StartError
 from spark_cep.observability.metrics import Metrics

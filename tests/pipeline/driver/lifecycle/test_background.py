@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from spark_cep.pipeline.driver.lifecycle import background
 from spark_cep.pipeline.driver.lifecycle.background import Background
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spark_cep.codecs.output.dead_letters import REASONS
 from spark_cep.codecs.record_faults import OF_RECORDS
 from spark_cep.config.engine import CircuitBreakerLimits as Settings

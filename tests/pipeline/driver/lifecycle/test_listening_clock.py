@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from spark_cep.pipeline.driver.control.idleness import IdlenessDetector
 from spark_cep.pipeline.driver.lifecycle.listening_clock import ListeningClock, awaits_data
 

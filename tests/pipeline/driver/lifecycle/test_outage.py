@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import structlog
+
 from spark_cep.config import Lifecycle
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError
 from spark_cep.observability.health import Health

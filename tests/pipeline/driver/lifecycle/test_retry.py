@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+
 from spark_cep.config import Lifecycle
 from spark_cep.errors import (
     ConfigurationError,

@@ -10,6 +10,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
+
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
 from spark_cep.pipeline.driver.lifecycle.scratch import scratch_folder

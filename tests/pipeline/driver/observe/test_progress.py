@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 from prometheus_client.samples import Sample
+
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.driver.kafka.input_position import Lag
 from spark_cep.pipeline.driver.observe.progress import BatchReport, begin_topics, count, merge, show

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import KafkaUnavailableError, StateError
 from spark_cep.pattern.document.loading import load_rules

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.config import Settings
@@ -24,7 +25,6 @@ from spark_cep.pipeline.driver.rules.job_plan import (
 )
 from spark_cep.rules.rule_set import RuleSet, assemble
 from spark_cep.rules.sources.folder import FolderSource, read_files, read_rules
-
 from tests.codecs.registry.test_resolved_schemas import FakeRegistry
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import Problem
 from spark_cep.observability.metrics import Metrics

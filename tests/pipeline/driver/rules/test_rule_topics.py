@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+
 from spark_cep.errors import KafkaUnavailableError
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.rules import rule_topics

@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.config import Lifecycle
 from spark_cep.errors import ConfigurationError, Problem, RuleSetError, RulesUnavailableError
@@ -28,7 +29,6 @@ from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleSet
 from spark_cep.rules.sources.configured import source_of
 from spark_cep.rules.sources.folder import read_rules
-
 from tests.pipeline.driver.rules.test_job_plan import settings
 from tests.rules.sources.test_folder import mount, rule
 

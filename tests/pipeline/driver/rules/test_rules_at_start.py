@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.observability.metrics import Metrics
@@ -18,7 +19,6 @@ from spark_cep.pipeline.driver.rules.rules_at_start import RulesAtStart
 from spark_cep.rules.overrides import OverrideTopic
 from spark_cep.rules.rule_set import assemble
 from spark_cep.rules.sources.folder import FolderSource
-
 from tests.codecs.registry.test_resolved_schemas import FakeRegistry
 from tests.pipeline.driver.rules.test_job_plan import settings
 

@@ -70,7 +70,7 @@ def _number(data, at, end, most):
 
 @compiled
 def _is_utf8(data, at, end):
-    """Whether the bytes are well-formed UTF-8 (RFC 3629)."""
+    """Return whether the bytes are well-formed UTF-8 (RFC 3629)."""
     while at < end:
         first = data[at]
         at += 1
@@ -124,7 +124,7 @@ def _unscaled(data, at, length):
 
 @compiled
 def _is_below(upper, lower, most_upper, most_lower):
-    """Whether a number of 128 bits is nearer to 0 than another one, which is above 0."""
+    """Return whether a number of 128 bits is nearer to 0 than another one, which is above 0."""
     if upper >> np.uint64(63):
         upper, lower = ~upper, ~lower + np.uint64(1)
         if lower == 0:

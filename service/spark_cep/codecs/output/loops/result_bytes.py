@@ -55,7 +55,7 @@ def _put_counted(out, at, data, ends, place):
 
 @inlined
 def _end_of_step(step, at, end):
-    """Where the events of the step at ``at`` end."""
+    """Return the end of the events of the step at ``at``."""
     behind = at + 1
     while behind < end and step[behind] == step[at]:
         behind += 1
@@ -64,7 +64,7 @@ def _end_of_step(step, at, end):
 
 @compiled
 def _steps_taken(step, first, end):
-    """How many steps have events among those of a row."""
+    """Return the number of steps with events among those of a row."""
     steps = 0
     while first < end:
         steps += 1
@@ -78,8 +78,8 @@ def write_identities(
     rule_data, rule_ends, key_data, key_ends, step_data, step_ends, topic_data, topic_ends,
     out, out_ends,
 ):  # fmt: skip
-    """What the id of each row is the hash of; ``by_name``: the steps of each rule in the order of
-    their names."""
+    """Write the bytes that the id of each row is the hash of; ``by_name`` has the steps of each
+    rule in the order of their names."""
     at = 0
     for row in range(len(rule)):
         first = ends[row - 1] if row else 0

@@ -94,7 +94,7 @@ def copy(program, work, source, target):
 def answer_of(
     condition, row, place, slot, node, program, programs, columns, rows, work, ask, control
 ):  # fmt: skip
-    """What the tests of a condition come to."""
+    """Return the result of a condition's tests."""
     answers, top = work.answers, -1
     number = condition.first_test
     while number < condition.end_test:
@@ -132,7 +132,7 @@ def answer_of(
 def _computed(
     asked, row, place, slot, node, program, programs, columns, rows, work, control
 ):  # fmt: skip
-    """What a program comes to."""
+    """Return the result of a program."""
     stack, top = work.values, -1
     for number in range(asked.first_operation, asked.end_operation):
         operation = programs.operations[number]

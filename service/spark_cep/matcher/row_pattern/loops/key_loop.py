@@ -267,7 +267,7 @@ def _drop_threads(work, control, key):
 
 @compiled
 def _is_long(clause, work, control, key):
-    """Whether a thread, or the match so far, has more rows than are allowed."""
+    """Return whether a thread, or the match so far, has more rows than are allowed."""
     longest = key.found_length if key.found else 0
     for place in range(control.threads):
         longest = max(longest, work.threads[place].length)
@@ -276,7 +276,7 @@ def _is_long(clause, work, control, key):
 
 @compiled
 def _is_known(program, work, control, key):
-    """Whether the rows are there that the measures of a match read."""
+    """Return whether the rows are there that the measures of a match read."""
     if key.found_length == 0 or control.closed:
         return True
     length = key.found_length
@@ -326,7 +326,7 @@ def _exclude(work, node, length, labels):
 
 @compiled
 def _room_to_settle(clause, out, control, key):
-    """Whether there is room for all that comes of an attempt."""
+    """Return whether there is room for all that comes of an attempt."""
     results = control.results + 3
     if clause.rows == WITH_UNMATCHED:
         results += max(1, key.next_row - key.start)

@@ -122,7 +122,7 @@ CONTROL = record(
 )  # fmt: skip
 
 
-class Program(NamedTuple):
+class ProgramTables(NamedTuple):
     """A plan: tables of ``INSTRUCTION``, ``VARIABLE``, ``TEST``, ``LOAD``, ``REGISTER``,
     ``RUNNING``, ``DISTINCTION``, ``AHEAD`` and ``CLAUSE``; ``sets`` of variables, a row each; and
     the numbers that the variables' names have among the texts of the run."""
@@ -151,7 +151,7 @@ class Rows(NamedTuple):
     bits: I64
 
 
-class Work(NamedTuple):
+class RowPatternWork(NamedTuple):
     """Keys, with what they remember, and tables of the attempt under way.
 
     ``tried`` has the number of the attempt that stood last at an instruction (column) before a row
@@ -179,7 +179,7 @@ class Work(NamedTuple):
 
 
 class Out(NamedTuple):
-    """What a run writes: ``RESULT`` with the labels, and what the keys remember then."""
+    """The output of a run: ``RESULT`` with the labels, and the new state of the keys."""
 
     results: Table
     labels: NDArray[np.int32]

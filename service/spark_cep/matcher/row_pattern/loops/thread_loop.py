@@ -170,8 +170,8 @@ def labels_of(nodes, node, length, out):
 
 @compiled
 def _head(program, work, instruction, at, slot):
-    """Where the list begins of threads that may be equal to this one: those with the same registers
-    are in the same. Else each of very many would be compared with all."""
+    """Return the head of the list of threads with the same registers, which may be equal to this
+    one. Without these lists, each of very many threads would be compared with all."""
     mixed = np.uint64(at)
     for number in range(instruction.first_distinction, instruction.end_distinction):
         distinction = program.distinctions[number]
@@ -184,8 +184,8 @@ def _head(program, work, instruction, at, slot):
 
 @compiled
 def _was_seen(program, work, head, at, node, length, slot):
-    """Whether a thread that nothing tells apart from this one stood here in this step; some stood
-    here that may be equal."""
+    """Return whether a thread that nothing tells apart from this one stood here in this step; some
+    stood here that may be equal."""
     instruction = program.instructions[at]
     entry = work.heads[head, 1]
     same = False
@@ -207,7 +207,7 @@ def _was_seen(program, work, head, at, node, length, slot):
 
 @compiled
 def _same_past(distinction, program, work, node, other_node, length, slot, other_slot):
-    """Whether a condition reads the same of two threads."""
+    """Return whether a condition reads the same of two threads."""
     kind = distinction.kind
     if kind != SAME_LABELS:
         for word in range(distinction.word, distinction.word + distinction.count):

@@ -98,7 +98,7 @@ def _outcome(
     state, last, event, time, event_class, rule, plans, programs, columns, work, tables, ask,
     control,
 ):  # fmt: skip
-    """What the event does to a partial match in ``state``: a row of outcomes."""
+    """Return the effect of the event on a partial match in ``state``: a row of outcomes."""
     answers = np.int64(0)
     if rule.conditions:
         answers = _answers(
@@ -127,7 +127,8 @@ def _looked_up(state, answers, answered, control):
 
 @compiled
 def answered_at(state, answers):
-    """Where to look first in a table of ``ANSWERED``, when cut to its size."""
+    """Return the first place to look at in a table of ``ANSWERED``, before it is cut to the table's
+    size."""
     mixed = np.uint64(state) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(answers)
     mixed *= np.uint64(0xC2B2AE3D27D4EB4F)
     return np.int64(mixed >> np.uint64(33))
@@ -137,7 +138,7 @@ def answered_at(state, answers):
 def resolved(
     event, time, event_class, rule, plans, programs, columns, work, tables, ask, control
 ):  # fmt: skip
-    """Whether it is tabled what the event does to all partial matches."""
+    """Return whether it is tabled what the event does to all partial matches."""
     for row in range(-1, control.partials):
         state = rule.start if row < 0 else tables.partials[row].state
         last = NONE if row < 0 else tables.partials[row].last
@@ -152,7 +153,7 @@ def resolved(
 
 @compiled
 def _answers(open_conditions, last, event, time, rule, programs, columns, work, tables, ask):
-    """Which of the conditions are answered yes."""
+    """Return the mask of the conditions that are true."""
     answers = np.int64(0)
     number = 0
     while open_conditions >> number:
@@ -176,7 +177,7 @@ def _answers(open_conditions, last, event, time, rule, programs, columns, work, 
 def _follow(
     outcome, event, time, first, last, matched, rule, plans, work, tables, control
 ):  # fmt: skip
-    """What becomes of a partial match, or, where ``last`` is ``NONE``, of one that may start."""
+    """Apply the event to a partial match, or, where ``last`` is ``NONE``, start one."""
     nodes, time_of = tables.nodes, work.time_of
     for row in range(outcome.first_move, outcome.end_move):
         move = plans.moves[row]

@@ -80,7 +80,7 @@ def run(plans, programs, columns, work, tables, ask, controls):
 
 @inlined
 def _has_room(tables, control):
-    """Whether the tables have room for whatever the next event does."""
+    """Return whether the tables have room for whatever the next event does."""
     if (
         control.nodes + (control.partials + 1) * control.most_moves > len(tables.nodes)
         and control.nodes - control.first_node > 2 * control.live_nodes + 1024
@@ -145,7 +145,7 @@ def _close(instance, tables, control):
 
 @compiled
 def _reckon(control):
-    """How much room the next event needs at most, whatever it does."""
+    """Compute the most room that the next event can need."""
     moving = control.partials + 1
     control.need_nodes = control.nodes + moving * control.most_moves
     control.need_partials = moving * control.most_moves
@@ -162,7 +162,7 @@ def _reckon(control):
 
 @compiled
 def chain_lengths(nodes, found, lengths):
-    """How many events the chain of each finding has."""
+    """Write the number of events in the chain of each finding."""
     for number in range(len(found)):
         row = found[number].last
         lengths[number] = 0

@@ -93,8 +93,8 @@ class Plans(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a run is given: times of all events, ``FEED``, ``INSTANCE``, partial and finished
-    matches that are remembered."""
+    """The input of a run: times of all events, ``FEED``, ``INSTANCE``, and the partial and finished
+    matches of the state."""
 
     time_of: I64
     feed: Table
@@ -104,7 +104,7 @@ class Work(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a run writes."""
+    """The output of a run."""
 
     nodes: Table
     partials: Table

@@ -197,7 +197,7 @@ def _emit(match, rule, matches, control):
 
 @compiled
 def _cut(match, rule, nodes, failures, control):
-    """What a match skips: starts below the cut. ``NEVER`` for none."""
+    """Return the cut of a match: starts below it are skipped. ``NEVER`` for none."""
     if rule.skip == TO_NEXT:
         return 2 * np.int64(match.first) + 1
     if rule.skip == PAST_LAST_EVENT:
@@ -275,7 +275,7 @@ def _drop_matches(first, rule, matches, control):
 
 @compiled
 def _beyond(rule, tables, control):
-    """Whether the instance holds more than its limits allow."""
+    """Return whether the instance holds more than its limits allow."""
     if control.partials + control.finished > rule.most_partials:
         return True
     if control.events_bound <= rule.most_events:
@@ -292,7 +292,8 @@ def _beyond(rule, tables, control):
 
 @compiled
 def _new_events(last, mark, tables, control):
-    """How many events of a chain no marked chain has; they are marked if asked for."""
+    """Return the number of events of a chain that no marked chain has; they are marked if asked
+    for."""
     nodes, event_mark = tables.nodes, tables.event_mark
     serial = control.serial
     events = 0

@@ -182,7 +182,7 @@ class Typing:
                 # Some of them SQL calls without brackets.
                 hint = f"; the function {function} is not allowed: {WITHHELD[function]}"
             if len(path) == 1 and path[0] in self._steps:
-                hint = f"; {path[0]} is a step, and {path[0]}.column the column of its last event"
+                hint = f"; {path[0]} is a step: {path[0]}.column"
             self._refuse(f"the event has no column {shown}{hint}", span)
             return self._missing
         step = self._near(path[0], [step for step in self._steps if step != ALL_STEPS])

@@ -60,7 +60,7 @@ class RuleReport:
 
 
 @dataclass(slots=True)
-class PartialMatch:
+class StoredPartialMatch:
     """One partial match of the key that was asked for: step numbers with the coordinates of their
     events, first to last; times in milliseconds."""
 
@@ -88,7 +88,7 @@ class StateReport:
     partitions: dict[int, Size]
     groups: list[tuple[int, int, Size]]
     buckets: list[tuple[int, str, Size]]
-    of_key: list[PartialMatch] | None
+    of_key: list[StoredPartialMatch] | None
 
 
 def read_state(
@@ -189,7 +189,7 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
                 bucket.bytes * held.partial_matches // max(1, bucket.partial_matches)
             )
         if report.of_key is not None:
-            report.of_key += [PartialMatch(*each) for each in partials]
+            report.of_key += [StoredPartialMatch(*each) for each in partials]
     for number, size in sizes.items():
         partition = stored[number].partition_id
         report.total.add(size)

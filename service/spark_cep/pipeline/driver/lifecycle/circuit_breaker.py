@@ -60,7 +60,7 @@ class _Batch:
 
 
 @dataclass(slots=True)
-class _Sum:
+class _Window:
     records: int = 0
     relevant: int = 0
     broken: Counter[str] = field(default_factory=Counter)
@@ -98,8 +98,8 @@ class CircuitBreaker:
             self._batches.popleft()
         return self._judge(self._sum())
 
-    def _sum(self) -> _Sum:
-        made = _Sum()
+    def _sum(self) -> _Window:
+        made = _Window()
         for batch in self._batches:
             made.records += batch.records
             made.relevant += batch.relevant
@@ -108,7 +108,7 @@ class CircuitBreaker:
                 made.failed.setdefault(rule, Counter()).update(reasons)
         return made
 
-    def _judge(self, found: _Sum) -> list[Trip]:
+    def _judge(self, found: _Window) -> list[Trip]:
         settings = self._settings
         trips = []
         if _above(found.broken.total(), found.records, settings.max_share, settings.min_records):
