@@ -1,4 +1,5 @@
-"""The whole job gives what the core alone gives, however batches, groups and tasks are cut."""
+"""The whole job, the batch runner and the core alone give the same, however batches, groups and
+tasks are cut."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, at, sequence
 from tests.reference.local import LocalJob, Record
+from tests.runner.job import RunnerJob
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -63,14 +65,18 @@ def events() -> list[tuple[str, str, float, float, int]]:
 def runs(
     new_scenario: Callable[[], Scenario], events: list[tuple[str, str, float, float, int]]
 ) -> dict[str, Ids]:
-    """The ids of each cut of the whole job, and of the core over the same records."""
+    """The ids of each cut of the whole job, of the runner and of the core over the same records."""
     scenario = new_scenario()
     for rule in _rules():
         scenario.rule(rule)
     stream = Stream(scenario, partitions=PARTITIONS)
     sent = [stream.event(*event[:4], partition=event[4]) for event in events]
     offsets = stream.send(*sent)
-    runs = {"core": _core(scenario, stream.topic, events, offsets)}
+    plan = compile_rules(read_rules(scenario.rules_folder).enabled)
+    runs = {
+        name: _alone(job, stream.topic, events, offsets)
+        for name, job in (("core", LocalJob(plan)), ("runner", RunnerJob(plan)))
+    }
     for name, (most, state) in CUTS.items():
         topics = {kind: scenario.topic(f"{kind}-{most}") for kind in Outputs.KINDS}
         scenario.run(
@@ -85,13 +91,12 @@ def runs(
     return runs
 
 
-def _core(
-    scenario: Scenario,
+def _alone(
+    job: LocalJob | RunnerJob,
     topic: str,
     events: list[tuple[str, str, float, float, int]],
     offsets: list[int],
 ) -> Ids:
-    job = LocalJob(compile_rules(read_rules(scenario.rules_folder).enabled))
     records = [
         Record(
             Coordinates(topic, partition, offset),
@@ -109,7 +114,7 @@ def _core(
     )
 
 
-@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("cut", [*CUTS, "runner"])
 def test_the_same_ids_as_the_core(runs: dict[str, Ids], cut: str) -> None:
     """Loops, look-back, absence, skipping, strict steps: the same matches and timeouts, once."""
     assert len(runs["core"].matches) > 50

@@ -192,7 +192,8 @@ class RuleTest:
 
     @property
     def matches(self) -> list[FoundMatch]:
-        """The matches of all rules so far, in the order in which they were released."""
+        """The matches of all rules so far, in the order in which they were released: of several
+        keys, key by key."""
         self._settle(self._watermark)
         return [
             FoundMatch(
