@@ -81,7 +81,7 @@ def test_schema_takes_durations_above_zero() -> None:
 @pytest.mark.parametrize("text", ["64 MiB", "1kB", " 3 b ", "64", "MiB", "1.5 GiB", "1 XB"])
 def test_schema_takes_sizes(text: str) -> None:
     """What the service reads as a size matches the schema, what it refuses does not."""
-    (pattern, _) = config_schema()["$defs"]["State"]["properties"]["bucket_size"]["anyOf"]
+    (pattern, _) = config_schema()["$defs"]["StateSettings"]["properties"]["bucket_size"]["anyOf"]
     if re.search(pattern["pattern"], text):
         parse_size(text)
     else:

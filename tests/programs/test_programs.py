@@ -137,7 +137,7 @@ TRUE: list[tuple[str, list[dict[str, Any]], dict[str, Any]]] = [
     ("FIRST(p.i, 2) = 3", column("i", 1, 2, 3), {}),
     ("FIRST(p.i, 3) IS NULL", column("i", 1, 2, 3), {}),
     ("LAST(p.i) IS NULL AND FIRST(p.i) IS NULL", column("i", None, 2, None), {}),
-    ("LAST(p.in.i) = 7 AND in.s = LAST(p.in.s)", column("in", {"i": 7, "s": "x"}),
+    ("LAST(p.in.i) = 7 AND `in`.s = LAST(p.in.s)", column("in", {"i": 7, "s": "x"}),
      {"in": {"i": 1, "s": "x"}}),
     ("LAST(p.in.i) IS NULL", column("in", None), {}),
     # Aggregates skip NULLs; without any value they are NULL, COUNT 0.

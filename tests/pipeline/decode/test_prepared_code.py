@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _ROOT = Path(__file__).parents[3]
 _PLUGIN = "tests.pipeline.nothing_is_compiled"
 #: Conditions, keys and measures of every kind over random events; batches over stored state.
@@ -16,10 +18,12 @@ _TESTS = (
 )
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_later() -> None:
     """Neither for decoding, conditions and keys nor for matching and state."""
+    options = ["-q", "-p", "no:cacheprovider", "-p", _PLUGIN, "-m", "not slow"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", _PLUGIN, *_TESTS],
+        [sys.executable, "-m", "pytest", *options, *_TESTS],
         cwd=_ROOT,
         capture_output=True,
         text=True,

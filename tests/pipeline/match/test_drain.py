@@ -220,6 +220,7 @@ _version = st.one_of(
 )
 
 
+@pytest.mark.slow
 @property_of
 @given(
     _version, _version, many_batches(), st.data(), st.sampled_from([None, 1, 3, 5, 7, 0]),

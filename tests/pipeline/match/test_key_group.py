@@ -29,7 +29,7 @@ from spark_cep.matcher.batch.events import SlotType
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.model import Coordinates, LateEvent
-from spark_cep.packing import pack, unpack
+from spark_cep.packing import pack, sealed, unpack
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Contiguity, Rule, Step, Times, Within
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
@@ -142,7 +142,7 @@ class Store:
     def held(self) -> dict[str, int]:
         """Partial matches by rule, read from what is stored alone."""
         assert self.group is not None
-        group = StoredGroup(self.group)
+        group = StoredGroup(sealed(self.group))
         rules = {rule.fingerprint: rule.id for rule in group.rules}
         held = Counter(dict.fromkeys(rules.values(), 0))
         for name, base in self.entries.items():
@@ -337,6 +337,7 @@ def batches(
     return [*made, ([], END_OF_TIME)]
 
 
+@pytest.mark.slow
 @property_of
 @given(rule_sets(), batches(), st.sampled_from([1, 1_500, SLICE]))
 def test_equal_to_the_local_job(
@@ -399,6 +400,7 @@ BOTH_KINDS = compile_rules(
 ).plans
 
 
+@pytest.mark.slow
 @property_of
 @given(
     st.lists(st.sets(st.integers(0, len(BOTH_KINDS) - 1), min_size=1), min_size=1, max_size=3),
@@ -535,6 +537,7 @@ def test_a_base_is_rewritten_when_much_of_it_has_changed(looks: str) -> None:
     assert len(store.outputs.timeouts) == 100
 
 
+@pytest.mark.slow
 @property_of
 @given(
     rule_sets(), batches("abcdefgh"), st.sampled_from([1, 200, 1_500]), st.sampled_from([1, 900])
@@ -624,6 +627,7 @@ def others(draw: st.DrawFn, phase: int) -> list[Rule]:
     return [replace(LEFT, id=f"left {phase}"), *made] if draw(st.booleans()) else made
 
 
+@pytest.mark.slow
 @settings(property_of, max_examples=30)
 @given(rules("r"), st.tuples(*map(others, range(3))), batches(), st.data())
 def test_other_rules_change(
