@@ -1,4 +1,4 @@
-"""Where the time of an event is, if in no column of it."""
+"""Names for the event time of events that have it in no column."""
 
 from __future__ import annotations
 

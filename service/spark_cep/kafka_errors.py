@@ -138,7 +138,7 @@ def kind_of(error: KafkaError) -> ErrorKind:
 
 
 def may_pass(error: KafkaError) -> bool:
-    """Whether asking again may help."""
+    """Return whether asking again may help."""
     return bool(error.retriable()) or kind_of(error) in _MAY_PASS
 
 

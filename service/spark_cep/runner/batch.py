@@ -1,4 +1,4 @@
-"""What a runner is given, and what it finds, batch by batch."""
+"""Input and results of a runner, batch by batch."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Batch:
 
 @dataclass
 class BatchResults:
-    """What a batch gave. ``outputs``: matches, their rows, timeouts, dead letters; ``late``: late
-    events, which ``late_counts`` counts by topic, also where they are dropped; ``live``: partial
-    matches by rule id and version; ``gone``: those that went with changed rules; ``watermark``: at
-    the end of the batch."""
+    """The results of a batch. ``outputs``: matches, their rows, timeouts, dead letters; ``late``:
+    late events, which ``late_counts`` counts by topic, also where they are dropped; ``live``:
+    partial matches by rule id and version; ``gone``: those that went with changed rules;
+    ``watermark``: at the end of the batch."""
 
     outputs: Outputs = field(default_factory=Outputs)
     late: list[LateEvent] = field(default_factory=list)

@@ -34,7 +34,7 @@ class Inputs(Protocol):
 
     @property
     def options(self) -> DecodeOptions:
-        """How events are decoded."""
+        """The options of decoding."""
 
     @property
     def types(self) -> RecordTypes:

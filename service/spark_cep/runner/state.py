@@ -49,11 +49,11 @@ class RunState:
 
     @classmethod
     def empty(cls, key_groups: int) -> RunState:
-        """That of a run to begin."""
+        """Return the state of a run that begins."""
         return cls(0, [(MemoryValue(), GroupEntries()) for _ in range(key_groups)])
 
     def copy(self) -> RunState:
-        """The same, which no batch to come changes."""
+        """Return a copy that later batches do not change."""
         groups = [
             (MemoryValue(value.row), GroupEntries(dict(entries.by_name)))
             for value, entries in self.groups

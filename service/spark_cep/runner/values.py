@@ -117,7 +117,7 @@ class _ValueFormat:
 
 @dataclass(frozen=True)
 class _Column:
-    """Where a column goes; ``reader``: the vector of its reader, where it has one."""
+    """The place of a column; ``reader``: the vector of its reader, where it has one."""
 
     path: ColumnPath
     vector: int
@@ -169,7 +169,7 @@ class _ValueReader:
 
 
 def _place(data: bytearray, value: bytes) -> int:
-    """Where the value, now the last in ``data``, is."""
+    """Append a value to ``data`` and return its place."""
     start = len(data)
     data += value
     return start << LENGTH_BITS | len(value)

@@ -1,4 +1,5 @@
-"""What a test runs: rules from objects or files, the inputs that they read, and event schemas."""
+"""The input of a test: rules from objects or files, the inputs that they read, and event
+schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a test gets back: the events it sent, and what the rules made of them."""
+"""The results of a test: the events that it sent, and the matches, timeouts and failures of its
+rules."""
 
 from __future__ import annotations
 
@@ -155,8 +156,8 @@ class LateArrival:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FailedEvent:
-    """What would be a dead letter: ``reason`` is one of those in docs/output.md, ``detail`` is for
-    people; ``rule_id`` and ``step`` where one of them failed."""
+    """An event that would be a dead letter: ``reason`` is one of those in docs/output.md,
+    ``detail`` is for people; ``rule_id`` and ``step`` where one of them failed."""
 
     event: SentEvent
     reason: str

@@ -161,7 +161,7 @@ class RuleTest:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What loading the rules, and holding them against the schemas, warned about."""
+        """Warnings about the rules, also against the schemas."""
         return (*self._rules.warnings, *self._inputs.warnings)
 
     @property

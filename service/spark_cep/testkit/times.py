@@ -26,7 +26,7 @@ def instant_ms(value: Instant, now_ms: int) -> int:
 
 
 def instant_micros(value: Instant, now_ms: int) -> int:
-    """The same in microseconds."""
+    """Return the instant in microseconds."""
     match value:
         case timedelta():
             return now_ms * 1_000 + value // _MICROSECOND

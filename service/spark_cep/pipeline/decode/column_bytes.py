@@ -46,7 +46,7 @@ def bytes_at(
     null: NDArray[np.bool_],
     kind: pa.DataType,
 ) -> pa.Array:
-    """What is at ``places``, as a column of texts or bytes. Raises TooManyBytesError."""
+    """Return the values at ``places``, as a column of texts or bytes. Raises TooManyBytesError."""
     found = Bytes(places, null, data)
     if int(found.lengths.sum()) > MOST_BYTES and len(places) > 1:
         raise TooManyBytesError

@@ -43,8 +43,8 @@ _Flags = NDArray[np.bool_]
 
 
 class Decoded(NamedTuple):
-    """What became of records: what all count; the rows of those that somebody wants or that have a
-    fault; dead letters of conditions that could not be computed."""
+    """Decoded records: the counts of all; the rows of those that a rule needs or that have a fault;
+    dead letters of conditions that could not be computed."""
 
     tallies: list[Tally]
     rows: pa.RecordBatch
@@ -107,14 +107,14 @@ class Part:
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """Where the event time of a record type is (``None``: it is the record's own), and its unit."""
+    """The column of a record type's event time (``None``: it is the record's own), and its unit."""
 
     source: ColumnVector | Evaluation | None
     unit: str
 
     @property
     def in_micros(self) -> bool:
-        """Whether there may be something behind the millisecond."""
+        """Return whether there may be something behind the millisecond."""
         if isinstance(self.source, ColumnVector) and self.source.kind == TIMESTAMP:
             return True
         return self.source is not None and self.unit == "micros"
@@ -192,7 +192,7 @@ class Decoder:
 
     @property
     def in_micros(self) -> bool:
-        """Whether event times may be finer than milliseconds."""
+        """Return whether event times may be finer than milliseconds."""
         return any(where.in_micros for where in self.times)
 
     def _times(
@@ -287,7 +287,7 @@ class Decoder:
                     )
 
     def _concerned(self, part: Part, words: _Longs, of: NDArray[np.int32]) -> tuple[_Flags, _Flags]:
-        """Which events must go to the matcher, and which with their own bytes."""
+        """Return the events that go to the matcher, and those that go with their own bytes."""
         if self.keep_all:
             reads = _of_types(part.needs_key, of) | _of_types(part.takes_null, of)
             return reads, reads
@@ -367,7 +367,7 @@ def pieces(
 
 
 def _of_types(which: Sequence[bool], of: NDArray[np.int32]) -> _Flags:
-    """What holds by record type, of events; of no type (-1) nothing does."""
+    """Return for each event the flag of its record type; false for no type (-1)."""
     return np.array([*which, False]).take(of)
 
 

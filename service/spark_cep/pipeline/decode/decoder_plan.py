@@ -1,4 +1,4 @@
-"""What the decoder must know for a plan, made on the driver at each start of the query."""
+"""The decoder of a plan, made on the driver at each start of the query."""
 
 from __future__ import annotations
 
@@ -202,8 +202,8 @@ class _Plan:
         )
 
     def _atoms(self) -> Mapping[tuple[int, int], tuple[DecodedAtom, ...]]:
-        """Of each bit, what it stands for. Of versions that run side by side and have it in common,
-        the one that does not drain."""
+        """Return the conditions of each bit. Of versions that run side by side and share a bit, the
+        one that does not drain."""
         found: dict[tuple[int, int], dict[tuple[str, str | None, str], DecodedAtom]] = {
             (bit.word, bit.mask): {} for bit in self._bits
         }

@@ -35,7 +35,8 @@ class Distinct(NamedTuple):
 
 
 class ColumnVector(NamedTuple):
-    """Where a column of this type is; ``reader``: the vector of its reader, where it has one."""
+    """The place of a column of this type; ``reader``: the vector of its reader, where it has
+    one."""
 
     vector: int
     kind: SqlType

@@ -72,15 +72,15 @@ _MOST_NEW_IDS = 1_000
 
 @dataclass(frozen=True)
 class WriterOfId:
-    """What is needed to say why a record of some schema id is broken: Avro texts. ``readers`` by
-    number of the record type."""
+    """Avro schemas that explain a broken record of one schema id. ``readers`` by number of the
+    record type."""
 
     writer: str
     readers: dict[int, str]
 
 
 class Packed(NamedTuple):
-    """What goes on of some records: packets, each with its key group and kind, and dead letters."""
+    """The output for some records: packets, each with its key group and kind, and dead letters."""
 
     packets: list[tuple[int, int, bytes]]
     letters: list[DeadLetter]
@@ -162,11 +162,11 @@ class Packer:
 
     @property
     def times(self) -> EventTimes:
-        """How far event time has come in the partitions of the records."""
+        """Return the largest event time of each partition of the records."""
         return EventTimes(tuple(PartitionTime(t, p, ms) for (t, p), ms in self._maxima.items()))
 
     def report(self, processes: Sequence[ProcessMemory] = ()) -> Report:
-        """What is counted of the records. ``processes``: memory, as the task sees it."""
+        """Return the counts of the records. ``processes``: memory, as the task sees it."""
         read = tuple(
             PartitionRead(t, p, self._arrived[t, p], ms) for (t, p), ms in self._maxima.items()
         )

@@ -1,4 +1,4 @@
-"""What packing is made of: the schemas of a query, and the rules of a batch.
+"""Packers of a query: its schemas, and the rules of a batch.
 
 Schemas are those that were known when the query started, and travel with it. Rules travel with each
 batch (:mod:`spark_cep.rules.plans`), so they may change while the query runs.
@@ -21,7 +21,7 @@ from spark_cep.rules.plans import plan_of
 
 @dataclass(frozen=True)
 class Packing:
-    """What packers of any rules over these schemas have in common; picklable."""
+    """The part that packers of any rules over these schemas share; it can be pickled."""
 
     schemas: ResolvedSchemas
     lookup: SchemaLookup

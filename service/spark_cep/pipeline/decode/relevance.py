@@ -1,4 +1,4 @@
-"""Which events a partitioning's rules want, by the conditions that are true of them."""
+"""Relevance of events to a partitioning's rules, by the conditions that are true of them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from spark_cep.compiler.rule_set import Partitioning, PlannedRule
 
 @dataclass(frozen=True)
 class Relevance:
-    """Which sets of true conditions of a partitioning concern a rule: ``tests`` of the inputs' bit
-    and bits of which one is enough, as whole masks, and formulas of all other rules."""
+    """The sets of true conditions that concern a rule of a partitioning: ``tests`` of the inputs'
+    bit and of bits of which one is enough, as whole masks, and the formulas of all other rules."""
 
     strict: int
     tests: tuple[tuple[int, int], ...]
     others: tuple[tuple[int, Formula, tuple[int, ...]], ...]
 
     def of(self, mask: int) -> tuple[bool, bool]:
-        """Whether such an event must go to the matcher, and whether some condition of a rule is
-        true."""
+        """Return whether such an event must go to the matcher, and whether some condition of a rule
+        is true."""
         relevant = any(mask & inputs and mask & bits for inputs, bits in self.tests) or any(
             mask >> input_bit & 1
             and formula.evaluate(sum(1 << i for i, bit in enumerate(bits) if mask >> bit & 1))
@@ -30,8 +30,8 @@ class Relevance:
 
 
 def relevance(part: Partitioning) -> Relevance:
-    """That of a partitioning. Rules that want what any of their conditions wants are tested
-    together."""
+    """Return the relevance of a partitioning. Rules that need every event with any of their
+    conditions are tested together."""
     wanted: dict[int, set[int]] = {}
     others: list[PlannedRule] = []
     for rule in part.rules:

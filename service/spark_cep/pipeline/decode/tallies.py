@@ -1,4 +1,4 @@
-"""What records of one partition count, by fault."""
+"""Counts of the records of one partition, by fault."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tallies(
     kafka_time: NDArray[np.int64],
     size: NDArray[Any],
 ) -> list[Tally]:
-    """What records of a partition count: arrays with one value for each; ``NO_TIME`` is the time of
+    """Count the records of a partition: arrays with one value for each; ``NO_TIME`` is the time of
     those that have none."""
     found = []
     # Most often there is one kind alone.

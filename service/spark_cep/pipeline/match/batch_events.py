@@ -89,7 +89,7 @@ class BatchEvents:
             self.late[topic["values"]] += topic["counts"]
 
     def dead_letters(self) -> Iterator[DeadLetter]:
-        """Of events without key, the dead letters of those that are not late."""
+        """Yield the dead letters of events without key that are not late."""
         for event in self._unkeyed:
             at = Coordinates(event.topic, event.partition, event.offset)
             if event.time > self._watermark:

@@ -34,7 +34,8 @@ class Drain:
 
     @classmethod
     def of(cls, time: DrainTime, newest: int, watermark: int) -> Drain:
-        """Of a version that drains from now on. ``newest``: event that was read."""
+        """Make the limit of a version that drains from now on. ``newest``: the last event that was
+        read."""
         limit, until = time
         if until is None or until <= watermark:
             if limit is None:
@@ -46,8 +47,8 @@ class Drain:
         return cls(newest, newest + limit, until=until)
 
     def holds(self, time: DrainTime, watermark: int) -> bool:
-        """Whether it stays as it is where the rule set says ``time`` now: a version that is still
-        to begin may get another time, or give way to one that begins sooner."""
+        """Return whether it stays as it is where the rule set says ``time`` now: a version that is
+        still to begin may get another time, or give way to one that begins sooner."""
         return self.until is None or self.until <= watermark or self.until == time.until_ms
 
 
@@ -81,13 +82,13 @@ class Drains:
         return {fingerprint: list(astuple(drain)) for fingerprint, drain in self._drains.items()}
 
     def limits(self, partitioning: Partitioning, watermark: int) -> set[int]:
-        """Where versions of a partitioning end that the watermark reaches."""
+        """Return the ends of versions of a partitioning that the watermark reaches."""
         drains = (self._drains.get(rule.plan.fingerprint) for rule in partitioning.rules)
         going_on = (each.limit for each in drains if each is not None and not each.ended)
         return {limit for limit in going_on if limit <= watermark}
 
     def end(self, partitioning: Partitioning, watermark: int) -> None:
-        """What lives of versions at their limit ends."""
+        """End the partial matches of versions at their limit."""
         for rule in partitioning.rules:
             drain = self._drains.get(rule.plan.fingerprint)
             if drain is not None and not drain.ended and drain.limit <= watermark:

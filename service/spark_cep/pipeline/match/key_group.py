@@ -72,9 +72,9 @@ _WORK = frozenset({"tested", "matched", "timed_out"})
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """What the operator needs besides the plan. ``bucket_size``: bytes of a bucket before there are
-    more of them; ``type_names``: record name by type number; ``slice_bytes``: of events that are
-    taken up together."""
+    """The options of the operator besides the plan. ``bucket_size``: bytes of a bucket before there
+    are more of them; ``type_names``: record name by type number; ``slice_bytes``: bytes of events
+    that are processed together."""
 
     key_groups: int
     bucket_size: int
@@ -145,7 +145,7 @@ class KeyGroup:
 
     @property
     def late(self) -> Counter[str]:
-        """How many late events there were in this batch, by topic."""
+        """The number of late events of this batch, by topic."""
         return self._events.late
 
     def late_events(self) -> Iterator[LateEvent]:
@@ -153,7 +153,7 @@ class KeyGroup:
         return self._events.late_events() if self._options.emit_late else iter(())
 
     def live(self) -> dict[tuple[str, int], int]:
-        """How many partial matches live, by rule id and version."""
+        """Return the number of live partial matches by rule id and version."""
         return self._rules.live()
 
     def drained(self) -> list[str]:
@@ -291,8 +291,8 @@ class KeyGroup:
         load: Load,
         store: Store,
     ) -> InputBatch:
-        """What the watermark has reached of the events that came and of the entries ``waited``;
-        the others wait, in entries of bounded size by time."""
+        """Return the events that the watermark has reached, of those that came and of the entries
+        ``waited``; the others wait, in entries of bounded size by time."""
         names = sorted(waited)
         stored = self._entries.loaded(names, load)
         loaded = [
@@ -377,7 +377,8 @@ def _check(stored: dict[str, Any], options: MatchOptions) -> None:
 
 
 def _prefix(partitioning: Partitioning) -> str:
-    """What the names of a partitioning's entries begin with; the same under any rule set."""
+    """Return the prefix of the names of a partitioning's entries; it is the same under any rule
+    set."""
     return f"{zlib.crc32(partitioning.key_name.encode()):08x}"
 
 
@@ -388,6 +389,6 @@ def _encoded(column: pa.Array) -> tuple[list[Any], Any]:
 
 
 def _dictionary(column: pa.Array) -> tuple[pa.Array, Any]:
-    """The same in Arrow."""
+    """Return the dictionary of a column, in Arrow."""
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)

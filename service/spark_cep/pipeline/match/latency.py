@@ -1,4 +1,4 @@
-"""How late matches are: from tasks to the driver, and from there to the histograms.
+"""Latency of matches: from tasks to the driver, and from there to the histograms.
 
 A task cannot know when its batch will be committed, and the times of a hundred thousand matches are
 too many to send. So it sends how many there are of each age, to 3 %, and the driver adds what has

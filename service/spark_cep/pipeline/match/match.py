@@ -44,7 +44,7 @@ _NOT_REPORTED = frozenset({"tested", "failed"})
 
 @dataclass(frozen=True)
 class Matching:
-    """What matchers of any rules have in common; picklable."""
+    """The part that matchers of any rules share; it can be pickled."""
 
     encoder: OutputEncoder
     options: MatchOptions
@@ -142,7 +142,7 @@ class MatchProcessor:
     def _encode(
         self, outputs: Outputs, records: RecordPackets, counts: Counts
     ) -> Iterator[_Packet]:
-        """What is found as packets; a part of it stays in ``records``."""
+        """Yield findings as packets; a part of them stays in ``records``."""
         encoder = self._encoder
         for (rule, what), number in outputs.counts.items():
             if what not in _NOT_REPORTED:

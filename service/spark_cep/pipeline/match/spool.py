@@ -1,4 +1,4 @@
-"""What a batch brings to a key group, held in a bounded part of memory.
+"""The packets of a batch for a key group, held in a bounded part of memory.
 
 Packets stay in memory up to a bound and go to a temporary file from there on; events are then taken
 up in slices of time, so that only those of one slice are objects at once. A batch within its bound

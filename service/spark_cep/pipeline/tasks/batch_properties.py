@@ -1,4 +1,4 @@
-"""What the driver tells every task of a batch, by way of Spark's local properties."""
+"""Properties of a batch that the driver hands to its tasks as Spark's local properties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def tell_tasks(context: SparkContext, properties: TaskProperties) -> None:
 
 
 def told_to_task() -> TaskProperties:
-    """What the driver told the task that runs here. Raises ValueError when it told nothing."""
+    """Return the properties of the batch of the task that runs here. Raises ValueError without
+    any."""
     task = TaskContext.get()
     return TaskProperties.of(_nothing if task is None else task.getLocalProperty)
 

@@ -1,4 +1,4 @@
-"""What travels between the parts of a batch: one module of types for each direction.
+"""Packets between the parts of a batch: one module of types for each direction.
 
 The driver tells all tasks about the batch (``task_properties``) and the key groups about time
 (``control``). Decoding tasks send ``packets`` and ``event_packets`` to key groups, key groups

@@ -38,5 +38,5 @@ class ControlRecord:
 
     @classmethod
     def decode(cls, packet: bytes) -> ControlRecord:
-        """What :meth:`encode` was given. Raises StateError for other bytes."""
+        """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes."""
         return cls.from_json(unpack(packet))

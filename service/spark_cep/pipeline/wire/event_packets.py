@@ -40,8 +40,8 @@ class PackedPartitioning:
     def of(
         cls, number: int, partitioning: Partitioning, *, micros: bool = False
     ) -> PackedPartitioning:
-        """How a partitioning's columns travel; ``micros``: event times are finer than
-        milliseconds."""
+        """Return the form in which a partitioning's columns travel; ``micros``: event times are
+        finer than milliseconds."""
         words = -(-len(partitioning.conditions) // WORD_BITS)
         slots = len(partitioning.slots)
         return cls(number, words, slots, partitioning.keeps_payload, micros)

@@ -1,4 +1,4 @@
-"""How the driver learns schema ids that the plan does not know: a decoding task fails with them.
+"""Unknown schema ids: a decoding task fails with them, and the driver learns them.
 
 The failure must end the batch before anything of it is written, and of an exception in a Python
 worker only its text reaches the driver. So the ids are encoded in it, between fixed brackets and

@@ -35,7 +35,7 @@ Record = tuple[str, bytes | None, bytes | None, list[Header]]
 
 
 class PacketKind(IntEnum):
-    """What a packet holds. ``EVENTS + p`` is for partitioning *p*."""
+    """The content of a packet. ``EVENTS + p`` is for partitioning *p*."""
 
     EVENT_TIMES = 0
     CONTROL = 1
@@ -56,7 +56,7 @@ class PartitionTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventTimes:
-    """How far event time has come in the partitions that a decoding task read."""
+    """The largest event time of each partition that a decoding task read."""
 
     partitions: tuple[PartitionTime, ...]
 
@@ -66,8 +66,8 @@ class EventTimes:
 
     @classmethod
     def decode(cls, packet: bytes) -> EventTimes:
-        """What :meth:`encode` was given. Raises StateError for other bytes, as every decoder here
-        does."""
+        """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes, as every
+        decoder here does."""
         return cls(tuple(PartitionTime(*each) for each in unpack(packet)))
 
 
@@ -111,7 +111,7 @@ class UnkeyedEvents:
 
     @classmethod
     def decode(cls, packet: bytes) -> UnkeyedEvents:
-        """What :meth:`encode` was given."""
+        """Decode the bytes that :meth:`encode` makes."""
         return cls(tuple(Unkeyed(*each) for each in unpack(packet)))
 
 
@@ -127,7 +127,7 @@ class OutputRecords:
 
     @classmethod
     def decode(cls, packet: bytes) -> OutputRecords:
-        """What :meth:`encode` was given."""
+        """Decode the bytes that :meth:`encode` makes."""
         return cls(
             tuple(
                 (topic, key, value, [(name, content) for name, content in headers])
@@ -187,7 +187,7 @@ class ResultColumns:
 
     @classmethod
     def decode(cls, packet: bytes) -> ResultColumns:
-        """What :meth:`encode` was given."""
+        """Decode the bytes that :meth:`encode` makes."""
         topic, headers, rule, key, *columns = unpack(packet)
         shared = [[(name, content) for name, content in each] for each in headers]
         keys, ids, values = (

@@ -17,7 +17,7 @@ from spark_cep.pipeline.wire.control import Partition
 
 
 class Count(StrEnum):
-    """What is counted, with the names of its labels."""
+    """Counts, with the names of their labels."""
 
     labels: tuple[str, ...]
 
@@ -144,8 +144,8 @@ class Report:
 
     @classmethod
     def decode(cls, packet: bytes) -> Report:
-        """What :meth:`encode` was given. Raises StateError for other bytes, and ValueError for a
-        count that is not on the list, or has other labels."""
+        """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes, and
+        ValueError for a count that is not on the list, or has other labels."""
         counts, read, processes, live, gone, match_times, time, drained = unpack(packet)
         return cls(
             Counter({_checked(Count(what), *labels): n for what, *labels, n in counts}),

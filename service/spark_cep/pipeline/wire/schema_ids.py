@@ -22,7 +22,7 @@ def ranges_of(ids: Iterable[int]) -> str:
 
 
 def ids_in(ranges: str) -> frozenset[int]:
-    """What :func:`ranges_of` was given. Raises ValueError for another text."""
+    """Parse the text that :func:`ranges_of` makes. Raises ValueError for another text."""
     if not _RANGES.fullmatch(ranges):
         raise ValueError(f"{ranges[:100]!r} is not ranges of schema ids such as 1-40,45")
     found: set[int] = set()

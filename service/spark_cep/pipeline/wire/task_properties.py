@@ -1,4 +1,4 @@
-"""What the driver tells every task of a batch, as properties of text."""
+"""Properties of a batch that the driver hands to its tasks, as text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TaskProperties:
 
     @classmethod
     def of(cls, told: Callable[[str], str | None]) -> TaskProperties:
-        """What :meth:`told` gave, asked for by name. Raises ValueError where nothing was told."""
+        """Read the properties that :meth:`told` makes, by name. Raises ValueError without any."""
         planned = told(PLANNED_AT)
         if planned is None:
             raise ValueError(f"the task was not told {PLANNED_AT}")
