@@ -75,6 +75,11 @@ MAP_KEYS MAP_VALUES YEAR MONTH DAY DAYOFWEEK HOUR MINUTE SECOND UNIX_MILLIS UNIX
 """
 """Functions that Spark writes and computes in the same way, without time zones."""
 _STRICT = frozenset(STRICT) | ARITHMETIC | {"NEGATE", "ABS", "ROUND", "LIKE"}
+_WHOLE_OF_DOUBLE = (
+    "(CASE WHEN isnan({1}) THEN 0L WHEN {1} >= 9.223372036854775807E18D THEN 9223372036854775807L"
+    " WHEN {1} < -9.223372036854775807E18D THEN -9223372036854775807L - 1L ELSE {0}({1}) END)"
+)
+"""FLOOR and CEIL outside ANSI mode; in it they fail beyond BIGINT."""
 _FATAL_INDEX = "(-2147483648)"
 """Spark's ELEMENT_AT reads beyond the array at this index, which ends the process."""
 _CASE_MAPPINGS = ("UPPER", "LOWER")
@@ -170,6 +175,8 @@ class _Writer:
             return self._signed(node, texts[0])
         if operator == "SIZE":
             return self._size(node, texts[0])
+        if operator in ("FLOOR", "CEIL") and self._typing.type_of(node.arguments[0]) == DOUBLE:
+            return _WHOLE_OF_DOUBLE.format(operator.lower(), texts[0])
         if operator in _CASE_MAPPINGS and _maps_case(node.arguments[0]):
             # Spark's optimizer takes LOWER(UPPER(x)) for LOWER(x); it does not see through this.
             texts = [f"concat({texts[0]}, '')"]

@@ -157,6 +157,7 @@ class Registry:
             ),
         )
         number, schema_id = self._number(found.version, what), self._number(found.schema_id, what)
+        what = f"subject {subject!r}, version {number}"
         try:
             if schema_id not in self._schemas:
                 self._schemas[schema_id] = self._inlined(found.schema, what)
