@@ -62,14 +62,15 @@ test-wheel: setup ## Build the wheel, install it beside a user's packages, and u
 test-rest: setup ## Run the tests that are neither unit tests nor of the wheel
 	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-others
 
-OUTAGES := tests/e2e/test_kafka_unavailable.py tests/e2e/test_outages.py
+# Tests of the whole job that the second half takes, so that both take as long.
+BALANCE := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages rights secrets security state_faults state_report)
 
 test-e2e: setup
-	$(PY) -m pytest tests/e2e -m "not unit" $(OUTAGES:%=--ignore %)
+	$(PY) -m pytest tests/e2e -m "not unit" $(BALANCE:%=--ignore %)
 
 test-others: setup
 	$(PY) -m pytest tests -m "not unit" --ignore tests/e2e --ignore tests/wheel
-	$(PY) -m pytest $(OUTAGES) -m "not unit"
+	$(PY) -m pytest $(BALANCE) -m "not unit"
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
