@@ -178,7 +178,10 @@ def test_the_template_stays(run: Run) -> None:
     assert run.pod["metadata"]["labels"]["team"] == "fraud"
     assert run.pod["spec"]["automountServiceAccountToken"] is False
     assert run.pod["spec"]["securityContext"]["runAsNonRoot"] is True
-    assert run.container["securityContext"] == {"readOnlyRootFilesystem": True}
+    context = run.container["securityContext"]
+    assert context["readOnlyRootFilesystem"] is True
+    # Spark adds this one from 4.3 on.
+    assert context.get("allowPrivilegeEscalation", False) is False
 
 
 def test_volumes(run: Run) -> None:
