@@ -52,7 +52,7 @@ test: setup
 endif
 
 # A unit test has no Java: what would start Spark or a broker fails.
-test-unit: setup ## Run the tests that need no Java, Spark, Kafka or Docker: some three minutes
+test-unit: setup ## Run the tests that need no Java, Spark, Kafka or Docker: some seven minutes
 	JAVA_HOME=/nowhere $(PY) -m pytest -m unit --numprocesses auto --dist worksteal
 
 test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
