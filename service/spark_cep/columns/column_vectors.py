@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from spark_cep.columns.representation import Representation, representation
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.expressions.values.like import Place
 from spark_cep.pattern.types import STRING, SqlType
@@ -53,3 +54,7 @@ class ColumnVectors:
     def reader(self, vector: int) -> int:
         """The vector that says how the values of a vector of ``Representation.OBJECT`` are read."""
         return self.readers.setdefault(vector, self.width)
+
+    def reader_of(self, vector: int, kind: SqlType) -> int:
+        """The vector of :meth:`reader` for a column of this type; -1 where its values need none."""
+        return self.reader(vector) if representation(kind) is Representation.OBJECT else -1

@@ -102,12 +102,7 @@ class _ValueFormat:
         """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
         of_types = tuple(
             tuple(
-                _Column(
-                    path,
-                    vector,
-                    kind,
-                    vectors.reader(vector) if representation(kind) is Representation.OBJECT else -1,
-                )
+                _Column(path, vector, kind, vectors.reader_of(vector, kind))
                 for path, (vector, kind) in of_type.items()
             )
             for of_type in wanted

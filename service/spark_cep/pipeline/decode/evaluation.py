@@ -46,11 +46,7 @@ class ColumnVector(NamedTuple):
     def of(cls, path: ColumnPath, kind: SqlType, vectors: ColumnVectors) -> ColumnVector:
         """The vector of a column."""
         vector = vectors.value(path, kind)
-        return cls(
-            vector,
-            kind,
-            vectors.reader(vector) if representation(kind) is Representation.OBJECT else -1,
-        )
+        return cls(vector, kind, vectors.reader_of(vector, kind))
 
     def distinct(self, read: Read, rows: _Rows) -> Distinct:
         """The column's values in these rows."""
