@@ -101,8 +101,9 @@ def test_the_program_that_fails(tmp_path: Path) -> None:
 def test_every_lock_file_is_written_and_audited() -> None:
     """By ``make lock`` and ``make audit``."""
     recipes = {}
+    makefile = (ROOT / "Makefile").read_text("utf-8")
     for target in ("audit", "lock"):
-        found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+        found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
         assert found is not None
         recipes[target] = found[1]
     for lock in ROOT.glob("requirements*.lock"):

@@ -13,11 +13,10 @@ import sys
 import threading
 from typing import Any, Final
 
-from spark_cep.observability.log_events import DRIVER_OUTPUT
 from spark_cep.observability.logs import EVENT_NAME
 
 _log = logging.getLogger(__name__)
-_EXTRA: Final = {EVENT_NAME: DRIVER_OUTPUT.name}
+_EXTRA: Final = {EVENT_NAME: "driver_output"}
 
 
 def take_in_standard_error() -> None:
