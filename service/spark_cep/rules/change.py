@@ -17,7 +17,7 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import PreviousVersion
 from spark_cep.rules.plans import meaning
 from spark_cep.rules.replaced import MOST_DRAINING, Replaced
-from spark_cep.rules.rule_set import RuleFile, RuleSet, Version, assemble, conflicts
+from spark_cep.rules.rule_set import RuleFile, RuleSet, Version, assemble, conflicts, versions_by_id
 
 #: The problems of a rule against the schemas of what is read.
 Check = Callable[[LoadedRule], Iterable[Problem]]
@@ -47,7 +47,7 @@ def next_rules(
     ``running`` goes on. ``meanings``: what versions that ran before meant
     (:func:`~spark_cep.rules.plans.meaning`)."""
     replaced = Replaced(ran, running)
-    by_id = {one.rule.id: one for one in running.loaded}
+    by_id = running.by_id
     newest = _newest(meanings)
     judged = []
     for file in files:
@@ -126,16 +126,13 @@ def _beside(
 ) -> Iterator[LoadedRule]:
     """The rules that a file's rules are held against: those of the same ids, and no more, so that
     the cost stays linear."""
-    of_file: dict[str, list[LoadedRule]] = {}
-    for one in file.loaded:
-        of_file.setdefault(one.rule.id, []).append(one)
-    for rule, versions in of_file.items():
+    for rule, versions in versions_by_id(file.loaded).items():
         there = good.get(rule, ())
         yield from there
         yield from bad.leave(rule, [*there, *versions])
 
 
-def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:
+def _runs(file: RuleFile, running: Mapping[str, LoadedRule]) -> bool:
     return any(
         one.rule.id in running and _place(running[one.rule.id].places.source) == _place(file.name)
         for one in file.loaded

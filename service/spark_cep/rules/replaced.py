@@ -14,7 +14,7 @@ from typing import Final
 
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import PreviousVersion, Rule
-from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version, versions_by_id
 
 #: Versions of a rule that drain at a time; with one more, the oldest ends.
 MOST_DRAINING: Final = 4
@@ -54,29 +54,21 @@ class Replaced:
 
     def __init__(self, ran: RuleSet, wanted: RuleSet) -> None:
         running = {one.rule.id: one.rule.version for one in ran.running}
-        draining: dict[str, list[DrainingVersion]] = {}
-        for each in ran.draining:
-            draining.setdefault(each.rule.id, []).append(each)
-        carried: dict[str, list[LoadedRule]] = {}
-        for one in ran.carried:
-            carried.setdefault(one.rule.id, []).append(one)
-        loaded = {one.rule.id: one for one in ran.loaded}
+        draining, carried = versions_by_id(ran.draining), versions_by_id(ran.carried)
         self._last = {
             rule: _Before(
-                loaded.get(rule),
+                ran.by_id.get(rule),
                 rule in running,
                 tuple(draining.get(rule, ())),
                 tuple(carried.get(rule, ())),
             )
-            for rule in (*loaded, *draining)
+            for rule in (*ran.by_id, *draining)
         }
-        #: That no batch has had, in the order of versions.
-        self._new: dict[str, list[LoadedRule]] = {}
         had: set[Version] = {*ran.versions}
         new = [d.loaded for d in wanted.draining if (d.rule.id, d.rule.version) not in had]
         new += [one for one in wanted.running if running.get(one.rule.id) != one.rule.version]
-        for one in new:
-            self._new.setdefault(one.rule.id, []).append(one)
+        #: Those that no batch has had, in the order of versions.
+        self._new = versions_by_id(new)
 
     def version(self, rule: str) -> LoadedRule | None:
         """The version of a rule that the last batch had."""

@@ -6,15 +6,17 @@ import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from spark_cep.compiler.rule_set import DrainTime
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import Rule
-from spark_cep.rules.pauses import Pause, holding
+from spark_cep.rules.pauses import Pause
 
 #: A rule's id and version.
 Version = tuple[str, int]
+_Versioned = TypeVar("_Versioned", "LoadedRule", "DrainingVersion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,11 @@ class RuleSet:
     draining: tuple[DrainingVersion, ...] = ()
     carried: tuple[LoadedRule, ...] = ()
 
+    @cached_property
+    def by_id(self) -> Mapping[str, LoadedRule]:
+        """The rules by id, in the order of their ids."""
+        return {one.rule.id: one for one in self.loaded}
+
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules, in the order of their ids."""
@@ -75,7 +82,11 @@ class RuleSet:
     def pausing(self, pauses: Mapping[str, Pause]) -> RuleSet:
         """The set with those of ``pauses``, by id, that are of one of its rules. Nothing of such a
         rule drains or is carried over any more."""
-        paused = holding(pauses, self.rules)
+        paused = {
+            rule.id: pauses[rule.id]
+            for rule in self.rules
+            if rule.id in pauses and pauses[rule.id].version in (None, rule.version)
+        }
         draining = tuple(each for each in self.draining if each.rule.id not in paused)
         carried = tuple(one for one in self.carried if one.rule.id not in paused)
         return replace(self, paused=paused, draining=draining, carried=carried)
@@ -121,6 +132,14 @@ class RuleSet:
         """The set without these versions, by id and version, among those that drain."""
         kept = (d for d in self.draining if (d.rule.id, d.rule.version) not in versions)
         return replace(self, draining=tuple(kept))
+
+
+def versions_by_id(versions: Iterable[_Versioned]) -> dict[str, list[_Versioned]]:
+    """Versions by the ids of their rules, in the order given."""
+    by_id: dict[str, list[_Versioned]] = {}
+    for each in versions:
+        by_id.setdefault(each.rule.id, []).append(each)
+    return by_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +230,7 @@ def _shadowed(versions: Sequence[LoadedRule]) -> list[Problem]:
 
 
 def _by_id(loaded: Iterable[LoadedRule]) -> dict[str, list[LoadedRule]]:
-    by_id: dict[str, list[LoadedRule]] = {}
-    for one in sorted(loaded, key=lambda one: one.rule.id):
-        by_id.setdefault(one.rule.id, []).append(one)
-    return by_id
+    return versions_by_id(sorted(loaded, key=lambda one: one.rule.id))
 
 
 def _gives_way(other: LoadedRule, best: LoadedRule) -> Problem:

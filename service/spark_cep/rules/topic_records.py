@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import DrainingVersion, RuleSet
-from spark_cep.rules.set_change import SetChange
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, versions_by_id
+from spark_cep.rules.set_change import ChangeKind, RuleChange, changes_between
 
 #: By topic and partition.
 Offsets = dict[str, dict[int, int]]
@@ -65,9 +65,7 @@ class Decision(_Record):
     batch: int = Field(description="the first batch under the rule set", ge=0)
     rule_id: str
     rule_version: int
-    decision: Literal[
-        "added", "changed", "removed", "paused", "resumed", "draining", "drained", "carried"
-    ]
+    decision: ChangeKind
     text: str | None = Field(None, description="canonical text, where it came, changed or drains")
     source: str | None = Field(None, description="file, record or row that the rule is from")
     by: str | None = Field(None, description="who paused the rule")
@@ -129,22 +127,20 @@ def audit_records(
     """Keys and records that lead from one rule set to the next, whose first batch begins at
     ``offsets``; that of the set last. ``common``: job, history, number and batch of the set. The
     same again gives the same records."""
-    change = SetChange.between(before, after)
-    decided = list(_decisions(change))
+    changes = changes_between(before, after)
     common = {**common, "fingerprint": after.fingerprint}
     named = "\n".join(map(str, common.values()))
-    for one, decision, more in decided:
-        yield (
-            one.rule.id.encode(),
-            Decision(
-                **common,
-                record_id=_digest(f"{named}\n{one.rule.id}\n{one.rule.version}\n{decision}"),
-                rule_id=one.rule.id,
-                rule_version=one.rule.version,
-                decision=decision,
-                **more,
-            ),
+    for change in changes:
+        rule = change.loaded.rule
+        decision = Decision(
+            **common,
+            record_id=_digest(f"{named}\n{rule.id}\n{rule.version}\n{change.kind}"),
+            rule_id=rule.id,
+            rule_version=rule.version,
+            decision=change.kind,
+            **_details(change),
         )
+        yield rule.id.encode(), decision
     yield (
         b"",
         SetBegins(
@@ -152,7 +148,7 @@ def audit_records(
             record_id=_digest(named),
             offsets=offsets,
             rules=len(after.loaded),
-            decisions=len(decided),
+            decisions=len(changes),
         ),
     )
 
@@ -175,27 +171,22 @@ def audit_record(value: bytes) -> AuditRecord | None:
         return None
 
 
-def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str, Any]]]:
-    for one in change.came:
-        yield one, "added", {"text": one.text, "source": one.places.source}
-    for _, one in change.changed:
-        yield one, "changed", {"text": one.text, "source": one.places.source}
-    for one in change.went:
-        yield one, "removed", {}
-    for one, pause in change.paused:
+def _details(change: RuleChange) -> dict[str, Any]:
+    details: dict[str, Any] = {}
+    if change.kind in ("added", "changed", "draining"):
+        details = _text_and_source(change.loaded)
+    if change.pause is not None:
+        pause = change.pause
         details = {"by": pause.by, "reason": pause.reason, "paused_version": pause.version}
-        yield one, "paused", details
-    for one in change.resumed:
-        yield one, "resumed", {}
-    for each in change.drained:
-        yield each.loaded, "drained", {}
-    for one, carried in change.carried:
-        versions = [{"text": old.text, "source": old.places.source} for old in carried]
-        yield one, "carried", {"carries": versions}
-    for each in change.draining:
-        text = {"text": each.loaded.text, "source": each.loaded.places.source}
-        time = {"drain_limit_ms": each.limit_ms, "drain_until_ms": each.until_ms}
-        yield each.loaded, "draining", {**text, **time}
+    if change.draining is not None:
+        details["drain_limit_ms"], details["drain_until_ms"] = change.draining.time
+    if change.kind == "carried":
+        details["carries"] = [_text_and_source(old) for old in change.carried]
+    return details
+
+
+def _text_and_source(one: LoadedRule) -> dict[str, Any]:
+    return {"text": one.text, "source": one.places.source}
 
 
 def _digest(text: str) -> str:
@@ -250,11 +241,8 @@ def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, Rule
 
 
 def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
-    loaded = {one.rule.id: one for one in rules.loaded}
-    paused = dict(rules.paused)
-    carried: dict[str, list[LoadedRule]] = {}
-    for one in rules.carried:
-        carried.setdefault(one.rule.id, []).append(one)
+    loaded, paused = dict(rules.by_id), dict(rules.paused)
+    carried = versions_by_id(rules.carried)
     draining = {(each.rule.id, each.rule.version): each for each in rules.draining}
     for each in decisions:
         match each.decision:

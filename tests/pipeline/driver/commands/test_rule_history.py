@@ -29,7 +29,7 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
     ]
     for each in written:
         log.write(each)
-    pauses = {"b": Pause("too many dead letters", "circuit breaker", 3)}
+    pauses = {"b": Pause("too many dead letters", "circuit breaker", 3, 7, "topic")}
     drains = DrainingVersion(load_rules(_RULE.format(2), "a.yaml")[0], 5_000, 70)
     of_b = load_rules(_RULE.format(3).replace("id: a", "id: b"), "b.yaml")
     rules = replace(

@@ -13,7 +13,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -170,7 +170,9 @@ class RuleHistory:
                 int(content["number"]),
                 RuleSet(
                     tuple(loaded),
-                    paused=_pauses(content),
+                    paused={
+                        rule: Pause(**pause) for rule, pause in content.get("paused", {}).items()
+                    },
                     draining=tuple(draining),
                     carried=tuple(carried),
                 ),
@@ -223,7 +225,7 @@ class RuleLog(RuleHistory):
             "meanings": [[*version, each] for version, each in logged.meanings.items()],
             "starts": dict(logged.starts),
             "history": logged.history,
-            "paused": {rule: pause.as_json() for rule, pause in logged.rules.paused.items()},
+            "paused": {rule: asdict(pause) for rule, pause in logged.rules.paused.items()},
         }
         there = self._names()
         again = [revision for batch, revision in there if batch == logged.batch]
@@ -247,11 +249,6 @@ def _loaded(entry: Mapping[str, Any], known: _Known) -> list[LoadedRule]:
     if place not in known:
         known[place] = load_rules(*place)
     return known[place]
-
-
-def _pauses(content: dict[str, Any]) -> dict[str, Pause]:
-    # Logs had none while a pause ended with its run.
-    return {rule: Pause.from_json(pause) for rule, pause in content.get("paused", {}).items()}
 
 
 def _versions(content: dict[str, Any], name: str) -> dict[Version, Any]:

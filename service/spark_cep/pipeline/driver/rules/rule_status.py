@@ -15,7 +15,7 @@ from spark_cep.pipeline.driver.observe.progress import BatchReport, begin_rules
 from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.rules.replaced import MOST_DRAINING
-from spark_cep.rules.rule_set import RuleSet
+from spark_cep.rules.rule_set import RuleSet, versions_by_id
 
 _log = logger(__name__)
 _CARRY = PreviousVersion.CARRY
@@ -188,13 +188,12 @@ class RuleStatus:
     def _tell_gone(self, report: BatchReport) -> None:
         running = self._begun or self._running
         rules = self.rules if running is None else running.logged.rules
-        now = {one.rule.id: one.rule for one in rules.loaded}
-        draining: dict[str, list[int]] = {}
-        for each in rules.draining:
-            draining.setdefault(each.rule.id, []).append(each.rule.version)
+        draining = versions_by_id(rules.draining)
         drained = () if self._running is None else self._running.draining
         for (rule, version), live in report.gone.items():
-            pause, by, drains = rules.paused.get(rule), now.get(rule), draining.get(rule, [])
+            pause, loaded = rules.paused.get(rule), rules.by_id.get(rule)
+            by = None if loaded is None else loaded.rule
+            drains = [each.rule.version for each in draining.get(rule, ())]
             error, warning, reason = False, False, "replaced or removed"
             if pause is not None:
                 reason = f"paused by {pause.by}"
@@ -217,16 +216,15 @@ class RuleStatus:
         """The rows of the page ``/rules``: the rules by id, then those that are rejected, and
         entries that cannot be read."""
         shown: list[dict[str, object]] = []
-        draining: dict[str, list[Rule]] = {}
-        for each in self.rules.draining:
-            draining.setdefault(each.rule.id, []).append(each.rule)
+        draining = versions_by_id(self.rules.draining)
         for rule in self.rules.rules:
             pause = self.rules.paused.get(rule.id)
             row = self._row(rule)
             row["state"] = self._state_of(rule)
             row["reason"] = None if pause is None else f"{pause.by}: {pause.reason}"
             shown.append(row)
-            shown += [{**self._row(old), "state": "draining"} for old in draining.get(rule.id, ())]
+            drains = draining.get(rule.id, ())
+            shown += [{**self._row(each.rule), "state": "draining"} for each in drains]
         rejected: list[dict[str, object]] = [
             {"id": each.rule, "state": "rejected", "source": each.source, "reason": each.render()}
             for each in self.rejected
