@@ -4,23 +4,21 @@ version. One JSON record for each rule in a compacted topic, under the rule's id
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import Producer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spark_cep.config import Kafka
-from spark_cep.errors import ConfigurationError, KafkaUnavailableError, Problem, RuleSetError
-from spark_cep.kafka_errors import unavailable_or
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.rules.sources.compacted_topic import CompactedTopic
 from spark_cep.rules.sources.source import decoded, rule_entry
+from spark_cep.rules.topic_writer import write_records
 
 _SECONDS: Final = 10.0
 #: Of one rule each, that are not read again with each change of others.
@@ -182,17 +180,9 @@ class OverrideTopic:
 def write_override(kafka: Kafka, topic: str, rule: str, override: Override) -> str:
     """Write what is decided about a rule; where it stands then. KafkaUnavailableError when nobody
     answers in time, ConfigurationError when it is refused."""
-    done: list[tuple[KafkaError | None, Message]] = []
     producer = Producer(kafka.producer_config() | {"log_level": 0})
-    producer.produce(
-        topic, override.value(), rule.encode(), on_delivery=lambda *answer: done.append(answer)
-    )
-    if producer.flush(_SECONDS) or not done:
-        raise KafkaUnavailableError(f"topic {topic}: no answer within {_SECONDS:g} s")
-    error, message = done[0]
-    if error is not None:
-        why = f"topic {topic}: the record is refused: {error.str()}"
-        raise unavailable_or(ConfigurationError, error, why)
+    records = [(rule.encode(), override.value())]
+    (message,) = write_records(producer, topic, records, ConfigurationError)
     return f"{topic}/{message.partition()}/{message.offset()}"
 
 
@@ -206,14 +196,3 @@ def _parsed(value: bytes, place: str, rule: str) -> Override:
         message = f"{where}: {first['msg']}"
         allowed = "a record that `spark-cep rules pause`, `resume` or `rollback` writes"
         raise RuleSetError([Problem(message, place, rule=rule, allowed=allowed)]) from None
-
-
-def schema_text() -> str:
-    """The public JSON Schema of a record, as the file in ``schemas/`` has it."""
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    schema = {**head, "title": "spark-cep rule override", **Override.model_json_schema()}
-    return json.dumps(schema, indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(schema_text())

@@ -1,12 +1,11 @@
 """Records of the topics that say which rules a job has: one of every decision (append-only) and one
-of every rule's state (compacted). JSON; the public schemas are made from these classes.
+of every rule's state (compacted). JSON; ``schemas`` makes the public schemas from these classes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
@@ -44,6 +43,14 @@ class _Record(BaseModel):
         return text.encode("utf-8", "replace")
 
 
+class _SetRecord(_Record):
+    record_id: str = Field(description="equal for a record that was written again")
+    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
+    rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
+    fingerprint: str = Field(description="SHA-256 of the whole rule set")
+    batch: int = Field(description="the first batch under the rule set", ge=0)
+
+
 class Carried(BaseModel):
     """A version whose partial matches move to a newer one."""
 
@@ -53,16 +60,11 @@ class Carried(BaseModel):
     source: str = Field(description="file, record or row that the rule is from")
 
 
-class Decision(_Record):
+class Decision(_SetRecord):
     """A rule came, changed, went, was paused or resumed with a rule set; or a version of it began
     to drain, or has."""
 
     kind: Literal["decision"] = "decision"
-    record_id: str = Field(description="equal for a record that was written again")
-    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
-    rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
-    fingerprint: str = Field(description="SHA-256 of the whole rule set")
-    batch: int = Field(description="the first batch under the rule set", ge=0)
     rule_id: str
     rule_version: int
     decision: ChangeKind
@@ -82,15 +84,10 @@ class Decision(_Record):
     paused_version: int | None = Field(None, description="absent: all versions are paused")
 
 
-class SetBegins(_Record):
+class SetBegins(_SetRecord):
     """A rule set is decided for a batch; written behind the decisions that led to it."""
 
     kind: Literal["rule_set"] = "rule_set"
-    record_id: str = Field(description="equal for a record that was written again")
-    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
-    rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
-    fingerprint: str = Field(description="SHA-256 of the whole rule set")
-    batch: int = Field(description="the first batch under the rule set", ge=0)
     offsets: Offsets = Field(description="where that batch begins, by topic and partition")
     rules: int = Field(description="rules in the set, those that take no part included", ge=0)
     decisions: int = Field(description="decisions that led from the set before to this one", ge=0)
@@ -193,19 +190,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
 
 
-def schema_of(kind: str) -> dict[str, Any]:
-    """The JSON Schema of the records of a topic: ``audit`` or ``status``."""
-    of: Any = {"audit": AuditRecord, "status": StatusRecord}[kind]
-    made = TypeAdapter(of).json_schema()
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {**head, "title": f"spark-cep rule {kind} record", **made}
-
-
-def schema_text(kind: str) -> str:
-    """The JSON Schema of a kind, as the file in ``schemas/`` has it."""
-    return json.dumps(schema_of(kind), indent=2) + "\n"
-
-
 def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, RuleSet]]:
     """The rule sets of one job by number, as its records of decisions tell them from the first set
     on; of several histories the one that was written last. What was written again counts once, and
@@ -270,7 +254,3 @@ def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
         draining=tuple(draining[version] for version in sorted(draining)),
         carried=tuple(one for rule in sorted(loaded) for one in carried.get(rule, ())),
     ).pausing(paused)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(schema_text(sys.argv[1]))
